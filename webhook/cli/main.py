@@ -1,0 +1,66 @@
+"""`sluice`: the group of all commands. A command's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Final
+
+import click
+
+from webhook import __version__
+from webhook.cli import exits
+from webhook.diagnostics import SourceError
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "certs": ("webhook.cli.certs:certs", "Make a CA and a server certificate."),
+    "crds": ("webhook.cli.crds:crds", "Print or install the CRDs of the queue's objects."),
+    "eval": ("webhook.cli.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
+    "plan": ("webhook.cli.plan:plan", "Objects of a cluster in, queue decisions out."),
+    "register": ("webhook.cli.register:register", "Write the webhook configurations."),
+    "run": ("webhook.cli.run:run", "The whole of Sluice on this machine, without a cluster."),
+    "serve": ("webhook.cli.serve:serve", "Serve admission, and decide the queues."),
+    "simulate": ("webhook.cli.simulate:simulate", "A trace against queues and rules."),
+    "test": ("webhook.cli.test:test", "Run the suites beside the policies."),
+}
+"""name -> (module:attribute, one line for the list of commands)."""
+
+
+class Commands(click.Group):
+    """A group whose commands are imported on use: `sluice eval` does not pay for the Kubernetes client."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give every command's name, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module and give the command; None where there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sluice")
+def cli() -> None:
+    """Shape, refuse and queue GPU jobs by policy files in git."""
+
+
+def main() -> None:
+    """Run the command line; a mistake in a user's file is printed at its place, with exit code 2."""
+    try:
+        cli(prog_name="sluice")
+    except SourceError as error:
+        click.echo(error.render(), err=True)
+        sys.exit(exits.BAD_INPUT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What is wrong in a user's file, where it stands, and how to mend it.
+
+A `Diagnostic` is a value: code, place, sentence, hint. Everything that reads a user's file collects them and
+reports all at once, each with a caret under its place. Printing in colour, as SARIF or as JUnit is done elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LIMIT = 100
+"""How many errors of one file are told; more would not be read."""
+
+
+class Severity(StrEnum):
+    """How much a finding matters. Only `ERROR` makes a file unusable."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A place in a file: line and column count from 1, `length` in characters (0: unknown)."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    length: int = 0
+
+    def __str__(self) -> str:
+        """`file:line:column`, without the parts that are not known."""
+        return ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)])
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `source` is the line of the file it stands in, `hint` the way out; both may be empty."""
+
+    code: str
+    place: Place
+    message: str
+    severity: Severity = Severity.ERROR
+    source: str = ""
+    hint: str = ""
+
+    def render(self) -> str:
+        """The finding as text: `file:line:col: error[CODE]: message`, the line, a caret, the hint."""
+        lines = [f"{self.place}: {self.severity}[{self.code}]: {self.message}"]
+        if self.source and self.place.column:
+            lines += caret(self.source, self.place.column, self.place.length)
+        if self.hint:
+            lines.append(f"    = {self.hint}")
+        return "\n".join(lines)
+
+
+def caret(source: str, column: int, length: int = 1, width: int = 110) -> list[str]:
+    """Two lines: a window of `source` around `column`, and a caret under it (tabs are kept, so that both line up)."""
+    start = max(0, column - 1 - width // 2) if len(source) > width else 0
+    window = source[start : start + width]
+    at = column - 1 - start
+    lead = "".join("\t" if c == "\t" else " " for c in window[:at]).ljust(at)
+    marks = "^" + "~" * max(0, min(length, len(window) - at) - 1)
+    return [f"    {window}", f"    {lead}{marks}"]
+
+
+class SourceError(Exception):
+    """A user's file cannot be used. Carries every finding, in the order of the file."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics: Sequence[Diagnostic] = sorted(diagnostics, key=lambda d: d.place)
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """All findings as text, at most `LIMIT` of them."""
+        shown = [d.render() for d in self.diagnostics[:LIMIT]]
+        if (rest := len(self.diagnostics) - LIMIT) > 0:
+            shown.append(f"... and {rest} more")
+        return "\n".join(shown)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`did you mean "x"?` for the nearest known word, or nothing where none is near.
+
+    Plain edit distance, at most a third of the word's length; ties go to the first in alphabetical order.
+    """
+    limit = max(1, len(word) // 3)
+    near = sorted((distance(word, k), k) for k in set(known) if abs(len(k) - len(word)) <= limit)
+    return f'did you mean "{near[0][1]}"?' if near and near[0][0] <= limit else ""
+
+
+def distance(a: str, b: str) -> int:
+    """Levenshtein distance between two words; letters that differ only in case cost nothing extra."""
+    a, b = a.lower(), b.lower()
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        diagonal, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
+    return row[-1]
