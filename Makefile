@@ -1,0 +1,58 @@
+# Every target does its own set-up, and is quick the second time.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install dev run test check bench cluster soak fuzz docs schemas lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
+
+install: $(VENV)/.installed ## the command, at .venv/bin/sluice
+dev: $(VENV)/.dev
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: .ci/requirements.txt pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: .ci/requirements-dev.txt $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements-dev.txt
+	@touch $@
+
+run: install ## the main job on sample queues, no cluster needed; ARGS=--once ends by itself
+	$(BIN)/sluice run $(ARGS)
+
+test: dev ## every test, the real control plane included
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m pytest $(ARGS)
+
+check: dev ## format, lint, types, imports
+	$(BIN)/ruff format --check webhook tests
+	$(BIN)/ruff check webhook tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: dev ## every benchmark, ratios side by side
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m tests.bench $(ARGS)
+
+cluster: dev ## a real local control plane with Sluice in it, until Ctrl-C
+	$(BIN)/python -m tests.controlplane up $(ARGS)
+
+soak: dev ## article 003's full minute through the real API server
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m tests.e2e.soak $(ARGS)
+
+lock: dev ## pin the dependencies again, with hashes and no index address
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group dev -o .ci/requirements-dev.txt
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache certs/dev build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
