@@ -1,0 +1,48 @@
+"""The rows that describe functions of the language. Data only: no row is defined here, and nothing is called here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from webhook.cel.types import Type
+
+Cost = Callable[[Sequence[object], object], int]
+"""Run-time cost of one call: the arguments (receiver first) and the result give cost units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One signature of a function.
+
+    `args` are the types of all arguments, the receiver of a member function first. `call` gets values whose run-time
+    types agree with `args` (of a list or map only the first element was looked at, as cel-go does; `dyn` and
+    parameters accept anything) and raises `CelError` with cel-go's wording. `cost` None means 1. `template` is a
+    Python expression over `{0}`, `{1}` … for the same result, used where the types are known or were tested; it may
+    use only operators and methods of the arguments. `check` looks at constant arguments (`ABSENT` where not constant)
+    at compile time and gives an error text or None.
+    """
+
+    id: str
+    args: tuple[Type, ...]
+    result: Type
+    call: Callable[..., object]
+    member: bool = False
+    cost: Cost | None = None
+    template: str | None = None
+    check: Callable[..., str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function: its name as written, and its overloads in the order the checker tries them.
+
+    `examples` are pairs of an expression and its value (a CEL literal, or `error: …`); a test runs each.
+    """
+
+    name: str
+    overloads: tuple[Overload, ...]
+    doc: str = ""
+    examples: tuple[tuple[str, str], ...] = ()
+    library: str = ""
+    mutation_only: bool = False

@@ -1,0 +1,104 @@
+"""The types of the language as frozen values, and how cel-go prints them. Not the checker: that is `checker.py`.
+
+A `Type` is a name and its parameters. `kind` says what the name stands for, since an object type, an opaque type and
+a type parameter may all have any name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """What the name of a type stands for."""
+
+    DYN = 0
+    PRIMITIVE = 1
+    NULL = 2
+    WELL_KNOWN = 3
+    LIST = 4
+    MAP = 5
+    TYPE = 6
+    OPAQUE = 7
+    OBJECT = 8
+    PARAM = 9
+    ERROR = 10
+    WRAPPER = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type: `name` as the run time calls it (`int`, `list`, `kubernetes.Quantity`, `A`), and its parameters."""
+
+    name: str
+    params: tuple[Type, ...] = ()
+    kind: Kind = Kind.PRIMITIVE
+
+    def __str__(self) -> str:
+        """The type as cel-go's checker prints it: `list(int)`, `map(string, dyn)`, `type(int)`."""
+        if self.kind is Kind.ERROR:
+            return "!error!"
+        if self.kind is Kind.NULL:
+            return "null"
+        if self.kind is Kind.WELL_KNOWN:
+            return {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration"}[self.name]
+        if self.kind is Kind.WRAPPER:
+            return f"wrapper({self.name})"
+        return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
+
+
+DYN = Type("dyn", (), Kind.DYN)
+INT = Type("int")
+UINT = Type("uint")
+DOUBLE = Type("double")
+BOOL = Type("bool")
+STRING = Type("string")
+BYTES = Type("bytes")
+NULL = Type("null_type", (), Kind.NULL)
+TIMESTAMP = Type("google.protobuf.Timestamp", (), Kind.WELL_KNOWN)
+DURATION = Type("google.protobuf.Duration", (), Kind.WELL_KNOWN)
+TYPE = Type("type", (), Kind.TYPE)
+ERROR = Type("*error*", (), Kind.ERROR)
+
+PRIMITIVES = {t.name: t for t in (INT, UINT, DOUBLE, BOOL, STRING, BYTES, DYN)}
+
+
+def list_of(element: Type) -> Type:
+    """The type of lists of `element`."""
+    return Type("list", (element,), Kind.LIST)
+
+
+def map_of(key: Type, value: Type) -> Type:
+    """The type of maps from `key` to `value`."""
+    return Type("map", (key, value), Kind.MAP)
+
+
+def optional_of(value: Type) -> Type:
+    """The type `optional_type(value)`."""
+    return Type("optional_type", (value,), Kind.OPAQUE)
+
+
+def type_of(value: Type) -> Type:
+    """The type of the type `value`: what `int` in an expression has."""
+    return Type("type", (value,), Kind.TYPE)
+
+
+def param(name: str) -> Type:
+    """A type parameter of an overload, e.g. `param("A")`."""
+    return Type(name, (), Kind.PARAM)
+
+
+def opaque(name: str, *params: Type) -> Type:
+    """An abstract type that only functions can look into, e.g. `opaque("kubernetes.Quantity")`."""
+    return Type(name, params, Kind.OPAQUE)
+
+
+def object_type(name: str) -> Type:
+    """A type with fields; the environment says which."""
+    return Type(name, (), Kind.OBJECT)
+
+
+def nullable(primitive: Type) -> Type:
+    """A primitive that may be null (protobuf's wrapper types; only specification rows declare them)."""
+    return Type(primitive.name, (), Kind.WRAPPER)
