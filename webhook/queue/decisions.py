@@ -1,0 +1,130 @@
+"""What the core decided, and why: values only. The CLI, the warning, the condition, the metric show these records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from webhook.queue.model import PodSetAssignment
+
+
+class Reason(StrEnum):
+    """Why a workload has no quota."""
+
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    MISCONFIGURED = "Misconfigured"
+    SUSPENDED = "Suspended"
+    NOT_CONSIDERED = "NotConsidered"
+    BEHIND_HEAD = "BehindHead"
+    BACKOFF = "Backoff"
+    DENIED_BY_RULE = "DeniedByRule"
+    CHECKS_PENDING = "ChecksPending"
+
+
+class Place(StrEnum):
+    """Where a pending workload stands: in the heap, parked until something changes, or in no queue."""
+
+    ACTIVE = "active"
+    INADMISSIBLE = "inadmissible"
+    NONE = "none"
+
+
+class Why(StrEnum):
+    """Why a workload was preempted (the reason of Kueue's `Preempted` condition)."""
+
+    IN_CLUSTER_QUEUE = "InClusterQueue"
+    RECLAIM = "InCohortReclamation"
+    FAIR_SHARING = "InCohortFairSharing"
+    RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds quota that a pending workload would need, and when it is expected to end (milliseconds, or None)."""
+
+    workload: str
+    cluster_queue: str
+    amount: int
+    ends: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """One flavor and resource of one pod set, in numbers: amounts in the model's units.
+
+    `free` is what the queue could use now, `most` what it could ever use, `borrowed` what it borrows already.
+    `holders` hold what must end first, the earliest end first.
+    """
+
+    pod_set: str
+    flavor: str
+    resource: str
+    asked: int
+    free: int
+    most: int
+    nominal: int
+    borrowed: int = 0
+    note: str = ""
+    holders: tuple[Holder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A workload got its quota; `admitted` is False while admission checks are open (quota reserved only)."""
+
+    workload: str
+    cluster_queue: str
+    pod_sets: tuple[PodSetAssignment, ...]
+    admitted: bool = True
+    borrowing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preempted:
+    """A workload must give its quota back, for the good of `preemptor`."""
+
+    workload: str
+    cluster_queue: str
+    reason: Why
+    preemptor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A workload still waits: why, in numbers, at which place of its queue (from 1; 0: in none), until when (estimate)."""
+
+    workload: str
+    cluster_queue: str
+    place: Place
+    reason: Reason
+    message: str = ""
+    shortages: tuple[Shortage, ...] = ()
+    position: int = 0
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """A workload must give its quota back because its queue was drained, or a check failed."""
+
+    workload: str
+    cluster_queue: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The outcome of one call. `complete` is False where the budget ran out: call again to go on.
+
+    `next_at` is the time of the next back-off that ends (milliseconds), None where none runs.
+    """
+
+    admitted: tuple[Admitted, ...] = ()
+    preempted: tuple[Preempted, ...] = ()
+    evicted: tuple[Evicted, ...] = ()
+    pending: tuple[Pending, ...] = field(default=())
+    complete: bool = True
+    next_at: int | None = None

@@ -1,0 +1,309 @@
+"""What the queue core knows of a cluster: definitions, frozen.
+
+Amounts are ints: milli-units for `cpu`, whole units (bytes, pods, devices) for everything else. Times are ints:
+milliseconds since the epoch. Weights are ints in thousandths. Nothing here decides anything, and nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
+NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+class Strategy(StrEnum):
+    """How a queue treats a head that does not fit (ClusterQueue `queueingStrategy`)."""
+
+    BEST_EFFORT = "BestEffortFIFO"
+    STRICT = "StrictFIFO"
+
+
+class StopPolicy(StrEnum):
+    """Whether a queue takes new work, and keeps what it runs (`stopPolicy`)."""
+
+    NONE = "None"
+    HOLD = "Hold"
+    DRAIN = "HoldAndDrain"
+
+
+class CheckState(StrEnum):
+    """The state of one admission check of a workload."""
+
+    PENDING = "Pending"
+    READY = "Ready"
+    RETRY = "Retry"
+    REJECTED = "Rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a flavor's nodes."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration; an empty key with `Exists` tolerates everything, an empty effect any effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement on labels: `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All requirements must hold; no requirement selects everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A kind of node that quota is given for (ResourceFlavor)."""
+
+    name: str
+    node_labels: Mapping[str, str] = EMPTY
+    taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    topology: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The quota of one flavor and resource at one node. A limit of None is no limit."""
+
+    nominal: int = 0
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorQuotas:
+    """The quotas of one flavor, by resource."""
+
+    flavor: str
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Resources that a pod set takes from one flavor together; the flavors in the order they are tried."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[FlavorQuotas, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Who may be evicted for work of a queue (ClusterQueue `preemption`)."""
+
+    within_cluster_queue: str = "Never"
+    reclaim_within_cohort: str = "Never"
+    borrow_within_cohort: str = "Never"
+    max_priority_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fungibility:
+    """When the search for a flavor stops (ClusterQueue `flavorFungibility`), in v1beta2's words."""
+
+    when_can_borrow: str = "MayStopSearch"
+    when_can_preempt: str = "TryNextFlavor"
+    preference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionCheckUse:
+    """A check that a queue asks for; `flavors` empty means whatever the flavor."""
+
+    name: str
+    flavors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionCheck:
+    """A check as defined in the cluster. Only an active one can become ready."""
+
+    name: str
+    controller: str = ""
+    active: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Decayed usage as it stood at a time: resource -> amount."""
+
+    at: int = 0
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterQueue:
+    """A queue with quota. `namespace_selector` None selects no namespace."""
+
+    name: str
+    cohort: str = ""
+    groups: tuple[ResourceGroup, ...] = ()
+    namespace_selector: Selector | None = Selector()
+    strategy: str = Strategy.BEST_EFFORT
+    preemption: Preemption = Preemption()
+    fungibility: Fungibility = Fungibility()
+    weight: int = 1000
+    stop_policy: str = StopPolicy.NONE
+    checks: tuple[AdmissionCheckUse, ...] = ()
+    admission_mode: str = ""
+    labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+    history: History = History()
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A group of queues and cohorts that lend to each other; may own quota itself."""
+
+    name: str
+    parent: str = ""
+    groups: tuple[ResourceGroup, ...] = ()
+    weight: int = 1000
+    labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """A namespace's door to a ClusterQueue. `history` is its decayed usage (admission fair sharing)."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    stop_policy: str = StopPolicy.NONE
+    weight: int = 1000
+    history: History = History()
+    labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuota:
+    """A namespace's ResourceQuota: hard limits and what is used of them, by resource name as written there."""
+
+    name: str
+    hard: Mapping[str, int] = NOTHING
+    used: Mapping[str, int] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """What the rules may know of a namespace."""
+
+    name: str
+    labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+    quotas: tuple[ResourceQuota, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one shape. `requests` is of one pod; `min_count` None means all or none.
+
+    `count` is what still runs or has to run: pods that are done (reclaimable) are taken off already.
+    """
+
+    name: str
+    count: int
+    requests: Mapping[str, int] = NOTHING
+    min_count: int | None = None
+    node_selector: Mapping[str, str] = EMPTY
+    affinity: tuple[Selector, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetAssignment:
+    """What a pod set was given: a flavor per resource, the usage of all its pods, and how many of them run."""
+
+    name: str
+    flavors: Mapping[str, str]
+    usage: Mapping[str, int]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The quota a workload holds, and since when (milliseconds)."""
+
+    cluster_queue: str
+    pod_sets: tuple[PodSetAssignment, ...]
+    reserved_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A job as the queue sees it: pod sets that start together or not at all.
+
+    `queue` is the LocalQueue's name, `admission` the quota it holds, `evicted` that it must give it back.
+    `queued_at` is the time it is ordered by: creation, or its last eviction where the rules of requeueing say so.
+    `problem` says why it can never be queued as it stands (LimitRange, requests above limits), empty where it can.
+    """
+
+    namespace: str
+    name: str
+    queue: str = ""
+    pod_sets: tuple[PodSet, ...] = ()
+    priority: int = 0
+    created: int = 0
+    uid: str = ""
+    queued_at: int = 0
+    active: bool = True
+    finished: bool = False
+    admission: Admission | None = None
+    admitted: bool = False
+    evicted: bool = False
+    evicted_at: int = 0
+    evicted_reason: str = ""
+    requeue_at: int = 0
+    requeue_count: int = 0
+    problem: str = ""
+    checks: Mapping[str, str] = EMPTY
+    user: str = ""
+    run_time: int | None = None
+    priority_class: str = ""
+    priority_boost: int = 0
+    labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything the core decides from, at one moment. The order within a tuple carries no meaning."""
+
+    flavors: tuple[Flavor, ...] = ()
+    cluster_queues: tuple[ClusterQueue, ...] = ()
+    cohorts: tuple[Cohort, ...] = ()
+    local_queues: tuple[LocalQueue, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    checks: tuple[AdmissionCheck, ...] = ()
+    workloads: tuple[Workload, ...] = ()
