@@ -1,0 +1,36 @@
+"""`python -m tests.bench [NAME ...]`: run all benchmarks, or those named, one after the other.
+
+Each is a module beside this one with a `main()` that prints its own table. One that cannot run on this machine
+(no control plane, no reference data) says so and the next one runs.
+"""
+
+import importlib
+import sys
+import time
+import traceback
+
+NAMES = ("cel", "queue", "admission", "creates")
+
+
+def main(names: list[str]) -> int:
+    """Run the benchmarks; the exit code tells whether one broke."""
+    broken = []
+    for name in names or NAMES:
+        print(f"\n== {name} ==", flush=True)
+        start = time.perf_counter()
+        try:
+            importlib.import_module(f"tests.bench.{name}").main()
+        except Exception:
+            traceback.print_exc()
+            broken.append(name)
+        print(f"-- {name}: {time.perf_counter() - start:.0f} s", flush=True)
+    if broken:
+        print(f"did not finish: {', '.join(broken)}", file=sys.stderr)
+    return len(broken)
+
+
+if __name__ == "__main__":
+    unknown = [name for name in sys.argv[1:] if name not in NAMES]
+    if unknown:
+        sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    sys.exit(main(sys.argv[1:]))
