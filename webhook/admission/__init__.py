@@ -1,0 +1,1 @@
+"""AdmissionReview in, verdict out: pure functions. The server around them is in `webhook.server`."""

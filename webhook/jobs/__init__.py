@@ -1,0 +1,1 @@
+"""The job kinds: where suspend, pod templates and replica counts stand in each."""

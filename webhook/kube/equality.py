@@ -1,0 +1,16 @@
+"""When two JSON values are the same: `true` is not 1, while 1 and 1.0 are one number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def same(a: Any, b: Any) -> bool:
+    """Say whether two JSON values are equal; maps regardless of order, a bool only to a bool."""
+    if a is b:
+        return True
+    if isinstance(a, dict):
+        return isinstance(b, dict) and len(a) == len(b) and all(k in b and same(v, b[k]) for k, v in a.items())
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)

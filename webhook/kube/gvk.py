@@ -1,0 +1,48 @@
+"""The names of API kinds and resources: group, version, kind or resource. Values only; nothing is looked up here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GroupVersionKind:
+    """A kind such as batch/v1 Job. The core group is the empty string."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` field of objects of this kind."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        return f"{self.api_version} {self.kind}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GroupVersionResource:
+    """A resource such as batch/v1 jobs, as it stands in a URL and in matching rules."""
+
+    group: str
+    version: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version} {self.resource}" if self.group else f"{self.version} {self.resource}"
+
+
+def split_api_version(api_version: str) -> tuple[str, str]:
+    """Split `group/version`; a lone version belongs to the core group."""
+    group, slash, version = api_version.rpartition("/")
+    return (group, version) if slash else ("", api_version)
+
+
+def gvk_of(obj: Mapping[str, Any]) -> GroupVersionKind:
+    """Give the kind an object says it is; absent fields become empty strings."""
+    group, version = split_api_version(str(obj.get("apiVersion") or ""))
+    return GroupVersionKind(group, version, str(obj.get("kind") or ""))

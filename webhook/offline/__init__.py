@@ -1,0 +1,1 @@
+"""What a policy repository runs without a cluster: suites, lint, dry-run, plan, explain."""

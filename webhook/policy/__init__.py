@@ -1,0 +1,1 @@
+"""Policy files in, an immutable bundle out; matching, validating and mutating by it."""
