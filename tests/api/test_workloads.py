@@ -1,0 +1,70 @@
+"""A job object becomes a Workload object."""
+
+from webhook.api.workloads import Priority, priority_of, workload_name, workload_of
+from webhook.jobs.model import Job, Kind, PodSet
+
+KIND = Kind("batch", ("v1",), "Job", "jobs", ("spec", "suspend"), ())
+TEMPLATE = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}}
+
+
+def job(**more):
+    fields = {"suspended": True, "queue": "team-a", "priority_class": None, "pod_priority_class": None, **more}
+    return Job(kind=KIND, pod_sets=(PodSet("main", 3, TEMPLATE, ("spec", "template"), 2),), **fields)
+
+
+def obj(**metadata):
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "lab", **metadata}}
+
+
+def test_the_workload_carries_pod_sets_queue_owner_and_creation_time():
+    """Every field that the queue reads comes from the job, and the owner reference leads back to it."""
+    made = workload_of(obj(uid="u1", creationTimestamp="2026-01-01T00:00:00Z"), job(), Priority(5))
+    assert made["metadata"]["ownerReferences"][0] == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": "train",
+        "uid": "u1",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    assert made["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert made["spec"]["queueName"] == "team-a"
+    assert made["spec"]["priority"] == 5
+    (pods,) = made["spec"]["podSets"]
+    assert (pods["name"], pods["count"], pods["minCount"]) == ("main", 3, 2)
+    assert pods["template"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}
+
+
+def test_a_job_from_a_file_without_uid_has_no_owner():
+    """A file has no UID: no owner reference and no label that would be refused."""
+    made = workload_of(obj(), job())
+    assert set(made["metadata"]) == {"name", "namespace"}
+
+
+def test_names_differ_by_uid_and_stay_within_the_limit():
+    """Two jobs of one name never share a Workload, and a long name is cut, not refused."""
+    names = {workload_name("Job", "batch", "x" * 300, uid) for uid in ("a", "b", "c")}
+    assert len(names) == 3
+    assert {len(n) for n in names} == {253}
+    assert workload_name("Job", "batch", "t", "a").startswith("job-t-")
+
+
+def test_priority_comes_from_the_workload_class_then_the_pod_class_then_the_default():
+    """The order of the three sources, and 0 where a class is missing."""
+    classes = [
+        {"kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 9},
+        {"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7},
+        {"kind": "PriorityClass", "metadata": {"name": "base"}, "value": 3, "globalDefault": True},
+    ]
+    assert priority_of(job(priority_class="high", pod_priority_class="high"), classes).value == 9
+    assert priority_of(job(pod_priority_class="high"), classes).ref == ("scheduling.k8s.io", "PriorityClass", "high")
+    assert priority_of(job(), classes).value == 3
+    assert priority_of(job(priority_class="gone"), classes) == Priority(0, None)
+
+
+def test_a_time_limit_is_read_from_its_label_when_it_is_a_positive_number():
+    """A label that is no positive 32 bit number is left out rather than refused later by the API server."""
+    made = [
+        workload_of(obj(labels={"kueue.x-k8s.io/max-exec-time-seconds": t}), job()) for t in ("60", "0", "x", "9" * 10)
+    ]
+    assert [m["spec"].get("maximumExecutionTimeSeconds") for m in made] == [60, None, None, None]

@@ -1,0 +1,105 @@
+"""What the pods of a template ask for: defaults filled in as the API server would, then summed up.
+
+Arithmetic over pod specs only; quota, flavors and transformations of resources are the queue's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from webhook.kube import quantity
+
+Resources = Mapping[str, Any]
+POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
+"""Resources that a pod may ask for as a whole (KEP-2837)."""
+
+
+def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
+    """Sum what one pod with this spec holds, in billionths of a unit per resource.
+
+    Containers add up; an init container counts while it runs, beside the sidecars that started before it; sidecars
+    (init containers that restart) go on; overhead is added. Source: k8s.io/component-helpers/resource, PodRequests.
+    """
+    total: dict[str, int] = {}
+    for container in spec.get("containers") or ():
+        _add(total, _requests(container))
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in spec.get("initContainers") or ():
+        asked = _requests(container)
+        if container.get("restartPolicy") == "Always":
+            _add(total, asked)
+            _add(sidecars, asked)
+            _raise(peak, sidecars)
+        else:
+            _add(asked, sidecars)
+            _raise(peak, asked)
+    _raise(total, peak)
+    whole = _nanos((spec.get("resources") or {}).get("requests"))
+    total.update({name: n for name, n in whole.items() if name.startswith(POD_LEVEL)})
+    _add(total, _nanos(spec.get("overhead")))
+    return total
+
+
+def with_defaults(spec: Mapping[str, Any], limit_ranges: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Fill in the requests and limits that the API server would give a pod with this spec.
+
+    First a request takes its limit's value, then the namespace's LimitRanges give what is still missing; the first
+    LimitRange that has a value wins. The given spec is left as it is; unchanged parts are shared with it.
+    """
+    limits, requests = _range_defaults(limit_ranges)
+    filled = dict(spec)
+    for field in ("initContainers", "containers"):
+        if field in spec:
+            filled[field] = [_filled(container, limits, requests) for container in spec[field] or ()]
+    return filled
+
+
+def _filled(container: Mapping[str, Any], limits: Resources, requests: Resources) -> dict[str, Any]:
+    resources = container.get("resources") or {}
+    own = resources.get("limits") or {}
+    asked = {**own, **(resources.get("requests") or {})}
+    merged = {"limits": {**limits, **own}, "requests": {**requests, **asked}}
+    kept = {name: values for name, values in merged.items() if values}
+    if not kept and "resources" not in container:
+        return dict(container)
+    return {**container, "resources": {**resources, **kept}}
+
+
+def _range_defaults(limit_ranges: Iterable[Mapping[str, Any]]) -> tuple[Resources, Resources]:
+    """Give default limits and default requests of containers.
+
+    Where a LimitRange leaves them out: a limit is `max`, a request the limit, else `min` (core/v1 defaulting).
+    """
+    limits: dict[str, Any] = {}
+    requests: dict[str, Any] = {}
+    for limit_range in limit_ranges:
+        for item in (limit_range.get("spec") or {}).get("limits") or ():
+            if item.get("type") != "Container":
+                continue
+            default = {**(item.get("max") or {}), **(item.get("default") or {})}
+            request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+            limits = {**default, **limits}
+            requests = {**request, **requests}
+    return limits, requests
+
+
+def _requests(container: Mapping[str, Any]) -> dict[str, int]:
+    resources = container.get("resources") or {}
+    return _nanos({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+
+
+def _nanos(resources: Resources | None) -> dict[str, int]:
+    return {name: quantity.parse(value).nanos for name, value in (resources or {}).items()}
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, n in more.items():
+        total[name] = total.get(name, 0) + n
+
+
+def _raise(total: dict[str, int], least: Mapping[str, int]) -> None:
+    for name, n in least.items():
+        if n > total.get(name, 0):
+            total[name] = n

@@ -1,0 +1,138 @@
+"""A job becomes a Workload object: the same in the cluster, in `plan` and in `make run`.
+
+Which pods a job has is `jobs.describe`'s answer; what becomes of the Workload is the queue's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.api.requests import with_defaults
+from webhook.jobs.model import Job, PodSet
+
+API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
+JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
+MAX_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+NAME_LIMIT: Final = 253
+HASH_LENGTH: Final = 5
+MAX_INT32: Final = 2**31 - 1
+WORKLOAD_CLASS: Final = ("kueue.x-k8s.io", "WorkloadPriorityClass")
+POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """A number, and the class it came from: `ref` is (API group, kind, name), None where there was no class."""
+
+    value: int = 0
+    ref: tuple[str, str, str] | None = None
+
+
+def priority_of(job: Job, classes: Iterable[Mapping[str, Any]]) -> Priority:
+    """Give the job's priority from WorkloadPriorityClass and PriorityClass objects.
+
+    The job's own WorkloadPriorityClass goes before the PriorityClass of its pods; without either it is the
+    PriorityClass marked `globalDefault`, else 0. A class that is not there counts as 0, without a reference.
+    """
+    by_name = {(c.get("kind"), c["metadata"]["name"]): c for c in classes}
+    if job.priority_class:
+        return _priority(by_name, WORKLOAD_CLASS, job.priority_class)
+    if job.pod_priority_class:
+        return _priority(by_name, POD_CLASS, job.pod_priority_class)
+    default = next(
+        (c for (kind, _), c in sorted(by_name.items()) if kind == POD_CLASS[1] and c.get("globalDefault")), None
+    )
+    return _priority(by_name, POD_CLASS, default["metadata"]["name"]) if default else Priority()
+
+
+def workload_name(kind: str, group: str, name: str, uid: str) -> str:
+    """Name the Workload of a job: `<kind>-<name>-<hash>`, at most 253 letters; the hash tells namesakes apart."""
+    digest = hashlib.sha256("\n".join((kind, group, name, uid)).encode()).hexdigest()
+    prefix = f"{kind.lower()}-{name}"[: NAME_LIMIT - 1 - HASH_LENGTH]
+    return f"{prefix}-{digest[:HASH_LENGTH]}"
+
+
+def workload_of(
+    obj: Mapping[str, Any],
+    job: Job,
+    priority: Priority | None = None,
+    limit_ranges: Iterable[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Build the Workload of a job object, without a status.
+
+    `job` is `jobs.describe(obj)`; `limit_ranges` are those of the object's namespace. The Workload is owned by the
+    job, carries its creation time (for files, where nothing else gives one) and a template per pod set with the
+    requests that the API server would fill in. Equal input gives an equal Workload.
+    """
+    metadata = obj["metadata"]
+    kind, group = obj["kind"], obj["apiVersion"].rpartition("/")[0]
+    uid = str(metadata.get("uid") or "")
+    ranges = tuple(limit_ranges)
+    workload: dict[str, Any] = {
+        "apiVersion": API_VERSION,
+        "kind": "Workload",
+        "metadata": {
+            "name": workload_name(kind, group, metadata["name"], uid),
+            "namespace": metadata.get("namespace") or "default",
+            **({"labels": {JOB_UID_LABEL: uid}, "ownerReferences": [_owner(obj, uid)]} if uid else {}),
+        },
+        "spec": {
+            "podSets": [_pod_set(p, ranges) for p in job.pod_sets],
+            "queueName": job.queue or "",
+            "active": True,
+            **_priority_fields(priority or Priority()),
+            **_time_limit(metadata.get("labels") or {}),
+        },
+    }
+    if created := metadata.get("creationTimestamp"):
+        workload["metadata"]["creationTimestamp"] = created
+    return workload
+
+
+def _priority(by_name: Mapping[Any, Mapping[str, Any]], kind: tuple[str, str], name: str) -> Priority:
+    found = by_name.get((kind[1], name))
+    return Priority(int(found.get("value") or 0), (*kind, name)) if found else Priority()
+
+
+def _owner(obj: Mapping[str, Any], uid: str) -> dict[str, Any]:
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": obj["metadata"]["name"],
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _pod_set(pods: PodSet, limit_ranges: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    metadata = pods.template.get("metadata") or {}
+    kept = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
+    pod_set: dict[str, Any] = {
+        "name": pods.name,
+        "count": pods.count,
+        "template": {
+            **({"metadata": kept} if kept else {}),
+            "spec": with_defaults(pods.template.get("spec") or {}, limit_ranges),
+        },
+    }
+    if pods.min_count is not None:
+        pod_set["minCount"] = pods.min_count
+    return pod_set
+
+
+def _priority_fields(priority: Priority) -> dict[str, Any]:
+    if priority.ref is None:
+        return {"priority": priority.value}
+    group, kind, name = priority.ref
+    return {"priority": priority.value, "priorityClassRef": {"group": group, "kind": kind, "name": name}}
+
+
+def _time_limit(labels: Mapping[str, str]) -> dict[str, int]:
+    """Read the label `kueue.x-k8s.io/max-exec-time-seconds`; anything but a positive whole number counts as none."""
+    text = labels.get(MAX_TIME_LABEL, "")
+    seconds = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
+    return {"maximumExecutionTimeSeconds": seconds} if 0 < seconds <= MAX_INT32 else {}
