@@ -1,0 +1,45 @@
+"""`sluice certs`: make, renew or rotate the certificates in a folder."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from webhook.cli import exits
+from webhook.tls.files import Folder, ensure, rotate
+
+DEFAULT_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+def service_names(service: str, namespace: str) -> tuple[str, ...]:
+    """Give the DNS names that an API server calls a Service by."""
+    return tuple(f"{service}.{namespace}{end}" for end in (".svc", ".svc.cluster.local", ""))
+
+
+@click.command()
+@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("certs/dev"), show_default=True)
+@click.option("--name", "names", multiple=True, help="A DNS name or address of the server; may be given several times.")
+@click.option("--service", help="Also the names of this Service.")
+@click.option("--namespace", default="sluice-system", show_default=True, help="The namespace of the Service.")
+@click.option("--rotate", "rotating", is_flag=True, help="A new authority as well; the old one stays in the bundle.")
+@click.option("--force", is_flag=True, help="Issue a new leaf although the present one is good.")
+def certs(
+    folder: Path, names: tuple[str, ...], service: str | None, namespace: str, rotating: bool, force: bool
+) -> None:
+    """Make a CA and a server certificate, or renew them where they are near their end."""
+    wanted = (*(service_names(service, namespace) if service else ()), *(names or DEFAULT_NAMES))
+    where = Folder(folder)
+    now = datetime.now(UTC)
+    try:
+        if rotating:
+            rotate(where, wanted, now)
+            done = "rotated: new authority and leaf, the old authority stays trusted"
+        else:
+            done = ensure(where, wanted, now, force=force)
+    except (OSError, ValueError) as error:
+        click.echo(f"sluice certs: {folder}: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)
+    click.echo(f"{folder}: {done}")

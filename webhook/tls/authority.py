@@ -1,0 +1,144 @@
+"""An own certificate authority and the leaf of the server, as PEM text.
+
+Pure: names and the time come in, PEM goes out. Nothing is read or written here (`files.py` does that).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CA_DAYS: Final = 3650
+LEAF_DAYS: Final = 365
+SKEW: Final = timedelta(minutes=5)
+"""How far the clocks of two machines may differ without a fresh certificate being `not yet valid`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def new_authority(now: datetime, days: int = CA_DAYS) -> Pair:
+    """Make a self-signed authority that may sign leaves only (path length 0). `now` is aware, in UTC."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    serial = x509.random_serial_number()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"sluice-ca-{serial % 10**8:08d}")])
+    usage = _key_usage(certificate_sign=True)
+    builder = (
+        _builder(name, name, key, serial, now, days)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+    return _pair(builder.sign(key, hashes.SHA256()), key)
+
+
+def issue(authority: Pair, names: tuple[str, ...], now: datetime, days: int = LEAF_DAYS) -> Pair:
+    """Make a server certificate for `names` (DNS names and addresses; the first is the common name).
+
+    Raises ValueError where no name is given or the authority's PEM cannot be read. RFC 5280, RFC 6125.
+    """
+    if not names:
+        raise ValueError("a server certificate needs at least one name")
+    ca = x509.load_pem_x509_certificate(authority.certificate)
+    ca_key = serialization.load_pem_private_key(authority.key, None)
+    if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
+        raise ValueError("the authority's key is not an elliptic curve key")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
+    ca_identifier = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    builder = (
+        _builder(subject, ca.subject, key, x509.random_serial_number(), now, days)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(ca_identifier), critical=False)
+    )
+    return _pair(builder.sign(ca_key, hashes.SHA256()), key)
+
+
+def expiry(pem: bytes) -> datetime:
+    """Give the end of the validity of the first certificate in `pem`, in UTC. Raises ValueError on bad PEM."""
+    return x509.load_pem_x509_certificate(pem).not_valid_after_utc
+
+
+def names_of(pem: bytes) -> tuple[str, ...]:
+    """Give the DNS names and addresses that the first certificate in `pem` stands for."""
+    try:
+        names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return ()
+    return tuple(str(name.value) for name in names.value)
+
+
+def bundle(new: bytes, old: bytes, now: datetime) -> bytes:
+    """Join authorities, the new one first; those of `old` stay until they expire, each once.
+
+    The overlap lets API servers that still see the old leaf, and those that see the new one, both verify it.
+    """
+    seen, parts = set(), []
+    for certificate in [*_all(new), *_all(old)]:
+        mark = certificate.fingerprint(hashes.SHA256())
+        if mark not in seen and certificate.not_valid_after_utc > now:
+            seen.add(mark)
+            parts.append(certificate.public_bytes(serialization.Encoding.PEM))
+    return b"".join(parts)
+
+
+def _all(pem: bytes) -> list[x509.Certificate]:
+    return x509.load_pem_x509_certificates(pem) if pem.strip() else []
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, serial: int, now: datetime, days: int
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(serial)
+        .not_valid_before(now - SKEW)
+        .not_valid_after(now + timedelta(days=days))
+    )
+
+
+def _key_usage(*, certificate_sign: bool = False) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not certificate_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=certificate_sign,
+        crl_sign=certificate_sign,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+    return Pair(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+    )
