@@ -1,4 +1,4 @@
-"""The wire form of an admission review (admission.k8s.io/v1): reading a request, writing an answer. No policies here."""
+"""The wire form of admission.k8s.io/v1 AdmissionReview: reading a request, writing an answer. No policies here."""
 
 from __future__ import annotations
 

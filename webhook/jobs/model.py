@@ -12,8 +12,10 @@ from typing import Any
 from webhook.kube.gvk import GroupVersionKind
 
 Path = tuple[str | int, ...]
-Count = Callable[[Sequence[Any]], int]
-"""From the nodes on the way to a template (the object first, the template's holder last) to its number of pods."""
+Nodes = Sequence[Any]
+"""The nodes on the way to a template: the object first, the one that holds the template last."""
+Count = Callable[[Nodes], int]
+"""From the nodes on the way to a template to its number of pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,27 @@ class Template:
     name: str = ""
     order: tuple[str, ...] = ()
     """The order of a map's keys that the kind's controller has; other keys follow in alphabetical order."""
+    made: Callable[[Any], dict[str, Any]] | None = None
+    """Makes a template out of a node that is none (`spec.driver` of a SparkApplication); such a set is only read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one role: `count` of them, made from `template`, which stands at `path` of the object.
+
+    `min_count` is the least number the job can run with (None: it needs all).
+    """
+
+    name: str
+    count: int
+    template: dict[str, Any]
+    path: Path
+    min_count: int | None = None
+    made: bool = False
+    """The template is made up from fields that are none; rules may read it, but a patch cannot be mapped back."""
+
+
+SetsOf = Callable[[dict[str, Any]], tuple[PodSet, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +70,10 @@ class Kind:
     suspend_path: tuple[str, ...] | None
     templates: tuple[Template, ...]
     min_count_annotation: str = ""
+    queued: bool = True
+    """Whether the object itself waits in a queue; a CronJob does not (its Jobs do), nor a Deployment (its Pods do)."""
+    reader: Callable[[dict[str, Any], SetsOf], tuple[PodSet, ...]] | None = None
+    """Reads the pod sets of a kind whose templates no path can name (AppWrapper), with a reader for what it wraps."""
     note: str = ""
     priority_paths: tuple[tuple[str, ...], ...] = ()
     """Where the kind names a PriorityClass of its own, before the templates are asked."""
@@ -55,20 +82,6 @@ class Kind:
     def gvk(self) -> GroupVersionKind:
         """The kind in its preferred version."""
         return GroupVersionKind(self.group, self.versions[0], self.kind)
-
-
-@dataclass(frozen=True, slots=True)
-class PodSet:
-    """Pods of one role: `count` of them, made from `template`, which stands at `path` of the object.
-
-    `min_count` is the least number the job can run with (None: it needs all).
-    """
-
-    name: str
-    count: int
-    template: dict[str, Any]
-    path: Path
-    min_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

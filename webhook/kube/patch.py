@@ -258,9 +258,7 @@ def _diff(before: Any, after: Any, path: str, out: list[Operation]) -> None:
 
 
 def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: list[Operation]) -> None:
-    for key in before:
-        if key not in after:
-            out.append(Operation("remove", f"{path}/{escape(key)}"))
+    out.extend(Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after)
     for key, value in after.items():
         if key not in before:
             out.append(Operation("add", f"{path}/{escape(key)}", value))
@@ -281,7 +279,5 @@ def _diff_lists(before: Sequence[Any], after: Sequence[Any], path: str, out: lis
     both = shorter - tail
     for i in range(head, both):
         _diff(before[i], after[i], f"{path}/{i}", out)
-    for i in range(len(before) - tail - 1, both - 1, -1):
-        out.append(Operation("remove", f"{path}/{i}"))
-    for i in range(both, len(after) - tail):
-        out.append(Operation("add", f"{path}/{i}", after[i]))
+    out.extend(Operation("remove", f"{path}/{i}") for i in range(len(before) - tail - 1, both - 1, -1))
+    out.extend(Operation("add", f"{path}/{i}", after[i]) for i in range(both, len(after) - tail))

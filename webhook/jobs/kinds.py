@@ -1,0 +1,197 @@
+"""The table of job kinds: one row each. Reading an object by it is in `describe.py`.
+
+Facts are those of the kinds' own API types and of Kueue's integrations. Fields called suspend that mean something
+else are left out on purpose: a CronJob's stops its schedule, a Ray worker group's scales that group to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.jobs import counts
+from webhook.jobs.model import Kind, Template
+from webhook.jobs.templates import of_spark_role, of_trainer
+from webhook.jobs.wrapped import wrapped_pod_sets
+
+_SUSPEND: Final = ("spec", "suspend")
+_POLICY_SUSPEND: Final = ("spec", "runPolicy", "suspend")
+_POLICY_PRIORITY: Final = (("spec", "runPolicy", "schedulingPolicy", "priorityClass"),)
+
+
+def _replica_specs(field: str, *order: str) -> tuple[Template, ...]:
+    return (Template(("spec", field, "*", "template"), counts.field("replicas"), order=order),)
+
+
+def _ray(*cluster: str) -> tuple[Template, ...]:
+    return (
+        Template((*cluster, "headGroupSpec", "template"), counts.one, name="head"),
+        Template((*cluster, "workerGroupSpecs", "[]", "template"), counts.ray_workers),
+    )
+
+
+def _training(kind: str, resource: str, field: str, *order: str, versions: tuple[str, ...] = ("v1",)) -> Kind:
+    templates = _replica_specs(field, *order)
+    return Kind("kubeflow.org", versions, kind, resource, _POLICY_SUSPEND, templates, priority_paths=_POLICY_PRIORITY)
+
+
+KINDS: Final[tuple[Kind, ...]] = (
+    Kind(
+        "",
+        ("v1",),
+        "Pod",
+        "pods",
+        None,
+        (Template((), counts.one, name="main"),),
+        note="held by the scheduling gate kueue.x-k8s.io/admission",
+    ),
+    Kind(
+        "batch",
+        ("v1",),
+        "Job",
+        "jobs",
+        _SUSPEND,
+        (Template(("spec", "template"), counts.job, name="main"),),
+        min_count_annotation="kueue.x-k8s.io/job-min-parallelism",
+    ),
+    Kind(
+        "batch",
+        ("v1",),
+        "CronJob",
+        "cronjobs",
+        None,
+        (Template(("spec", "jobTemplate", "spec", "template"), counts.job, name="main"),),
+        queued=False,
+        note="spec.suspend stops the schedule and is the user's; the Jobs it makes are queued",
+    ),
+    Kind(
+        "jobset.x-k8s.io",
+        ("v1alpha2",),
+        "JobSet",
+        "jobsets",
+        _SUSPEND,
+        (Template(("spec", "replicatedJobs", "[]", "template", "spec", "template"), counts.replicated_job),),
+    ),
+    _training("MPIJob", "mpijobs", "mpiReplicaSpecs", "Launcher", "Worker", versions=("v2beta1", "v1")),
+    _training("PyTorchJob", "pytorchjobs", "pytorchReplicaSpecs", "Master", "Worker"),
+    _training("TFJob", "tfjobs", "tfReplicaSpecs", "Chief", "Master", "PS", "Worker", "Evaluator"),
+    _training("PaddleJob", "paddlejobs", "paddleReplicaSpecs", "Master", "Worker"),
+    _training("XGBoostJob", "xgboostjobs", "xgbReplicaSpecs", "Master", "Worker"),
+    _training("JAXJob", "jaxjobs", "jaxReplicaSpecs", "Worker"),
+    Kind(
+        "trainer.kubeflow.org",
+        ("v1alpha1",),
+        "TrainJob",
+        "trainjobs",
+        _SUSPEND,
+        (Template(("spec", "trainer"), counts.field("numNodes"), name="node", made=of_trainer),),
+        note="its pods stand in the TrainingRuntime; only spec.trainer.resourcesPerNode can be read, nothing is patched",
+    ),
+    Kind("ray.io", ("v1", "v1alpha1"), "RayCluster", "rayclusters", _SUSPEND, _ray("spec")),
+    Kind(
+        "ray.io",
+        ("v1", "v1alpha1"),
+        "RayJob",
+        "rayjobs",
+        _SUSPEND,
+        (
+            *_ray("spec", "rayClusterSpec"),
+            Template(("spec", "submitterPodTemplate"), counts.ray_submitter, name="submitter"),
+        ),
+        note="with spec.clusterSelector it runs on a cluster that is there already",
+    ),
+    Kind(
+        "ray.io",
+        ("v1", "v1alpha1"),
+        "RayService",
+        "rayservices",
+        ("spec", "rayClusterConfig", "suspend"),
+        _ray("spec", "rayClusterConfig"),
+    ),
+    Kind(
+        "sparkoperator.k8s.io",
+        ("v1beta2",),
+        "SparkApplication",
+        "sparkapplications",
+        _SUSPEND,
+        (
+            Template(("spec", "driver"), counts.one, name="driver", made=of_spark_role),
+            Template(
+                ("spec", "executor"),
+                lambda n: counts.number(n[-1].get("executor"), "instances", 0),
+                "executor",
+                made=of_spark_role,
+            ),
+        ),
+        note="driver and executor are no pod templates: their cores, memory and GPU are read, nothing is patched",
+    ),
+    Kind(
+        "workload.codeflare.dev",
+        ("v1beta2",),
+        "AppWrapper",
+        "appwrappers",
+        _SUSPEND,
+        (),
+        reader=wrapped_pod_sets,
+    ),
+    Kind(
+        "apps",
+        ("v1",),
+        "Deployment",
+        "deployments",
+        None,
+        (Template(("spec", "template"), counts.field("replicas"), name="main"),),
+        queued=False,
+        note="has no suspend; each of its Pods is gated and queued",
+    ),
+    Kind(
+        "apps",
+        ("v1",),
+        "StatefulSet",
+        "statefulsets",
+        None,
+        (Template(("spec", "template"), counts.field("replicas"), name="main"),),
+        queued=False,
+        note="has no suspend; its Pods are gated and queued",
+    ),
+    Kind(
+        "leaderworkerset.x-k8s.io",
+        ("v1",),
+        "LeaderWorkerSet",
+        "leaderworkersets",
+        None,
+        (
+            Template(("spec", "leaderWorkerTemplate", "leaderTemplate"), counts.group_leaders, name="leader"),
+            Template(("spec", "leaderWorkerTemplate", "workerTemplate"), counts.group_workers, name="worker"),
+        ),
+        queued=False,
+        note="has no suspend; its Pods are gated and queued",
+    ),
+    Kind(
+        "batch.volcano.sh",
+        ("v1alpha1",),
+        "Job",
+        "jobs",
+        None,
+        (Template(("spec", "tasks", "[]", "template"), counts.field("replicas")),),
+        note="has no suspend; Volcano's own scheduler holds it",
+        priority_paths=(("spec", "priorityClassName"),),
+    ),
+    Kind(
+        "kubeflow.org",
+        ("v1", "v1beta1", "v1alpha1"),
+        "Notebook",
+        "notebooks",
+        None,
+        (Template(("spec", "template"), counts.one, name="main"),),
+        queued=False,
+        note="spec.template has a spec and no metadata",
+    ),
+)
+
+BY_KIND: Final = {(k.group, k.kind): k for k in KINDS}
+BY_RESOURCE: Final = {(k.group, k.resource): k for k in KINDS}
+
+
+def kind_of(group: str, kind: str) -> Kind | None:
+    """Give the row of a kind, None where it makes no pods that we know of."""
+    return BY_KIND.get((group, kind))

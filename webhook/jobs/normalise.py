@@ -1,0 +1,103 @@
+"""Quantities written as numbers (`nvidia.com/gpu: 1`) become strings, as the API server does for built-in kinds.
+
+Done before a rule sees an object or a template. What is not changed is shared with the original, and an object
+without such numbers is given back as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.jobs.describe import describe
+from webhook.jobs.model import Job, Path
+from webhook.kube.quantity import QuantityError, parse
+
+_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+_LIMIT_FIELDS = ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
+
+
+def normalise(obj: dict[str, Any], job: Job | None = None) -> dict[str, Any]:
+    """Give the object with the quantities of its pod templates, LimitRange or ResourceQuota as strings."""
+    job = job or describe(obj)
+    if job is not None:
+        for pod_set in job.pod_sets:
+            if not pod_set.made and (fixed := normalise_template(pod_set.template)) is not pod_set.template:
+                obj = replace_at(obj, pod_set.path, fixed)
+        return obj
+    if obj.get("kind") == "LimitRange":
+        return _limit_range(obj)
+    if obj.get("kind") == "ResourceQuota":
+        return _map_field(obj, "spec", lambda spec: _map_field(spec, "hard", _quantities))
+    return obj
+
+
+def normalise_template(template: dict[str, Any]) -> dict[str, Any]:
+    """Give a pod template with its quantities as strings."""
+    spec = template.get("spec")
+    if not isinstance(spec, dict):
+        return template
+    fixed = _map_field(_map_field(spec, "overhead", _quantities), "resources", _resources)
+    for field in _CONTAINERS:
+        containers = spec.get(field)
+        if isinstance(containers, list):
+            changed = [_map_field(c, "resources", _resources) if isinstance(c, dict) else c for c in containers]
+            if any(a is not b for a, b in zip(changed, containers, strict=True)):
+                fixed = {**fixed, field: changed}
+    return template if fixed is spec else {**template, "spec": fixed}
+
+
+def replace_at(node: Any, path: Path, value: Any) -> Any:
+    """Give a copy of a tree with `value` at the path; only the containers on the way are copied."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(node, list):
+        copy: Any = list(node)
+    else:
+        copy = dict(node)
+    copy[step] = replace_at(copy[step], rest, value)
+    return copy
+
+
+def quantity_text(value: Any) -> Any:
+    """Give a number as a quantity's canonical text; anything else, and what is no quantity, as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    try:
+        return parse(value).canonical()
+    except QuantityError:
+        return value
+
+
+def _resources(resources: Any) -> Any:
+    for field in ("requests", "limits"):
+        resources = _map_field(resources, field, _quantities)
+    return resources
+
+
+def _quantities(values: Any) -> Any:
+    if not isinstance(values, dict) or all(isinstance(v, str) for v in values.values()):
+        return values
+    return {k: quantity_text(v) for k, v in values.items()}
+
+
+def _map_field(holder: Any, field: str, change: Any) -> Any:
+    if not isinstance(holder, dict) or field not in holder:
+        return holder
+    value = change(holder[field])
+    return holder if value is holder[field] else {**holder, field: value}
+
+
+def _limit_range(obj: dict[str, Any]) -> dict[str, Any]:
+    def items(limits: Any) -> Any:
+        if not isinstance(limits, list):
+            return limits
+        changed = []
+        for item in limits:
+            fixed = item
+            for field in _LIMIT_FIELDS:
+                fixed = _map_field(fixed, field, _quantities)
+            changed.append(fixed)
+        return limits if all(a is b for a, b in zip(changed, limits, strict=True)) else changed
+
+    return _map_field(obj, "spec", lambda spec: _map_field(spec, "limits", items))  # type: ignore[no-any-return]

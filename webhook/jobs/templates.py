@@ -1,0 +1,45 @@
+"""Pod templates made up for kinds that have none: a TrainJob names its resources, a SparkApplication its cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def of_trainer(trainer: Any) -> dict[str, Any]:
+    """Make a template of a TrainJob's `spec.trainer`: one container with its resourcesPerNode.
+
+    The rest of the pods stands in the TrainingRuntime that the job names, which is not in the object.
+    """
+    resources = trainer.get("resourcesPerNode") if isinstance(trainer, dict) else None
+    return _template("node", resources if isinstance(resources, dict) else {})
+
+
+def of_spark_role(role: Any) -> dict[str, Any]:
+    """Make a template of a SparkApplication's driver or executor: cores, memory and GPU as one container.
+
+    Memory is in the JVM's notation (`512m` are MiB), which is turned into Kubernetes' own.
+    """
+    if not isinstance(role, dict):
+        return _template("spark", {})
+    requests: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    if (cores := role.get("coreRequest") or role.get("cores")) is not None:
+        requests["cpu"] = str(cores)
+    if role.get("coreLimit") is not None:
+        limits["cpu"] = str(role["coreLimit"])
+    if isinstance(role.get("memory"), str):
+        requests["memory"] = limits["memory"] = jvm_memory(role["memory"])
+    gpu = role.get("gpu")
+    if isinstance(gpu, dict) and isinstance(gpu.get("name"), str) and gpu.get("quantity") is not None:
+        requests[gpu["name"]] = limits[gpu["name"]] = str(gpu["quantity"])
+    return _template("spark", {"requests": requests, "limits": limits})
+
+
+def jvm_memory(text: str) -> str:
+    """Turn `512m` or `4g` of the JVM into `512Mi` or `4Gi`; a text with another unit stays as it is."""
+    unit = {"k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti"}.get(text[-1:].lower())
+    return text[:-1] + unit if unit and text[:-1].isdecimal() else text
+
+
+def _template(name: str, resources: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {}, "spec": {"containers": [{"name": name, "resources": resources}]}}

@@ -1,0 +1,56 @@
+"""The pod sets of an AppWrapper: its components hold whole objects, and say or let us infer where their pods are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from webhook.jobs.model import Path, PodSet, SetsOf
+
+_STEP = re.compile(r"[^.\[\]]+")
+
+
+def wrapped_pod_sets(obj: dict[str, Any], sets_of: SetsOf) -> tuple[PodSet, ...]:
+    """Give the pod sets of every component: where it declares them (`podSets[].path`), else as its own kind has them."""
+    spec = obj.get("spec")
+    components = spec.get("components") if isinstance(spec, dict) else None
+    found: list[PodSet] = []
+    for i, component in enumerate(components if isinstance(components, list) else ()):
+        if isinstance(component, dict) and isinstance(component.get("template"), dict):
+            path: Path = ("spec", "components", i)
+            found += _declared(component, path, i) or _inferred(component["template"], path, i, sets_of)
+    return tuple(found)
+
+
+def _declared(component: dict[str, Any], path: Path, index: int) -> list[PodSet]:
+    entries = component.get("podSets")
+    found = []
+    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+        path_text = entry.get("path") if isinstance(entry, dict) else None
+        steps: Path = tuple(int(s) if s.isdecimal() else s for s in _STEP.findall(str(path_text or "")))
+        template = _at(component, steps)
+        if steps and isinstance(template, dict):
+            found.append(PodSet(f"component-{index}-{number}", _replicas(entry), template, (*path, *steps)))
+    return found
+
+
+def _inferred(template: dict[str, Any], path: Path, index: int, sets_of: SetsOf) -> list[PodSet]:
+    return [
+        replace(inner, name=f"component-{index}-{inner.name}", path=(*path, "template", *inner.path))
+        for inner in sets_of(template)
+    ]
+
+
+def _replicas(entry: dict[str, Any]) -> int:
+    value = entry.get("replicas", 1)
+    return value if isinstance(value, int) and value >= 0 else 1
+
+
+def _at(value: Any, steps: Path) -> Any:
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
