@@ -1,0 +1,184 @@
+"""The only door to the Kubernetes client library, and to HTTP as a client.
+
+Connection, credentials and TLS are the library's; requests go by path, so that any kind works, known to the library
+or not. Answers that are errors become `StoreError`s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import aiohttp
+import orjson
+from kubernetes.aio import client as _client_module
+from kubernetes.aio import config as _config_module
+from kubernetes.aio.config.config_exception import ConfigException
+
+from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused, StoreError, Unavailable
+
+kubernetes_client: Any = _client_module  # the library has no types of its own
+kubernetes_config: Any = _config_module
+
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+
+Query = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast the client may write: `per_second` on average, `burst` at once; and how long one request may take."""
+
+    per_second: float = 50.0
+    burst: int = 100
+    timeout: float = 4.0
+
+
+class Client:
+    """A pool of connections to one API server. Reads go at once; writes wait for their turn."""
+
+    def __init__(self, configuration: Any, pace: Pace, clock: Callable[[], float]) -> None:
+        configuration.retries = None
+        configuration.client_side_validation = False
+        self._api: Any = kubernetes_client.ApiClient(configuration)
+        self.host = str(configuration.host).rstrip("/")
+        self._turns = _Turns(pace, clock)
+        self.timeout = pace.timeout
+
+    @classmethod
+    async def connect(
+        cls, kubeconfig: Path | None, context: str | None, pace: Pace, clock: Callable[[], float]
+    ) -> Client:
+        """Read the credentials: of `kubeconfig`, else of the pod's service account, else of the user's default file.
+
+        Raises ValueError where none of these can be used. Nothing is sent yet.
+        """
+        configuration = kubernetes_client.Configuration()
+        try:
+            if kubeconfig is None and _in_cluster():
+                kubernetes_config.load_incluster_config(configuration)
+            else:
+                await kubernetes_config.load_kube_config(
+                    str(kubeconfig) if kubeconfig else None, context, configuration
+                )
+        except (ConfigException, OSError) as error:
+            raise ValueError(f"no way to reach a cluster: {error}") from None
+        return cls(configuration, pace, clock)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: object = None,
+        content_type: str = JSON,
+        timeout: float | None = None,  # noqa: ASYNC109 - a budget that is also told to the server
+    ) -> Any:
+        """Send one request and give the parsed answer. Raises StoreError; `timeout` is in seconds."""
+        if method != "GET":
+            await self._turns.wait()
+        limit = aiohttp.ClientTimeout(total=timeout or self.timeout)
+        asked = {**(query or {})}
+        if method in {"POST", "PUT", "PATCH", "DELETE"}:
+            asked.setdefault("timeout", f"{int(limit.total or 1) or 1}s")
+        with _failures():
+            response = await self._send(method, path, asked, body, content_type, limit)
+            data = await response.read()
+        return _answer(response.status, response.headers, data)
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Query, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch and give its lines; `silence` is how many seconds without a byte mean a dead connection."""
+        with _failures():
+            limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout, sock_read=silence)
+            response = await self._send("GET", path, query, None, JSON, limit)
+        try:
+            if response.status >= 400:
+                _answer(response.status, response.headers, await response.read())
+            yield _lines(response)
+        finally:
+            response.response.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._api.close()
+
+    async def _send(
+        self, method: str, path: str, query: Query, body: object, content_type: str, limit: aiohttp.ClientTimeout
+    ) -> Any:
+        headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "sluice"}
+        await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        return await self._api.rest_client.request(method, url, headers=headers, body=body, _request_timeout=limit)
+
+
+class _Turns:
+    """A token bucket."""
+
+    def __init__(self, pace: Pace, clock: Callable[[], float]) -> None:
+        self._pace, self._clock = pace, clock
+        self._tokens, self._at = float(pace.burst), clock()
+
+    async def wait(self) -> None:
+        now = self._clock()
+        self._tokens = min(float(self._pace.burst), self._tokens + (now - self._at) * self._pace.per_second)
+        self._at = now
+        self._tokens -= 1
+        if self._tokens < 0:
+            await asyncio.sleep(-self._tokens / self._pace.per_second)
+
+
+class _failures:
+    """Turn what the transport raises into Unavailable."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, aiohttp.ClientError | OSError | TimeoutError):
+            raise Unavailable(f"the API server cannot be reached: {error or type(error).__name__}") from error
+
+
+async def _lines(response: Any) -> AsyncIterator[bytes]:
+    with _failures():
+        async for line in response.response.content:
+            yield line
+
+
+def _answer(status: int, headers: Mapping[str, str], data: bytes) -> Any:
+    if status < 400:
+        return orjson.loads(data) if data else None
+    raise failure(status, headers, data)
+
+
+def failure(status: int, headers: Mapping[str, str], data: bytes) -> StoreError:
+    """Name the error that a status and a `Status` object stand for."""
+    try:
+        body = orjson.loads(data)
+        message, reason = str(body.get("message") or ""), str(body.get("reason") or "")
+    except (orjson.JSONDecodeError, AttributeError):
+        message, reason = data[:200].decode("utf-8", "replace"), ""
+    message = message or f"HTTP {status}"
+    match status:
+        case 404:
+            return NotFound(message)
+        case 409:
+            return AlreadyExists(message) if reason == "AlreadyExists" else Conflict(message)
+        case 410:
+            return Expired(message)
+        case 429 | 500 | 502 | 503 | 504:
+            after = headers.get("Retry-After", "")
+            return Unavailable(message, float(after) if after.isdigit() else 0.0)
+    return Refused(message, status)
+
+
+def _in_cluster() -> bool:
+    return Path("/var/run/secrets/kubernetes.io/serviceaccount/token").exists()

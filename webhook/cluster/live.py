@@ -1,0 +1,158 @@
+"""The live `ObjectStore`: objects of any kind through an API server, by discovery and plain paths."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from webhook.cluster.client import APPLY_PATCH, MERGE_PATCH, Client, failure
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.store.errors import NotFound
+from webhook.store.objects import Event, EventType, Listing, Object, key_of
+
+PAGE: Final = 500
+WATCH_SECONDS: Final = 290
+"""The API server closes a watch after this; it is renewed from the last version seen."""
+SILENCE: Final = 150.0
+"""Seconds without an event or a bookmark (which come every minute) that mean a dead connection."""
+MANAGER: Final = "sluice"
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    plural: str
+    namespaced: bool
+
+
+class LiveStore:
+    """Objects in an API server. What a kind's resource is called is asked once and remembered."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._resources: dict[GroupVersionKind, _Resource] = {}
+
+    async def serves(self, gvk: GroupVersionKind) -> bool:
+        """Say whether the API server knows the kind in this version."""
+        try:
+            await self._resource(gvk)
+        except NotFound:
+            return False
+        return True
+
+    async def list(self, gvk: GroupVersionKind, namespace: str | None = None) -> Listing:
+        """Give all objects, page by page; `managedFields` are left out."""
+        path = await self._path(gvk, namespace)
+        items: list[Object] = []
+        query = {"limit": str(PAGE)}
+        while True:
+            page = await self._client.request("GET", path, query=query, timeout=30.0)
+            items += [_trim(item, gvk) for item in page.get("items") or []]
+            if not (mark := page["metadata"].get("continue")):
+                return Listing(items, page["metadata"]["resourceVersion"])
+            query["continue"] = mark
+
+    async def watch(self, gvk: GroupVersionKind, since: str, namespace: str | None = None) -> AsyncIterator[Event]:
+        """Give the changes after `since` until the API server ends the watch."""
+        path = await self._path(gvk, namespace)
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": since,
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        async with self._client.stream(path, query, SILENCE) as lines:
+            async for line in lines:
+                yield _event(line, gvk)
+
+    async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
+        """Give one object."""
+        return _trim(await self._client.request("GET", await self._path(gvk, namespace, name)), gvk)
+
+    async def create(self, obj: Object, *, dry_run: bool = False) -> Object:
+        """Create an object."""
+        gvk = gvk_of(obj)
+        path = await self._path(gvk, key_of(obj)[0])
+        return _trim(await self._client.request("POST", path, query=_query(dry_run), body=obj), gvk)
+
+    async def update(self, obj: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
+        """Replace an object, or only its status."""
+        gvk, (namespace, name) = gvk_of(obj), key_of(obj)
+        path = await self._path(gvk, namespace, name, subresource)
+        return _trim(await self._client.request("PUT", path, query=_query(dry_run), body=obj), gvk)
+
+    async def patch(
+        self,
+        gvk: GroupVersionKind,
+        name: str,
+        namespace: str | None,
+        patch: Mapping[str, Any],
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Merge `patch` into an object."""
+        path = await self._path(gvk, namespace, name, subresource)
+        answer = await self._client.request("PATCH", path, query=_query(dry_run), body=patch, content_type=MERGE_PATCH)
+        return _trim(answer, gvk)
+
+    async def apply(self, obj: Object, manager: str, *, subresource: str = "", dry_run: bool = False) -> Object:
+        """Server-side apply, by force."""
+        gvk, (namespace, name) = gvk_of(obj), key_of(obj)
+        path = await self._path(gvk, namespace, name, subresource)
+        query = {**_query(dry_run), "fieldManager": manager, "force": "true"}
+        return _trim(await self._client.request("PATCH", path, query=query, body=obj, content_type=APPLY_PATCH), gvk)
+
+    async def delete(self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "") -> None:
+        """Delete an object; its dependents follow in the background."""
+        body: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        await self._client.request("DELETE", await self._path(gvk, namespace, name), body=body)
+
+    async def _path(self, gvk: GroupVersionKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
+        resource = await self._resource(gvk)
+        parts = [_root(gvk)]
+        if resource.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts += [part for part in (resource.plural, name, subresource) if part]
+        return "/".join(parts)
+
+    async def _resource(self, gvk: GroupVersionKind) -> _Resource:
+        if (found := self._resources.get(gvk)) is None:
+            listing = await self._client.request("GET", _root(gvk))
+            for row in listing["resources"]:
+                if "/" not in row["name"]:
+                    kind = GroupVersionKind(gvk.group, gvk.version, row["kind"])
+                    self._resources[kind] = _Resource(row["name"], row["namespaced"])
+            found = self._resources.get(gvk)
+        if found is None:
+            raise NotFound(f"the API server has no {gvk}")
+        return found
+
+
+def _root(gvk: GroupVersionKind) -> str:
+    return f"/apis/{gvk.group}/{gvk.version}" if gvk.group else f"/api/{gvk.version}"
+
+
+def _query(dry_run: bool) -> dict[str, str]:
+    return {"fieldManager": MANAGER, **({"dryRun": "All"} if dry_run else {})}
+
+
+def _trim(obj: Object, gvk: GroupVersionKind) -> Object:
+    """Name the kind, which items of a list leave out; drop `managedFields`, half of a small object's size."""
+    obj.setdefault("apiVersion", gvk.api_version)
+    obj.setdefault("kind", gvk.kind)
+    obj.get("metadata", {}).pop("managedFields", None)
+    return obj
+
+
+def _event(line: bytes, gvk: GroupVersionKind) -> Event:
+    """Read one line of a watch. Raises what an ERROR event stands for (410: Expired)."""
+    event = orjson.loads(line)
+    obj = event["object"]
+    if event["type"] == "ERROR":
+        raise failure(int(obj.get("code") or 500), {}, orjson.dumps(obj))
+    return Event(EventType(event["type"]), _trim(obj, gvk))

@@ -1,0 +1,139 @@
+"""A local copy of all objects of one kind, kept up to date by list and watch.
+
+Readers get plain dicts at once, from memory. Whoever writes puts the answer back with `keep`, so that what was
+written is seen before the watch tells of it; an older event never undoes a newer write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import aclosing
+from typing import Any, Final, cast
+
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import Expired, StoreError, Unavailable
+from webhook.store.objects import Event, EventType, Object, ObjectStore, key_of, uid_of, version_of
+
+log = logging.getLogger(__name__)
+
+FIRST_WAIT: Final = 0.2
+LONGEST_WAIT: Final = 15.0
+"""Seconds between two attempts to list or watch, doubling from the first to the longest."""
+
+Listener = Callable[[GroupVersionKind, Object | None, Object | None], None]
+"""Called with the object before and after a change; None for one that was not there or is gone."""
+
+
+class Mirror:
+    """All objects of one kind. `follow` keeps it up to date until it is cancelled."""
+
+    def __init__(self, gvk: GroupVersionKind, listener: Listener | None = None) -> None:
+        self.gvk = gvk
+        self.synced = asyncio.Event()
+        self._objects: dict[tuple[str, str], Object] = {}
+        self._by_uid: dict[str, Object] = {}
+        self._gone: dict[str, str] = {}
+        self._listener = listener
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        """Give one object, or None."""
+        return self._objects.get((namespace, name))
+
+    def by_uid(self, uid: str) -> Object | None:
+        """Give the object of this uid, or None."""
+        return self._by_uid.get(uid)
+
+    def all(self, namespace: str | None = None) -> list[Object]:
+        """Give all objects, or those of one namespace."""
+        if namespace is None:
+            return list(self._objects.values())
+        return [obj for (ns, _), obj in self._objects.items() if ns == namespace]
+
+    def keep(self, obj: Object) -> None:
+        """Take in an object as the store has it now: the answer to a write, or a watch event."""
+        key, uid = key_of(obj), uid_of(obj)
+        old = self._objects.get(key)
+        version = version_of(obj)
+        if uid in self._gone and _not_newer(version, self._gone[uid]):
+            return
+        if old is not None and uid_of(old) == uid and _not_newer(version, version_of(old)):
+            return
+        if old is not None and uid_of(old) != uid:
+            self._by_uid.pop(uid_of(old), None)
+        self._objects[key] = self._by_uid[uid] = obj
+        self._tell(old, obj)
+
+    def drop(self, obj: Object, version: str = "") -> None:
+        """Forget an object that was gone at `version`, unless another of its name has taken its place."""
+        key, uid = key_of(obj), uid_of(obj)
+        self._gone[uid] = version or version_of(obj)
+        if len(self._gone) > 1000:
+            self._gone.pop(next(iter(self._gone)))
+        old = self._objects.get(key)
+        self._by_uid.pop(uid, None)
+        if old is not None and uid_of(old) == uid:
+            del self._objects[key]
+            self._tell(old, None)
+
+    async def follow(self, store: ObjectStore) -> None:
+        """List, then watch, for ever; on a lost connection go on from the last version, on Expired list again."""
+        wait = FIRST_WAIT
+        version = ""
+        while True:
+            try:
+                if not version:
+                    version = await self._relist(store)
+                async with aclosing(_generator(store.watch(self.gvk, version))) as events:
+                    async for event in events:
+                        version = version_of(event.object) or version
+                        wait = FIRST_WAIT
+                        self._take(event)
+                await asyncio.sleep(FIRST_WAIT)  # the watch ended by itself: renew it, but never in a tight loop
+            except Expired:
+                version = ""
+            except StoreError as error:
+                pause = max(wait, error.after if isinstance(error, Unavailable) else 0.0)
+                log.warning("%s: %s; again in %.1f s", self.gvk, error, pause)
+                await asyncio.sleep(pause)
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _relist(self, store: ObjectStore) -> str:
+        listing = await store.list(self.gvk)
+        self._replace(listing.items, listing.version)
+        self.synced.set()
+        return listing.version
+
+    def _replace(self, items: Iterable[Object], version: str) -> None:
+        """Become the listing, but keep what was written after it was made."""
+        fresh = {key_of(obj): obj for obj in items}
+        for key, old in list(self._objects.items()):
+            absent = key not in fresh or uid_of(fresh[key]) != uid_of(old)
+            if absent and _not_newer(version_of(old), version):
+                self.drop(old, version)
+        for obj in fresh.values():
+            self.keep(obj)
+
+    def _take(self, event: Event) -> None:
+        if event.type is EventType.DELETED:
+            self.drop(event.object)
+        elif event.type is not EventType.BOOKMARK:
+            self.keep(event.object)
+
+    def _tell(self, old: Object | None, new: Object | None) -> None:
+        if self._listener is not None:
+            self._listener(self.gvk, old, new)
+
+
+def _generator(events: AsyncIterator[Event]) -> Any:
+    """Watches are asynchronous generators, which must be closed on the way out; the Protocol only says iterator."""
+    return cast("Any", events)
+
+
+def _not_newer(version: str, than: str) -> bool:
+    """Compare two versions as numbers, which the API allows since 1.35 (KEP-5504); else newer."""
+    return version.isdigit() and than.isdigit() and int(version) <= int(than)
