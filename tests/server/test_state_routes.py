@@ -1,0 +1,96 @@
+"""Health, metrics and the way down."""
+
+import asyncio
+
+import aiohttp
+import pytest
+
+from tests.server.serving import ScriptedEngine, review, serve
+from webhook.admission.facts import Check
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.server.health import Condition
+from webhook.server.listener import parse_address
+
+
+def test_readiness_follows_its_conditions(tmp_path):
+    """`/readyz` is 503 while a condition fails and names it; `?verbose` lists all; `/livez` does not care."""
+    state = {"ok": False}
+
+    async def go():
+        async with serve(tmp_path) as served:
+            served.health.add("bundle", lambda: Condition(ok=True, detail="12 policies"))
+            served.health.add("view", lambda: Condition(ok=state["ok"]))
+            before = await served.text("/readyz")
+            alive = await served.text("/livez")
+            state["ok"] = True
+            return before, alive, await served.text("/readyz"), await served.text("/readyz?verbose")
+
+    before, alive, after, verbose = asyncio.run(go())
+    assert before[0] == 503
+    assert "[-]view failed" in before[1]
+    assert alive == (200, "ok\n")
+    assert after == (200, "ok\n")
+    assert verbose[1].splitlines() == ["[+]bundle ok: 12 policies", "[+]view ok", "ok"]
+
+
+def test_metrics_count_what_was_answered(tmp_path):
+    """A denial and a bad request show up in `/metrics` under their own names, with a time for the one answered."""
+    engine = ScriptedEngine(on_validate=lambda _: Verdict(allowed=False, code=403, message="no", warnings=("w",)))
+
+    async def go():
+        async with serve(tmp_path, engine) as served:
+            await served.post("/validate", json=review())
+            await served.post("/validate", json=[])
+            return await served.text("/metrics")
+
+    status, text = asyncio.run(go())
+    assert status == 200
+    row = 'sluice_admission_requests_total{operation="CREATE",outcome="denied",resource="jobs",webhook="validate"} 1.0'
+    assert row in text
+    assert 'sluice_admission_failures_total{reason="bad_request"} 1.0' in text
+    assert 'sluice_admission_duration_seconds_count{webhook="validate"} 1.0' in text
+    assert "sluice_admission_warnings_total 1.0" in text
+
+
+def test_shutdown_finishes_what_is_in_flight(tmp_path):
+    """A request that is being reviewed when the listener stops still gets its verdict; a new one finds no port."""
+
+    async def go():
+        entered, release = asyncio.Event(), asyncio.Event()
+
+        class Held(ScriptedEngine):
+            async def authorize(self, checks):
+                entered.set()
+                await release.wait()
+
+        verdicts = iter([NeedsAuthorization((Check(user="ann", verb="use"),)), Verdict(allowed=True)])
+        async with serve(tmp_path, Held(on_validate=lambda _: next(verdicts))) as served:
+            pending = asyncio.create_task(served.post("/validate", json=review()))
+            await entered.wait()
+            stopping = asyncio.create_task(served.listener.stop())
+            while True:  # the port closes at once, the request goes on
+                try:
+                    await served.text("/livez")
+                except aiohttp.ClientError:
+                    break
+                await asyncio.sleep(0.01)
+            release.set()
+            answer = await pending
+            await stopping
+            return answer
+
+    status, body = asyncio.run(go())
+    assert (status, body["response"]["allowed"]) == (200, True)
+
+
+@pytest.mark.parametrize("text", ["9443", "host:", "host:port", "h:99999"])
+def test_addresses_are_checked(text):
+    """What is no HOST:PORT is refused with the text that was given."""
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        parse_address(text)
+
+
+def test_addresses_are_read():
+    """Hosts, IPv6 addresses and the empty host are understood."""
+    assert parse_address("[::1]:8443") == ("::1", 8443)
+    assert parse_address(":9443") == ("", 9443)

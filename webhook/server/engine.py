@@ -1,0 +1,23 @@
+"""What the server asks of the rest of Sluice. The daemon puts the parts together behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from webhook.admission.facts import Check
+from webhook.admission.review import Request
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+
+
+class Engine(Protocol):
+    """Gives verdicts with the bundle that is in force at the time of the call."""
+
+    def mutate(self, request: Request) -> Verdict | NeedsAuthorization:
+        """Shape the object."""
+
+    def validate(self, request: Request) -> Verdict | NeedsAuthorization:
+        """Judge the object, and ask the gate."""
+
+    async def authorize(self, checks: Sequence[Check]) -> None:
+        """Fetch the answers to `checks`, so that the next call knows them."""
