@@ -31,10 +31,15 @@ class Uint(int):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A point in time: seconds since 1970 UTC (may be negative) and nanoseconds 0 to 999,999,999."""
+    """A point in time: seconds since 1970 UTC (may be negative) and nanoseconds 0 to 999,999,999.
+
+    `zone` is the offset that it was written with, in seconds east of UTC: `string()` shows it, arithmetic keeps it, and
+    it is no part of equality.
+    """
 
     seconds: int
     nanos: int = 0
+    zone: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)
