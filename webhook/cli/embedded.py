@@ -1,0 +1,126 @@
+"""What an API server does with a create, for `sluice run`: defaults, the two webhook calls over HTTPS, the store.
+
+It validates nothing itself. The admission endpoint sees the same AdmissionReviews that a cluster would send.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import aiohttp
+import orjson
+
+from webhook.jobs.defaults import defaulted
+from webhook.jobs.kinds import kind_of
+from webhook.kube import patch
+from webhook.kube.gvk import gvk_of
+from webhook.store.objects import Object, ObjectStore
+
+CLUSTER_SCOPED: Final = frozenset(
+    {"ClusterQueue", "Cohort", "Namespace", "Node", "PersistentVolume", "PodSecurityPolicy"}
+    | {"PriorityClass", "Queue", "ResourceFlavor", "WorkloadPriorityClass"}
+)
+USER: Final = {"username": "alice@example.com", "groups": ["ml-engineers", "system:authenticated"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one create. `steps` is the patch as it came over the wire, `obj` the object as stored or refused."""
+
+    obj: Object
+    allowed: bool
+    message: str
+    steps: tuple[dict[str, Any], ...]
+    warnings: tuple[str, ...]
+
+
+class Front:
+    """Creates objects through the admission endpoint at `url`, and keeps what is allowed in `store`."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        session: aiohttp.ClientSession,
+        url: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store, self._session, self._url, self._now = store, session, url, now
+
+    async def create(self, obj: Object, namespace: str = "default") -> Outcome:
+        """Create `obj`; where it names no namespace it goes to `namespace`.
+
+        Raises aiohttp.ClientError where the endpoint is away or answers no review, StoreError where the name is taken.
+        """
+        obj = self._received(obj, namespace)
+        steps, warnings = [], []
+        for path in ("mutate", "validate"):
+            answer = await self._review(path, obj)
+            warnings += answer.get("warnings", [])
+            if not answer["allowed"]:
+                return Outcome(obj, False, answer["status"]["message"], tuple(steps), tuple(warnings))
+            wire = orjson.loads(base64.b64decode(answer.get("patch", "W10=")))
+            obj = patch.apply(obj, [_operation(step) for step in wire])
+            steps += wire
+        return Outcome(await self._store.create(obj), True, "", tuple(steps), tuple(warnings))
+
+    def _received(self, obj: Object, namespace: str) -> Object:
+        """Give the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""
+        obj = defaulted(copy.deepcopy(obj))
+        metadata = obj.setdefault("metadata", {})
+        if obj["kind"] not in CLUSTER_SCOPED:
+            metadata.setdefault("namespace", namespace)
+        if "name" not in metadata and "generateName" in metadata:
+            metadata["name"] = metadata["generateName"] + uuid.uuid4().hex[:5]
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = f"{self._now():%Y-%m-%dT%H:%M:%SZ}"
+        return obj
+
+    async def _review(self, path: str, obj: Object) -> dict[str, Any]:
+        body = orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": _request(obj)})
+        headers = {"Content-Type": "application/json"}
+        async with self._session.post(f"{self._url}/{path}", data=body, headers=headers) as response:
+            if response.status != 200:
+                raise aiohttp.ClientError(f"/{path} answers {response.status}: {await response.text()}")
+            answer: dict[str, Any] = orjson.loads(await response.read())["response"]
+            return answer
+
+
+def _request(obj: Object) -> dict[str, Any]:
+    gvk, metadata = gvk_of(obj), obj["metadata"]
+    kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+    resource = {"group": gvk.group, "version": gvk.version, "resource": resource_of(gvk.group, gvk.kind)}
+    return {
+        "uid": str(uuid.uuid4()),
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": metadata.get("name", ""),
+        **({"namespace": metadata["namespace"]} if "namespace" in metadata else {}),
+        "operation": "CREATE",
+        "userInfo": USER,
+        "object": obj,
+        "oldObject": None,
+        "dryRun": False,
+        "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
+    }
+
+
+def resource_of(group: str, kind: str) -> str:
+    """Name the resource of a kind: from the table of job kinds, else its English plural in lower case."""
+    if row := kind_of(group, kind):
+        return row.resource
+    word = kind.lower()
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith("s") else f"{word}s"
+
+
+def _operation(step: dict[str, Any]) -> patch.Operation:
+    return patch.Operation(step["op"], step["path"], step.get("value", patch.ABSENT), step.get("from", ""))
