@@ -1,0 +1,180 @@
+"""kueue.x-k8s.io v1beta1 <-> v1beta2: objects of one version as objects of the other.
+
+Pure: the given objects are left as they are. v1beta2 loses nothing on its way to v1beta1 and back; what v1beta1
+alone has (lists for old tools, old words) is put into v1beta2's words or left out, as Kueue does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from webhook.api.convert_topology import domains_of, slices_of
+from webhook.api.kinds import KINDS, KUEUE, OLD, STORED
+
+Fields = dict[str, Any]
+REVIEW: Final = "apiextensions.k8s.io/v1"
+VERSIONED: Final = frozenset(k.kind for k in KINDS if k.group == KUEUE)
+OLD_WORDS: Final = {("whenCanBorrow", "Borrow"), ("whenCanPreempt", "Preempt")}
+SOURCES: Final = {
+    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
+}
+SOURCE_OF: Final = {ref: source for source, ref in SOURCES.items()}
+
+
+class ConversionError(ValueError):
+    """An object has no form in the version that was asked for."""
+
+
+def convert(objects: Iterable[Mapping[str, Any]], desired: str) -> list[Fields]:
+    """Give each object in the API version `desired` (`kueue.x-k8s.io/v1beta1` or `/v1beta2`).
+
+    Lists (`kind: ClusterQueueList`) are converted with their items. Raises ConversionError for a kind or a version
+    that is not known.
+    """
+    if desired not in (f"{KUEUE}/{STORED}", f"{KUEUE}/{OLD}"):
+        raise ConversionError(f'no conversion to "{desired}"')
+    return [_one(obj, desired) for obj in objects]
+
+
+def conversion_review(review: Mapping[str, Any]) -> Fields:
+    """Answer a ConversionReview (apiextensions.k8s.io/v1): all objects converted, or none and the reason."""
+    request = review.get("request") or {}
+    response: Fields = {"uid": request.get("uid") or ""}
+    try:
+        response["convertedObjects"] = convert(request.get("objects") or (), str(request.get("desiredAPIVersion")))
+        response["result"] = {"status": "Success"}
+    except ConversionError as error:
+        response["convertedObjects"] = []
+        response["result"] = {"status": "Failure", "message": str(error)}
+    return {"apiVersion": REVIEW, "kind": "ConversionReview", "response": response}
+
+
+def _one(obj: Mapping[str, Any], desired: str) -> Fields:
+    if not isinstance(obj, Mapping):
+        raise ConversionError("an object must be a map")
+    current, kind = obj.get("apiVersion"), str(obj.get("kind"))
+    if current not in (f"{KUEUE}/{STORED}", f"{KUEUE}/{OLD}") or kind.removesuffix("List") not in VERSIONED:
+        raise ConversionError(f'no conversion of {kind} "{current}" to "{desired}"')
+    made = {**obj, "apiVersion": desired}
+    if kind not in VERSIONED:
+        made["items"] = [_one({"apiVersion": current, "kind": kind[:-4], **item}, desired) for item in obj["items"]]
+        return made
+    if current == desired:
+        return made
+    table = TO_NEW if desired.endswith(STORED) else TO_OLD
+    for part in ("spec", "status"):
+        if isinstance(obj.get(part), Mapping) and (step := table.get((kind, part))):
+            made[part] = _stepped(step, obj[part], f"{kind} {part}")
+    return made
+
+
+def _stepped(step: Callable[[Fields], Fields], fields: Mapping[str, Any], what: str) -> Fields:
+    try:
+        return step(dict(fields))
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ConversionError(f"{what} is malformed: {error!r}") from error
+
+
+def _renamed(fields: Fields, old: str, new: str) -> Fields:
+    return {new if name == old else name: value for name, value in fields.items()}
+
+
+def _queue_to_new(spec: Fields) -> Fields:
+    spec = _renamed(spec, "cohort", "cohortName")
+    if fungibility := spec.get("flavorFungibility"):
+        spec["flavorFungibility"] = {
+            name: "MayStopSearch" if (name, word) in OLD_WORDS else word for name, word in fungibility.items()
+        }
+    checks = spec.pop("admissionChecks", None)
+    if checks:
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in checks]}
+    return spec
+
+
+def _queue_to_old(spec: Fields) -> Fields:
+    return _renamed(spec, "cohortName", "cohort")
+
+
+def _queue_status_to_new(status: Fields) -> Fields:
+    status.pop("pendingWorkloadsStatus", None)
+    return _share_to_new(status)
+
+
+def _share_to_new(status: Fields) -> Fields:
+    if share := status.get("fairSharing"):
+        status["fairSharing"] = {k: v for k, v in share.items() if k != "admissionFairSharingStatus"}
+    return status
+
+
+def _local_status_to_new(status: Fields) -> Fields:
+    status.pop("flavors", None)
+    return _renamed(status, "flavorUsage", "flavorsUsage")
+
+
+def _local_status_to_old(status: Fields) -> Fields:
+    return _renamed(status, "flavorsUsage", "flavorUsage")
+
+
+def _workload_to_new(spec: Fields) -> Fields:
+    name, source = spec.pop("priorityClassName", ""), spec.pop("priorityClassSource", "")
+    if name and (ref := SOURCES.get(source)):
+        spec["priorityClassRef"] = {"group": ref[0], "kind": ref[1], "name": name}
+    return spec
+
+
+def _workload_to_old(spec: Fields) -> Fields:
+    if ref := spec.pop("priorityClassRef", None):
+        spec["priorityClassName"] = ref.get("name", "")
+        spec["priorityClassSource"] = SOURCE_OF.get((ref.get("group", ""), ref.get("kind", "")), "")
+    return spec
+
+
+def _workload_status(status: Fields, old: str, new: str, assignment: Callable[[Mapping[str, Any]], Fields]) -> Fields:
+    """Rename the time that was run, and convert the places of each pod set: both versions keep all else."""
+    status = _renamed(status, old, new)
+    admission = status.get("admission")
+    if admission and admission.get("podSetAssignments"):
+        assigned = [
+            {**p, "topologyAssignment": assignment(p["topologyAssignment"])} if p.get("topologyAssignment") else p
+            for p in admission["podSetAssignments"]
+        ]
+        status["admission"] = {**admission, "podSetAssignments": assigned}
+    return status
+
+
+MISSPELT: Final = "accumulatedPastExexcutionTimeSeconds"
+SPELT: Final = "accumulatedPastExecutionTimeSeconds"
+
+
+def _workload_status_to_new(status: Fields) -> Fields:
+    return _workload_status(status, MISSPELT, SPELT, slices_of)
+
+
+def _workload_status_to_old(status: Fields) -> Fields:
+    return _workload_status(status, SPELT, MISSPELT, domains_of)
+
+
+def _check_to_new(spec: Fields) -> Fields:
+    spec.pop("retryDelayMinutes", None)
+    return spec
+
+
+Steps = Mapping[tuple[str, str], Callable[[Fields], Fields]]
+TO_NEW: Final[Steps] = {
+    ("ClusterQueue", "spec"): _queue_to_new,
+    ("ClusterQueue", "status"): _queue_status_to_new,
+    ("Cohort", "status"): _share_to_new,
+    ("LocalQueue", "status"): _local_status_to_new,
+    ("Workload", "spec"): _workload_to_new,
+    ("Workload", "status"): _workload_status_to_new,
+    ("AdmissionCheck", "spec"): _check_to_new,
+}
+"""(kind, part) -> the step from v1beta1; parts that are not there are the same in both versions."""
+TO_OLD: Final[Steps] = {
+    ("ClusterQueue", "spec"): _queue_to_old,
+    ("LocalQueue", "status"): _local_status_to_old,
+    ("Workload", "spec"): _workload_to_old,
+    ("Workload", "status"): _workload_status_to_old,
+}

@@ -1,0 +1,106 @@
+"""CustomResourceDefinitions (apiextensions.k8s.io/v1), generated from the API types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.api.fields import Api
+from webhook.api.kinds import KINDS, KUEUE, Column, CustomKind, Version
+from webhook.api.schema import structural
+
+CONVERT_PATH = "/convert"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where the API server finds `/convert`: a URL, or a Service. `ca` is the CA certificate as base64 of PEM."""
+
+    url: str = ""
+    service: str = "sluice"
+    namespace: str = "sluice-system"
+    port: int = 443
+    ca: str = ""
+
+    def client_config(self) -> dict[str, Any]:
+        """Give it as a CRD's `clientConfig`."""
+        at: dict[str, Any] = {"url": self.url.rstrip("/").removesuffix(CONVERT_PATH) + CONVERT_PATH}
+        if not self.url:
+            at = {
+                "service": {
+                    "name": self.service,
+                    "namespace": self.namespace,
+                    "path": CONVERT_PATH,
+                    "port": self.port,
+                }
+            }
+        return {**at, **({"caBundle": self.ca} if self.ca else {})}
+
+
+def definitions(webhook: Webhook | None = None, kinds: Iterable[CustomKind] = KINDS) -> list[dict[str, Any]]:
+    """Give the CRD of each kind.
+
+    With a `webhook`, older versions are served and converted by it; without one only the stored version is served,
+    since the API server cannot turn one into the other by itself.
+    """
+    return [_crd(kind, webhook) for kind in kinds]
+
+
+def _crd(kind: CustomKind, webhook: Webhook | None) -> dict[str, Any]:
+    served = kind.versions if webhook else kind.versions[:1]
+    spec: dict[str, Any] = {
+        "group": kind.group,
+        "names": {
+            "kind": kind.kind,
+            "listKind": f"{kind.kind}List",
+            "plural": kind.plural,
+            "singular": kind.kind.lower(),
+            **({"shortNames": list(kind.short)} if kind.short else {}),
+            "categories": ["kueue" if kind.group == KUEUE else "sluice"],
+        },
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "versions": [_version(kind, v, stored=v is kind.versions[0]) for v in served],
+    }
+    if webhook and len(kind.versions) > 1:
+        spec["conversion"] = {
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": webhook.client_config(), "conversionReviewVersions": ["v1"]},
+        }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": kind.name, "labels": {"app.kubernetes.io/part-of": "sluice"}},
+        "spec": spec,
+    }
+
+
+def _version(kind: CustomKind, version: Version, *, stored: bool) -> dict[str, Any]:
+    schema = top_level(version.type)
+    made: dict[str, Any] = {"name": version.name, "served": True, "storage": stored}
+    if not stored:
+        new = f"{kind.group}/{kind.versions[0].name}"
+        made |= {"deprecated": True, "deprecationWarning": f"{kind.group}/{version.name} is deprecated: use {new}"}
+    made["schema"] = {"openAPIV3Schema": schema}
+    if "status" in schema["properties"]:
+        made["subresources"] = {"status": {}}
+    if version.columns:
+        made["additionalPrinterColumns"] = [_column(c) for c in version.columns]
+    return made
+
+
+def top_level(struct: type[Api]) -> dict[str, Any]:
+    """Give the schema of a whole object: the type's own fields beside apiVersion, kind and metadata."""
+    schema = structural(struct)
+    schema["properties"] = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        **schema["properties"],
+    }
+    return schema
+
+
+def _column(column: Column) -> dict[str, Any]:
+    shown = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    return {**shown, "priority": 1} if column.wide else shown

@@ -1,0 +1,135 @@
+"""The words that API types are written with: a field's sentence and bounds, names, quantities, shared value types.
+
+A type is a msgspec Struct whose fields are `Annotated[type, doc(...)]`; `schema.py` turns it into OpenAPI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+import msgspec
+
+SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+LABEL: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+QUANTITY: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+
+
+BOUNDS: Final = "bounds"
+"""Where `doc` keeps bounds until `schema.py` knows what kind of value they are for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule that the API server itself checks (`x-kubernetes-validations`)."""
+
+    rule: str
+    message: str
+
+
+class Api(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The base of every API type. `RULES` are checked on each object of the type."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+
+
+def doc(text: str, *, keys: tuple[str, ...] = (), kind: str = "", rules: tuple[Rule, ...] = (), **bounds: Any) -> Any:
+    """Describe a field in one sentence and bound it.
+
+    `keys` makes a list a map with these keys; `kind` is `atomic`, `set` or `map`; `bounds` (`ge`, `le`, `min_length`,
+    `max_length`, `pattern`) are for texts, numbers, lists and maps alike; the schema carries them, reading does not.
+    """
+    extra: dict[str, Any] = {BOUNDS: bounds} if bounds else {}
+    if keys:
+        extra |= {"x-kubernetes-list-map-keys": list(keys), "x-kubernetes-list-type": "map"}
+    elif kind:
+        extra["x-kubernetes-map-type" if kind == "map" else "x-kubernetes-list-type"] = (
+            "atomic" if kind == "map" else kind
+        )
+    if rules:
+        extra["x-kubernetes-validations"] = [{"rule": r.rule, "message": r.message} for r in rules]
+    return msgspec.Meta(description=text, extra_json_schema=extra or None)
+
+
+IMMUTABLE: Final = Rule("self == oldSelf", "the field cannot be changed once it is set")
+Name = Annotated[str, msgspec.Meta(max_length=253, pattern=SUBDOMAIN)]
+Label = Annotated[str, msgspec.Meta(max_length=63, pattern=LABEL)]
+CheckName = Annotated[str, msgspec.Meta(min_length=1, max_length=316)]
+Quantity = Annotated[
+    int | str, msgspec.Meta(extra_json_schema={"pattern": QUANTITY, "x-kubernetes-int-or-string": True})
+]
+Int32 = Annotated[int, msgspec.Meta(extra_json_schema={"format": "int32"})]
+Int64 = Annotated[int, msgspec.Meta(extra_json_schema={"format": "int64"})]
+Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+Free = Annotated[dict[str, Any], msgspec.Meta(extra_json_schema={"x-kubernetes-preserve-unknown-fields": True})]
+"""An object of another API, kept as it is."""
+Quantities = dict[str, Quantity]
+Labels = dict[str, str]
+
+
+class LabelSelectorRequirement(Api, frozen=True, kw_only=True):
+    """One condition on a label."""
+
+    key: Annotated[str, doc("The label's key.")]
+    operator: Annotated[Literal["In", "NotIn", "Exists", "DoesNotExist"], doc("How the label is compared.")]
+    values: Annotated[list[str], doc("What it is compared with; empty for Exists and DoesNotExist.", kind="atomic")] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+class LabelSelector(Api, frozen=True, kw_only=True):
+    """Conditions on labels; all must hold, and an empty selector selects everything."""
+
+    match_expressions: Annotated[list[LabelSelectorRequirement], doc("Conditions beyond equality.", kind="atomic")] = (
+        msgspec.field(default_factory=list)
+    )
+    match_labels: Annotated[Labels, doc("Labels that must have exactly these values.")] = msgspec.field(
+        default_factory=dict
+    )
+
+
+class Condition(Api, frozen=True, kw_only=True):
+    """A fact about an object that changes with time, as in meta/v1."""
+
+    type: Annotated[str, doc("What the condition is about.", max_length=316)]
+    status: Annotated[Literal["True", "False", "Unknown"], doc("Whether it holds.")]
+    reason: Annotated[str, doc("Why it last changed, as one word for programs.", min_length=1, max_length=1024)]
+    message: Annotated[str, doc("Why it last changed, as a sentence for people.", max_length=32768)]
+    last_transition_time: Annotated[Time, doc("When `status` last changed.")]
+    observed_generation: Annotated[
+        Int64 | None, doc("The generation of the object that the condition was computed from.", ge=0)
+    ] = None
+
+
+class Taint(Api, frozen=True, kw_only=True):
+    """A taint that the nodes of a flavor carry."""
+
+    key: Annotated[str, doc("The taint's key.")]
+    effect: Annotated[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], doc("What it does to pods.")]
+    value: Annotated[str, doc("The taint's value.")] = ""
+    time_added: Annotated[Time | None, doc("When it was put on the node; not used here.")] = None
+
+
+class Toleration(Api, frozen=True, kw_only=True):
+    """A toleration for taints."""
+
+    RULES = (
+        Rule("has(self.key) || (has(self.operator) && self.operator == 'Exists')", "without a key, operator is Exists"),
+        Rule("!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+             "tolerationSeconds goes with the effect NoExecute"),
+        Rule("!has(self.operator) || self.operator != 'Exists' || !has(self.value)", "operator Exists has no value"),
+    )  # fmt: skip
+
+    key: Annotated[str | None, doc("The taint's key; absent with operator Exists, it matches every taint.")] = None
+    operator: Annotated[Literal["Equal", "Exists"] | None, doc("How the value is compared; Equal when absent.")] = None
+    value: Annotated[str | None, doc("The taint's value.")] = None
+    effect: Annotated[
+        Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None, doc("The effect; absent, it matches all.")
+    ] = None
+    toleration_seconds: Annotated[Int64 | None, doc("How long a NoExecute taint is borne; absent, for ever.")] = None
+
+
+STOP_POLICY = Literal["None", "Hold", "HoldAndDrain"]
+"""Hold admits nothing new, HoldAndDrain evicts what runs as well."""

@@ -1,0 +1,111 @@
+"""The kinds that Sluice brings CRDs for: names, scope, versions and columns, one row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.api import v1beta1
+from webhook.api.clusterqueue import ClusterQueue, Cohort
+from webhook.api.fields import Api
+from webhook.api.localqueue import AdmissionCheck, LocalQueue, ResourceFlavor, WorkloadPriorityClass
+from webhook.api.workload_status import Workload
+
+KUEUE: Final = "kueue.x-k8s.io"
+OWN: Final = "sluice.dev"
+STORED: Final = "v1beta2"
+OLD: Final = "v1beta1"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`. `wide` shows it with `-o wide` only."""
+
+    name: str
+    path: str
+    type: str = "string"
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a kind: its name, its type, its columns."""
+
+    name: str
+    type: type[Api]
+    columns: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    """One kind. The first version is stored, the others are deprecated; where there are others, `/convert` serves."""
+
+    group: str
+    kind: str
+    plural: str
+    versions: tuple[Version, ...]
+    short: tuple[str, ...] = ()
+    namespaced: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its CRD."""
+        return f"{self.plural}.{self.group}"
+
+
+PENDING: Final = Column("Pending Workloads", ".status.pendingWorkloads", "integer")
+ADMITTED: Final = Column("Admitted Workloads", ".status.admittedWorkloads", "integer", wide=True)
+AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+STRATEGY: Final = Column("Strategy", ".spec.queueingStrategy", wide=True)
+CQ_COLUMNS: Final = (STRATEGY, PENDING, ADMITTED)
+LQ_COLUMNS: Final = (Column("ClusterQueue", ".spec.clusterQueue"), PENDING, ADMITTED)
+WL_COLUMNS: Final = (
+    Column("Queue", ".spec.queueName"),
+    Column("Reserved in", ".status.admission.clusterQueue"),
+    Column("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
+    Column("Finished", ".status.conditions[?(@.type=='Finished')].status"),
+    Column("Why", ".status.conditions[?(@.type=='QuotaReserved')].reason", wide=True),
+    AGE,
+)
+LQ_SHORT: Final = ("queue", "queues", "lq")
+RF_SHORT: Final = ("flavor", "flavors", "rf")
+VALUE: Final = (Column("Value", ".value", "integer"),)
+
+
+def _both(new: type[Api], old: type[Api], columns: tuple[Column, ...] = ()) -> tuple[Version, ...]:
+    return Version(STORED, new, columns), Version(OLD, old, columns)
+
+
+KINDS: Final[tuple[CustomKind, ...]] = (
+    CustomKind(
+        KUEUE,
+        "ClusterQueue",
+        "clusterqueues",
+        (
+            Version(STORED, ClusterQueue, (Column("Cohort", ".spec.cohortName"), *CQ_COLUMNS)),
+            Version(OLD, v1beta1.ClusterQueue, (Column("Cohort", ".spec.cohort"), *CQ_COLUMNS)),
+        ),
+        ("cq",),
+    ),
+    CustomKind(
+        KUEUE,
+        "LocalQueue",
+        "localqueues",
+        _both(LocalQueue, v1beta1.LocalQueue, LQ_COLUMNS),
+        ("queue", "queues", "lq"),
+        True,
+    ),
+    CustomKind(
+        KUEUE, "ResourceFlavor", "resourceflavors", _both(ResourceFlavor, ResourceFlavor), ("flavor", "flavors", "rf")
+    ),
+    CustomKind(KUEUE, "Cohort", "cohorts", _both(Cohort, v1beta1.Cohort)),
+    CustomKind(
+        KUEUE,
+        "WorkloadPriorityClass",
+        "workloadpriorityclasses",
+        _both(WorkloadPriorityClass, WorkloadPriorityClass, VALUE),
+    ),
+    CustomKind(KUEUE, "AdmissionCheck", "admissionchecks", _both(AdmissionCheck, v1beta1.AdmissionCheck)),
+    CustomKind(KUEUE, "Workload", "workloads", _both(Workload, v1beta1.Workload, WL_COLUMNS), ("wl",), True),
+)
+"""Every kind, in the order the CRDs are printed."""

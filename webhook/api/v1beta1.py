@@ -1,0 +1,315 @@
+"""What kueue.x-k8s.io/v1beta1 says in another way than v1beta2. Everything else is the same type in both."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from webhook.api.clusterqueue import AdmissionChecksStrategy, BorrowWithinCohort, CohortSpec
+from webhook.api.fields import (
+    STOP_POLICY,
+    SUBDOMAIN,
+    Api,
+    CheckName,
+    Condition,
+    Int32,
+    Int64,
+    Labels,
+    LabelSelector,
+    Name,
+    Rule,
+    Taint,
+    Time,
+    doc,
+)
+from webhook.api.localqueue import AdmissionCheckParametersReference, AdmissionCheckStatus, LocalQueueSpec
+from webhook.api.quota import (
+    AdmissionScope,
+    ConsumedResources,
+    Count,
+    FairSharing,
+    FlavorUsage,
+    LocalFlavorUsage,
+    ResourceGroup,
+)
+from webhook.api.workload import MAX_POD_SETS, PodSet
+from webhook.api.workload_status import AssignmentFields, StatusFields
+
+
+class FlavorFungibility(Api, frozen=True, kw_only=True):
+    """Whether the search for a flavor goes on; with the words of the time before MayStopSearch."""
+
+    when_can_borrow: Annotated[
+        Literal["MayStopSearch", "TryNextFlavor", "Borrow"],
+        doc("What to do at a flavor that fits by borrowing; Borrow is the old word for MayStopSearch."),
+    ] = "MayStopSearch"
+    when_can_preempt: Annotated[
+        Literal["MayStopSearch", "TryNextFlavor", "Preempt"],
+        doc("What to do at a flavor that fits after preemption; Preempt is the old word for MayStopSearch."),
+    ] = "TryNextFlavor"
+    preference: Annotated[
+        Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None, doc("Which of the two is better.")
+    ] = None
+
+
+class ClusterQueuePreemption(Api, frozen=True, kw_only=True):
+    """Whom a pending workload may preempt; borrowWithinCohort may be absent."""
+
+    reclaim_within_cohort: Annotated[
+        Literal["Never", "LowerPriority", "Any"], doc("Whom of the other queues that use more than they own.")
+    ] = "Never"
+    borrow_within_cohort: Annotated[BorrowWithinCohort | None, doc("Whom, while borrowing itself.")] = None
+    within_cluster_queue: Annotated[
+        Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"], doc("Whom of its own queue.")
+    ] = "Never"
+
+
+class FairSharingStatus(Api, frozen=True, kw_only=True):
+    """Its share, and the history behind it."""
+
+    weighted_share: Annotated[Int64, doc("Its share by weight.")]
+    admission_fair_sharing_status: Annotated[ConsumedResources | None, doc("Past use with decay.")] = None
+
+
+class PendingWorkload(Api, frozen=True, kw_only=True):
+    """One of the first in the queue."""
+
+    name: Annotated[str, doc("Its name.")]
+    namespace: Annotated[str, doc("Its namespace.")]
+
+
+class PendingWorkloadsStatus(Api, frozen=True, kw_only=True):
+    """The first in the queue, as older tools read them; gone in v1beta2."""
+
+    cluster_queue_pending_workload: Annotated[list[PendingWorkload], doc("In their order.", kind="atomic")] = (
+        msgspec.field(default_factory=list)
+    )
+    last_change_time: Annotated[Time, doc("When the list changed.")]
+
+
+class ClusterQueueSpec(Api, frozen=True, kw_only=True):
+    """What a queue owns, who may use it and how it is shared."""
+
+    RULES = (
+        Rule(
+            "has(self.cohort) || !has(self.resourceGroups)"
+            " || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))",
+            "borrowingLimit needs a cohort to borrow from: set cohort",
+        ),
+    )
+
+    resource_groups: Annotated[
+        list[ResourceGroup],
+        doc("The quota; no resource and no flavor stands in two groups.", kind="atomic", max_length=16),
+    ] = msgspec.field(default_factory=list)
+    cohort: Annotated[Name | None, doc("The Cohort it lends to and borrows from.")] = None
+    queueing_strategy: Annotated[
+        Literal["StrictFIFO", "BestEffortFIFO"], doc("Whether a workload that does not fit blocks those behind it.")
+    ] = "BestEffortFIFO"
+    namespace_selector: Annotated[
+        LabelSelector | None, doc("The namespaces that may use the queue; absent, none, and empty, all.")
+    ] = None
+    flavor_fungibility: Annotated[FlavorFungibility, doc("When the search for a flavor ends.")] = msgspec.field(
+        default_factory=FlavorFungibility
+    )
+    preemption: Annotated[ClusterQueuePreemption, doc("Whom a pending workload may preempt.")] = msgspec.field(
+        default_factory=ClusterQueuePreemption
+    )
+    admission_checks: Annotated[
+        list[CheckName], doc("Checks for all flavors; v1beta2 has admissionChecksStrategy only.", max_length=64)
+    ] = msgspec.field(default_factory=list)
+    admission_checks_strategy: Annotated[
+        AdmissionChecksStrategy | None, doc("Checks between quota reservation and admission.")
+    ] = None
+    stop_policy: Annotated[STOP_POLICY, doc("Hold admits nothing new; HoldAndDrain evicts what runs as well.")] = "None"
+    fair_sharing: Annotated[FairSharing | None, doc("Its weight in the cohort.")] = None
+    admission_scope: Annotated[AdmissionScope | None, doc("Whether past use orders its LocalQueues.")] = None
+
+
+class ClusterQueueStatus(Api, frozen=True, kw_only=True):
+    """What the queue holds and what waits."""
+
+    conditions: Annotated[list[Condition], doc("`Active`: whether it admits.", keys=("type",), max_length=16)] = (
+        msgspec.field(default_factory=list)
+    )
+    flavors_reservation: Annotated[
+        list[FlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=64)
+    ] = msgspec.field(default_factory=list)
+    flavors_usage: Annotated[
+        list[FlavorUsage], doc("Quota of admitted workloads, by flavor.", keys=("name",), max_length=64)
+    ] = msgspec.field(default_factory=list)
+    pending_workloads: Annotated[Count, doc("Workloads that wait.")] = 0
+    reserving_workloads: Annotated[Count, doc("Workloads that hold quota.")] = 0
+    admitted_workloads: Annotated[Count, doc("Workloads that are admitted and not finished.")] = 0
+    pending_workloads_status: Annotated[PendingWorkloadsStatus | None, doc("The first in the queue.")] = None
+    fair_sharing: Annotated[FairSharingStatus | None, doc("Its share of the cohort.")] = None
+
+
+class CohortStatus(Api, frozen=True, kw_only=True):
+    """What the cohort's queues use of its parent."""
+
+    fair_sharing: Annotated[FairSharingStatus | None, doc("Its share of its parent.")] = None
+
+
+class TopologyInfo(Api, frozen=True, kw_only=True):
+    """The topology of a flavor."""
+
+    name: Annotated[Name, doc("The Topology.")]
+    levels: Annotated[list[str], doc("Its levels.", kind="atomic", min_length=1, max_length=16)]
+
+
+class LocalQueueFlavorStatus(Api, frozen=True, kw_only=True):
+    """A flavor that the queue reaches; gone in v1beta2."""
+
+    name: Annotated[Name, doc("The ResourceFlavor.")]
+    resources: Annotated[list[str], doc("Its resources.", kind="set", max_length=16)] = msgspec.field(
+        default_factory=list
+    )
+    node_labels: Annotated[Labels, doc("Labels of its nodes.", kind="map", max_length=8)] = msgspec.field(
+        default_factory=dict
+    )
+    node_taints: Annotated[list[Taint], doc("Taints of its nodes.", kind="atomic", max_length=8)] = msgspec.field(
+        default_factory=list
+    )
+    topology: Annotated[TopologyInfo | None, doc("Its topology.")] = None
+
+
+class LocalQueueStatus(Api, frozen=True, kw_only=True):
+    """What came through the queue and what waits."""
+
+    conditions: Annotated[
+        list[Condition], doc("`Active`: whether it takes workloads.", keys=("type",), max_length=16)
+    ] = msgspec.field(default_factory=list)
+    pending_workloads: Annotated[Count, doc("Workloads that wait.")] = 0
+    reserving_workloads: Annotated[Count, doc("Workloads that hold quota.")] = 0
+    admitted_workloads: Annotated[Count, doc("Workloads that are admitted and not finished.")] = 0
+    flavors_reservation: Annotated[
+        list[LocalFlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=16)
+    ] = msgspec.field(default_factory=list)
+    flavor_usage: Annotated[
+        list[LocalFlavorUsage], doc("Quota of admitted workloads, by flavor.", keys=("name",), max_length=16)
+    ] = msgspec.field(default_factory=list)
+    flavors: Annotated[list[LocalQueueFlavorStatus], doc("The flavors it reaches.", keys=("name",), max_length=16)] = (
+        msgspec.field(default_factory=list)
+    )
+    fair_sharing: Annotated[FairSharingStatus | None, doc("Its share.")] = None
+
+
+class WorkloadSpec(Api, frozen=True, kw_only=True):
+    """What a job asks for, and where it waits."""
+
+    RULES = (
+        Rule(
+            "!has(self.priorityClassName) || self.priorityClassName == '' || has(self.priority)",
+            "priorityClassName needs priority, its number",
+        ),
+    )
+
+    pod_sets: Annotated[
+        list[PodSet], doc("Its pods; admitted all together or not at all.", keys=("name",), min_length=1,
+                          max_length=MAX_POD_SETS)
+    ] = msgspec.field(default_factory=list)  # fmt: skip
+    queue_name: Annotated[Name | None, doc("The LocalQueue it waits in.")] = None
+    priority_class_name: Annotated[
+        str | None, doc("The class that the priority came from.", max_length=253, pattern=f"^$|{SUBDOMAIN}")
+    ] = None
+    priority: Annotated[Int32 | None, doc("A higher number goes first; absent, 0.")] = None
+    priority_class_source: Annotated[
+        Literal["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""],
+        doc("The kind of that class."),
+    ] = ""
+    active: Annotated[bool, doc("False takes it out of its queue, and evicts it where it runs.")] = True
+    maximum_execution_time_seconds: Annotated[
+        Int32 | None, doc("It is evicted and deactivated after so long in the admitted state.", ge=1)
+    ] = None
+
+
+class TopologyDomain(Api, frozen=True, kw_only=True):
+    """Pods in one place."""
+
+    values: Annotated[list[str], doc("Node label values, level by level.", kind="atomic", min_length=1, max_length=16)]
+    count: Annotated[Int32, doc("How many pods.", ge=1)]
+
+
+class TopologyAssignment(Api, frozen=True, kw_only=True):
+    """Where the pods of a set go, place by place."""
+
+    levels: Annotated[list[str], doc("Node label keys, the widest first.", kind="atomic", min_length=1, max_length=16)]
+    domains: Annotated[list[TopologyDomain], doc("The places.", kind="atomic")]
+
+
+class PodSetAssignment(AssignmentFields, frozen=True, kw_only=True):
+    """What a pod set got."""
+
+    topology_assignment: Annotated[TopologyAssignment | None, doc("Where its pods go.")] = None
+
+
+class Admission(Api, frozen=True, kw_only=True):
+    """The quota that the workload holds."""
+
+    cluster_queue: Annotated[Name | None, doc("Whose quota it is.")] = None
+    pod_set_assignments: Annotated[
+        list[PodSetAssignment], doc("One for each pod set.", keys=("name",), max_length=MAX_POD_SETS)
+    ] = msgspec.field(default_factory=list)
+
+
+class UnhealthyNode(Api, frozen=True, kw_only=True):
+    """A node that failed under one of its pods."""
+
+    name: Annotated[str, doc("The node.")]
+
+
+class WorkloadStatus(StatusFields, frozen=True, kw_only=True):
+    """What a workload got, and what became of it. The spelling of one field is that of the original."""
+
+    admission: Annotated[Admission | None, doc("The quota it holds; absent, none.")] = None
+    accumulated_past_exexcution_time_seconds: Annotated[
+        Int32 | None, doc("How long it was admitted before its last eviction.", ge=0)
+    ] = None
+    unhealthy_nodes: Annotated[
+        list[UnhealthyNode], doc("Nodes that failed under it.", keys=("name",), max_length=8)
+    ] = msgspec.field(default_factory=list)
+
+
+class AdmissionCheckSpec(Api, frozen=True, kw_only=True):
+    """A check that somebody else answers before a workload with quota is admitted."""
+
+    controller_name: Annotated[str, doc("Who answers.")]
+    retry_delay_minutes: Annotated[Int64 | None, doc("Not used by anybody; gone in v1beta2.")] = None
+    parameters: Annotated[AdmissionCheckParametersReference | None, doc("Parameters for the controller.")] = None
+
+
+class ClusterQueue(Api, frozen=True, kw_only=True):
+    """Quota, and the rules of its use, for many namespaces."""
+
+    spec: Annotated[ClusterQueueSpec, doc("What is wanted.")] = msgspec.field(default_factory=ClusterQueueSpec)
+    status: Annotated[ClusterQueueStatus | None, doc("What is.")] = None
+
+
+class Cohort(Api, frozen=True, kw_only=True):
+    """Queues, and cohorts of queues, that lend to each other."""
+
+    spec: Annotated[CohortSpec, doc("What is wanted.")] = msgspec.field(default_factory=CohortSpec)
+    status: Annotated[CohortStatus | None, doc("What is.")] = None
+
+
+class LocalQueue(Api, frozen=True, kw_only=True):
+    """The queue that a job names: the door of its namespace to a ClusterQueue."""
+
+    spec: Annotated[LocalQueueSpec, doc("What is wanted.")] = msgspec.field(default_factory=LocalQueueSpec)
+    status: Annotated[LocalQueueStatus | None, doc("What is.")] = None
+
+
+class AdmissionCheck(Api, frozen=True, kw_only=True):
+    """A check between quota reservation and admission."""
+
+    spec: Annotated[AdmissionCheckSpec, doc("What is wanted.")]
+    status: Annotated[AdmissionCheckStatus | None, doc("What is.")] = None
+
+
+class Workload(Api, frozen=True, kw_only=True):
+    """A job in the eyes of the queue: pods that are admitted together."""
+
+    spec: Annotated[WorkloadSpec, doc("What is wanted.")] = msgspec.field(default_factory=WorkloadSpec)
+    status: Annotated[WorkloadStatus | None, doc("What is.")] = None

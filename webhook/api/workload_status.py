@@ -1,0 +1,222 @@
+"""The status of a Workload, kueue.x-k8s.io/v1beta2: what it got, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from webhook.api.fields import (
+    Api,
+    CheckName,
+    Condition,
+    Int32,
+    Label,
+    Labels,
+    Name,
+    Quantities,
+    Rule,
+    Time,
+    Toleration,
+    doc,
+)
+from webhook.api.workload import MAX_POD_SETS, WorkloadSpec
+
+Counted = Annotated[Int32, msgspec.Meta(ge=0)]
+
+
+class LevelIndividualValues(Api, frozen=True, kw_only=True):
+    """A node label value for each domain of a slice: prefix + root + suffix."""
+
+    prefix: Annotated[str | None, doc("What all values begin with.", max_length=63)] = None
+    suffix: Annotated[str | None, doc("What all values end with.", max_length=63)] = None
+    roots: Annotated[list[str], doc("What is between.", kind="atomic", min_length=1, max_length=100_000)]
+
+
+class LevelValues(Api, frozen=True, kw_only=True):
+    """The values of one level: one for all domains, or one for each."""
+
+    universal: Annotated[str | None, doc("The value of all domains.", max_length=63)] = None
+    individual: Annotated[LevelIndividualValues | None, doc("A value for each domain.")] = None
+
+
+class PodCounts(Api, frozen=True, kw_only=True):
+    """Pods in each domain of a slice: one number for all, or one for each."""
+
+    universal: Annotated[Int32 | None, doc("The number of all domains.", ge=1)] = None
+    individual: Annotated[list[Int32], doc("A number for each domain.", kind="atomic", max_length=100_000)] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+class TopologyAssignmentSlice(Api, frozen=True, kw_only=True):
+    """Domains that are written down together."""
+
+    domain_count: Annotated[Int32, doc("How many domains.", ge=1)]
+    values_per_level: Annotated[
+        list[LevelValues], doc("Their values, level by level.", kind="atomic", min_length=1, max_length=16)
+    ]
+    pod_counts: Annotated[PodCounts, doc("Their pods.")]
+
+
+class TopologyAssignment(Api, frozen=True, kw_only=True):
+    """Where the pods of a set go, level by level; kept for other schedulers, not used here."""
+
+    levels: Annotated[list[str], doc("Node label keys, the widest first.", kind="atomic", min_length=1, max_length=16)]
+    slices: Annotated[list[TopologyAssignmentSlice], doc("The domains.", kind="atomic", max_length=1000)]
+
+
+class AssignmentFields(Api, frozen=True, kw_only=True):
+    """What a pod set got, in every version of the API."""
+
+    name: Annotated[Label, doc("The pod set.")] = "main"
+    flavors: Annotated[dict[str, Name], doc("The flavor of each resource.")] = msgspec.field(default_factory=dict)
+    resource_usage: Annotated[Quantities, doc("What all its pods hold of each resource.")] = msgspec.field(
+        default_factory=dict
+    )
+    count: Annotated[Counted | None, doc("How many pods it got; fewer than asked where it allows that.")] = None
+    delayed_topology_request: Annotated[
+        Literal["Pending", "Ready"] | None, doc("Whether places are still to be given.")
+    ] = None
+
+
+class PodSetAssignment(AssignmentFields, frozen=True, kw_only=True):
+    """What a pod set got."""
+
+    topology_assignment: Annotated[TopologyAssignment | None, doc("Where its pods go.")] = None
+
+
+class Admission(Api, frozen=True, kw_only=True):
+    """The quota that the workload holds."""
+
+    cluster_queue: Annotated[Name | None, doc("Whose quota it is.")] = None
+    pod_set_assignments: Annotated[
+        list[PodSetAssignment], doc("One for each pod set.", keys=("name",), max_length=MAX_POD_SETS)
+    ] = msgspec.field(default_factory=list)
+
+
+class RequeueState(Api, frozen=True, kw_only=True):
+    """Back-off after an eviction."""
+
+    count: Annotated[Counted | None, doc("How often it was put back.")] = None
+    requeue_at: Annotated[Time | None, doc("Not before this time will it be looked at again.")] = None
+
+
+class ReclaimablePod(Api, frozen=True, kw_only=True):
+    """Pods that are done and need no quota any more."""
+
+    name: Annotated[Label, doc("The pod set.")]
+    count: Annotated[Int32, doc("How many of its pods are done.", ge=0)]
+
+
+class PodSetUpdate(Api, frozen=True, kw_only=True):
+    """What a check adds to the pods of a set."""
+
+    name: Annotated[Label, doc("The pod set.")]
+    labels: Annotated[Labels, doc("Labels to add.")] = msgspec.field(default_factory=dict)
+    annotations: Annotated[Labels, doc("Annotations to add.")] = msgspec.field(default_factory=dict)
+    node_selector: Annotated[Labels, doc("Node labels to ask for.")] = msgspec.field(default_factory=dict)
+    tolerations: Annotated[list[Toleration], doc("Tolerations to add.", kind="atomic", max_length=8)] = msgspec.field(
+        default_factory=list
+    )
+
+
+class AdmissionCheckState(Api, frozen=True, kw_only=True):
+    """The answer of one check."""
+
+    name: Annotated[CheckName, doc("The AdmissionCheck.")]
+    state: Annotated[
+        Literal["Pending", "Ready", "Retry", "Rejected"],
+        doc("Ready lets it go on, Retry evicts it, Rejected deactivates it as well."),
+    ]
+    last_transition_time: Annotated[Time, doc("When the state changed.")]
+    message: Annotated[str, doc("Why, for people.", max_length=32768)]
+    requeue_after_seconds: Annotated[Int32 | None, doc("How long to wait before it is tried again.", ge=0)] = None
+    retry_count: Annotated[Int32 | None, doc("How often it was tried again.", ge=0)] = None
+    pod_set_updates: Annotated[
+        list[PodSetUpdate], doc("What to add to its pods.", kind="atomic", max_length=MAX_POD_SETS)
+    ] = msgspec.field(default_factory=list)
+
+
+class PodSetRequest(Api, frozen=True, kw_only=True):
+    """What the last attempt to admit it asked for."""
+
+    name: Annotated[Label, doc("The pod set.")]
+    resources: Annotated[Quantities, doc("All its pods together, after defaults and transformations.")] = msgspec.field(
+        default_factory=dict
+    )
+
+
+class Eviction(Api, frozen=True, kw_only=True):
+    """How often it was evicted for one reason."""
+
+    reason: Annotated[str, doc("The reason of the condition `Evicted`.", max_length=316)]
+    underlying_cause: Annotated[str, doc("What was behind it; may be empty.", max_length=316)]
+    count: Annotated[Int32, doc("How often.", ge=0)]
+
+
+class SchedulingStats(Api, frozen=True, kw_only=True):
+    """Counters over the workload's life."""
+
+    evictions: Annotated[
+        list[Eviction], doc("Evictions by reason.", keys=("reason", "underlyingCause"), max_length=256)
+    ] = msgspec.field(default_factory=list)
+
+
+class UnhealthyNode(Api, frozen=True, kw_only=True):
+    """A node that failed under one of its pods."""
+
+    name: Annotated[str, doc("The node.", max_length=63)]
+
+
+class StatusFields(Api, frozen=True, kw_only=True):
+    """What became of a workload, in every version of the API."""
+
+    conditions: Annotated[
+        list[Condition],
+        doc("QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, Finished.", keys=("type",),
+            max_length=16),
+    ] = msgspec.field(default_factory=list)  # fmt: skip
+    requeue_state: Annotated[RequeueState | None, doc("Back-off after an eviction.")] = None
+    reclaimable_pods: Annotated[
+        list[ReclaimablePod], doc("Pods that are done.", keys=("name",), max_length=MAX_POD_SETS)
+    ] = msgspec.field(default_factory=list)
+    admission_checks: Annotated[
+        list[AdmissionCheckState], doc("The answers of the checks.", keys=("name",), max_length=MAX_POD_SETS)
+    ] = msgspec.field(default_factory=list)
+    resource_requests: Annotated[
+        list[PodSetRequest], doc("What was asked for last, while it waits.", keys=("name",), max_length=MAX_POD_SETS)
+    ] = msgspec.field(default_factory=list)
+    scheduling_stats: Annotated[SchedulingStats | None, doc("Counters.")] = None
+    nominated_cluster_names: Annotated[
+        list[str], doc("Clusters that may run it; kept, not used.", kind="atomic", max_length=20)
+    ] = msgspec.field(default_factory=list)
+    cluster_name: Annotated[str | None, doc("The cluster that runs it; kept, not used.", max_length=256)] = None
+
+
+class WorkloadStatus(StatusFields, frozen=True, kw_only=True):
+    """What a workload got, and what became of it."""
+
+    admission: Annotated[Admission | None, doc("The quota it holds; absent, none.")] = None
+    accumulated_past_execution_time_seconds: Annotated[
+        Int32 | None, doc("How long it was admitted before its last eviction.", ge=0)
+    ] = None
+    unhealthy_nodes: Annotated[
+        list[UnhealthyNode], doc("Nodes that failed under it.", keys=("name",), max_length=8)
+    ] = msgspec.field(default_factory=list)
+
+
+class Workload(Api, frozen=True, kw_only=True):
+    """A job in the eyes of the queue: pods that are admitted together."""
+
+    RULES = (
+        Rule(
+            "!has(self.status) || !has(self.status.admission) || !has(self.status.admission.podSetAssignments)"
+            " || !has(self.spec.podSets)"
+            " || size(self.status.admission.podSetAssignments) == size(self.spec.podSets)",
+            "an admission needs one podSetAssignment for each pod set",
+        ),
+    )
+
+    spec: Annotated[WorkloadSpec, doc("What is wanted.")] = msgspec.field(default_factory=WorkloadSpec)
+    status: Annotated[WorkloadStatus | None, doc("What is.")] = None

@@ -1,0 +1,90 @@
+"""`sluice crds`: the CRDs of the queue's objects and of Sluice's own kinds, or their JSON Schemas."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from webhook.api.crds import Webhook, definitions, top_level
+from webhook.api.kinds import KINDS, CustomKind
+from webhook.api.schema import editor_schema
+from webhook.documents import dump
+
+SERVICE = "sluice-system/sluice"
+HEADER = "# Made by `sluice crds`; change the types in webhook/api/, not this file.\n"
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option("--kind", "only", multiple=True, help="Only this kind; may be given several times.")
+@click.option("--url", default="", help="Where the API server reaches Sluice, for `/convert`: https://HOST:PORT.")
+@click.option(
+    "--service", default="sluice-system/sluice", show_default=True, help="Its Service: NAMESPACE/NAME[:PORT]."
+)
+@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The CA of `/convert`.")
+@click.option("--no-conversion", is_flag=True, help="Serve the stored version only: no webhook is needed.")
+@click.option("--json-schema", is_flag=True, help="Print JSON Schemas of the stored versions, for editors.")
+@click.option("--write", type=click.Path(file_okay=False, path_type=Path), help="Write a file per CRD to this folder.")
+def crds(
+    output: str,
+    only: tuple[str, ...],
+    url: str,
+    service: str,
+    ca_file: Path | None,
+    *,
+    no_conversion: bool,
+    json_schema: bool,
+    write: Path | None,
+) -> None:
+    """Print the CRDs: `sluice crds --url https://HOST:9443 --ca-file ca.crt | kubectl apply --server-side -f -`.
+
+    Objects are stored as v1beta2; v1beta1 is served as well, converted by Sluice at `/convert`.
+    """
+    kinds = _chosen(only)
+    if json_schema:
+        click.echo(json.dumps({k.kind: _editor(k) for k in kinds}, indent=2))
+        return
+    webhook = None if no_conversion else _webhook(url, service, ca_file)
+    made = definitions(webhook, kinds)
+    if write:
+        write.mkdir(parents=True, exist_ok=True)
+        for crd in made:
+            (write / f"{crd['metadata']['name']}.yaml").write_text(as_file(crd))
+        click.echo(f"{len(made)} files written to {write}")
+    elif output == "json":
+        click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}, indent=2))
+    else:
+        click.echo("---\n".join(dump(crd) for crd in made), nl=False)
+
+
+def as_file(crd: dict[str, Any]) -> str:
+    """Give a CRD as the text of its file in the chart."""
+    return HEADER + dump(crd)
+
+
+def _chosen(only: tuple[str, ...]) -> list[CustomKind]:
+    known = {k.kind.lower(): k for k in KINDS} | {k.plural: k for k in KINDS} | {s: k for k in KINDS for s in k.short}
+    if unknown := [name for name in only if name.lower() not in known]:
+        raise click.UsageError(f"no such kind: {', '.join(unknown)}; known: {', '.join(k.kind for k in KINDS)}")
+    wanted = {known[name.lower()].kind for name in only}
+    return [k for k in KINDS if not only or k.kind in wanted]
+
+
+def _webhook(url: str, service: str, ca_file: Path | None) -> Webhook:
+    ca = base64.b64encode(ca_file.read_bytes()).decode() if ca_file else ""
+    namespace, slash, name = service.partition("/")
+    name, _, port = name.partition(":")
+    if not slash or not name or (port and not port.isdigit()):
+        raise click.UsageError(f'"{service}" is not NAMESPACE/NAME[:PORT]')
+    if url and not url.startswith("https://"):
+        raise click.UsageError("the API server calls webhooks over https:// only")
+    return Webhook(url, name, namespace, int(port or 443), ca)
+
+
+def _editor(kind: CustomKind) -> dict[str, Any]:
+    version = kind.versions[0]
+    return editor_schema(kind.group, version.name, kind.kind, top_level(version.type))
