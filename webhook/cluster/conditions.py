@@ -1,0 +1,65 @@
+"""Reading and writing the conditions of a Workload. Pure; the time comes in as text."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from webhook.store.objects import Object
+
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+EVICTED: Final = "Evicted"
+PREEMPTED: Final = "Preempted"
+REQUEUED: Final = "Requeued"
+FINISHED: Final = "Finished"
+PODS_READY: Final = "PodsReady"
+
+MESSAGE_LIMIT: Final = 1024
+
+Conditions = list[dict[str, Any]]
+
+
+def conditions_of(obj: Object) -> Conditions:
+    """Give the conditions of an object; an empty list where it has none."""
+    found = (obj.get("status") or {}).get("conditions")
+    return found if isinstance(found, list) else []
+
+
+def find(obj: Object, type_: str) -> dict[str, Any] | None:
+    """Give one condition, or None."""
+    return next((c for c in conditions_of(obj) if c.get("type") == type_), None)
+
+
+def holds(obj: Object, type_: str) -> bool:
+    """Say whether a condition is True."""
+    return (find(obj, type_) or {}).get("status") == "True"
+
+
+def with_condition(
+    conditions: Conditions, type_: str, status: bool, reason: str, message: str, now: str, generation: int = 0
+) -> Conditions:
+    """Give the conditions with one set; its transition time changes only where its status does."""
+    text = "True" if status else "False"
+    old = next((c for c in conditions if c.get("type") == type_), None)
+    new: dict[str, Any] = {
+        "type": type_,
+        "status": text,
+        "reason": reason,
+        "message": message[:MESSAGE_LIMIT],
+        "lastTransitionTime": old["lastTransitionTime"] if old and old.get("status") == text else now,
+    }
+    if generation:
+        new["observedGeneration"] = generation
+    if old is None:
+        return [*conditions, new]
+    return [new if c is old else c for c in conditions]
+
+
+def same(obj: Object, type_: str, status: bool, reason: str, message: str) -> bool:
+    """Say whether a condition stands so already, so that nothing need be written."""
+    old = find(obj, type_) or {}
+    return (old.get("status"), old.get("reason"), old.get("message")) == (
+        "True" if status else "False",
+        reason,
+        message[:MESSAGE_LIMIT],
+    )

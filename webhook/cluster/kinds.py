@@ -1,0 +1,34 @@
+"""The kinds that the cluster side reads and writes, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.kube.gvk import GroupVersionKind
+
+KUEUE: Final = "kueue.x-k8s.io"
+VERSION: Final = "v1beta2"
+
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
+POD: Final = GroupVersionKind("", "v1", "Pod")
+LIMIT_RANGE: Final = GroupVersionKind("", "v1", "LimitRange")
+RESOURCE_QUOTA: Final = GroupVersionKind("", "v1", "ResourceQuota")
+PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
+LEASE: Final = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+ACCESS_REVIEW: Final = GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview")
+
+WORKLOAD: Final = GroupVersionKind(KUEUE, VERSION, "Workload")
+CLUSTER_QUEUE: Final = GroupVersionKind(KUEUE, VERSION, "ClusterQueue")
+LOCAL_QUEUE: Final = GroupVersionKind(KUEUE, VERSION, "LocalQueue")
+FLAVOR: Final = GroupVersionKind(KUEUE, VERSION, "ResourceFlavor")
+COHORT: Final = GroupVersionKind(KUEUE, VERSION, "Cohort")
+WORKLOAD_CLASS: Final = GroupVersionKind(KUEUE, VERSION, "WorkloadPriorityClass")
+ADMISSION_CHECK: Final = GroupVersionKind(KUEUE, VERSION, "AdmissionCheck")
+
+QUEUE_KINDS: Final = (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, COHORT, WORKLOAD_CLASS, ADMISSION_CHECK)
+"""Of Sluice's own CRDs."""
+BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS)
+
+MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.queued and kind.suspend_path is not None)
+"""Job kinds that are started and stopped by their own suspend field."""

@@ -1,0 +1,146 @@
+"""Leader election by a Lease (coordination.k8s.io/v1), with fencing.
+
+Only the holder decides and writes. It stops by itself `deadline` seconds after its last good renewal, well before
+another may take the lease after `duration`. The times of other machines are never compared: a lease counts as
+expired when *we* have seen it unchanged for its duration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from webhook.cluster.kinds import LEASE
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
+from webhook.store.objects import Object, ObjectStore, version_of
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Seconds: how long a lease lasts, when its holder stops without renewal, how often it is looked at."""
+
+    duration: float = 15.0
+    deadline: float = 9.0
+    retry: float = 2.0
+
+
+class Leader:
+    """One candidate. `leads` is true only while writing is safe; `epoch` counts changes of the holder."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        identity: str,
+        namespace: str,
+        name: str,
+        times: LeaseTimes,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store, self._times, self._clock, self._now = store, times, clock, now
+        self.identity, self._namespace, self._name = identity, namespace, name
+        self._renewed = float("-inf")
+        self._seen: tuple[str, float] = ("", 0.0)
+        self._released = False
+        self.epoch = 0
+        self.took_over = False
+        """Whether the last holder was another that did not let go: what it sent may still be on its way."""
+
+    @property
+    def leads(self) -> bool:
+        """Say whether this candidate holds the lease and may write now."""
+        return not self._released and self._clock() - self._renewed < self._times.deadline
+
+    async def wait(self) -> None:
+        """Wait until this candidate leads; looks at the lease every `retry` seconds."""
+        while not await self.renew():
+            await asyncio.sleep(self._times.retry)
+
+    async def hold(self) -> None:
+        """Renew the lease as long as that works; returns when it is lost."""
+        while self.leads:
+            await asyncio.sleep(self._times.retry)
+            await self.renew()
+
+    async def renew(self) -> bool:
+        """Take or renew the lease if that may be done now; say whether this candidate leads."""
+        asked = self._clock()
+        try:
+            if await self._try():
+                self._renewed, self._released = asked, False
+            else:
+                self._renewed = float("-inf")
+        except (Conflict, AlreadyExists):
+            self._renewed = float("-inf")
+        except StoreError as error:
+            log.warning("the lease cannot be renewed: %s", error)
+        return self.leads
+
+    async def release(self) -> None:
+        """Let go of the lease, so that another need not wait for it to expire."""
+        if not self.leads:
+            return
+        self._released = True
+        try:
+            lease = await self._store.get(LEASE, self._name, self._namespace)
+            if lease["spec"].get("holderIdentity") == self.identity:
+                await self._store.update({**lease, "spec": {**lease["spec"], "holderIdentity": ""}})
+        except StoreError as error:
+            log.warning("the lease could not be released: %s", error)
+
+    async def _try(self) -> bool:
+        try:
+            lease = await self._store.get(LEASE, self._name, self._namespace)
+        except NotFound:
+            await self._store.create(self._lease({}, 1))
+            self._won(1, from_other=False)
+            return True
+        spec = lease.get("spec") or {}
+        holder, epoch = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
+        if holder == self.identity:
+            await self._store.update(self._lease(lease, epoch))
+            if epoch != self.epoch:
+                self._won(epoch, from_other=False)
+            return True
+        if holder and not self._expired(lease, spec):
+            return False
+        await self._store.update(self._lease(lease, epoch + 1))
+        self._won(epoch + 1, from_other=bool(holder))
+        return True
+
+    def _won(self, epoch: int, *, from_other: bool) -> None:
+        self.epoch, self.took_over = epoch, from_other
+        log.info("%s leads (epoch %d)", self.identity, epoch)
+
+    def _expired(self, lease: Object, spec: dict[str, Any]) -> bool:
+        version, since = self._seen
+        now = self._clock()
+        if version_of(lease) != version:
+            self._seen = (version_of(lease), now)
+            return False
+        return now - since >= float(spec.get("leaseDurationSeconds") or self._times.duration)
+
+    def _lease(self, old: Object, epoch: int) -> Object:
+        stamp = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = dict(old.get("spec") or {})
+        if spec.get("holderIdentity") != self.identity:
+            spec["acquireTime"] = stamp
+        spec |= {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self._times.duration)),
+            "renewTime": stamp,
+            "leaseTransitions": epoch,
+        }
+        meta = old.get("metadata") or {"name": self._name, "namespace": self._namespace}
+        return {"apiVersion": _gvk(LEASE), "kind": "Lease", "metadata": meta, "spec": spec}
+
+
+def _gvk(gvk: GroupVersionKind) -> str:
+    return gvk.api_version

@@ -1,0 +1,96 @@
+"""What to do next for one job: a pure function of the job and its Workload, as they stand.
+
+There is no memory between two calls. Whoever is killed between two steps, or takes over from another, comes to the
+same next step from the same objects:
+
+    no Workload: CREATE    admitted, suspended: START    not admitted, running: STOP    ended: FINISH
+    evicted, running: STOP    evicted, stopped: RESTORE the templates, then RELEASE the quota
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from webhook.cluster.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.cluster.lifecycle import finish_of, running_pods
+from webhook.jobs.describe import at, suspended
+from webhook.jobs.model import Job
+from webhook.store.objects import Object
+
+DIGEST: Final = "sluice.dev/spec-digest"
+"""An annotation of a Workload: what of the job it was made from, so that an edit of the job is noticed."""
+
+FINALIZER: Final = "kueue.x-k8s.io/resource-in-use"
+"""Keeps a Workload, and so the quota it holds, until the pods of its job are gone."""
+
+
+class Step(StrEnum):
+    """One write, or nothing."""
+
+    NONE = "none"
+    CREATE = "create the Workload"
+    RENEW = "write the Workload's spec anew"
+    START = "unsuspend the job"
+    STOP = "suspend the job"
+    RESTORE = "take the flavor's labels off the templates"
+    RELEASE = "give the quota back"
+    FINISH = "mark the Workload finished"
+    LET_GO = "take the finalizer off the Workload"
+    WAIT = "wait for the job's pods to end"
+
+
+def next_step(job: Object, described: Job, workload: Object | None, digest: str, changed: bool) -> Step:
+    """Give the next step for a managed job.
+
+    `digest` is that of the Workload the job would get now; `changed` says whether its templates carry what an
+    admission put there.
+    """
+    over = finish_of(job) is not None
+    if workload is None:
+        return Step.NONE if over or gone(job) else Step.CREATE
+    if holds(workload, FINISHED):
+        return Step.LET_GO if FINALIZER in finalizers(workload) else Step.NONE
+    if over:
+        return Step.FINISH
+    stopped = bool(suspended(job, described.kind))
+    if gone(workload):
+        return Step.STOP if not stopped else Step.WAIT if still_there(job) else Step.LET_GO
+    if holds(workload, QUOTA_RESERVED):
+        return _with_quota(job, workload, stopped, changed)
+    if not stopped:
+        return Step.STOP
+    old = (at(workload, ("metadata", "annotations")) or {}).get(DIGEST)
+    return Step.RENEW if old and old != digest else Step.NONE
+
+
+def _with_quota(job: Object, workload: Object, stopped: bool, changed: bool) -> Step:
+    if holds(workload, EVICTED):
+        if not stopped:
+            return Step.STOP
+        if still_there(job):
+            return Step.WAIT
+        return Step.RESTORE if changed else Step.RELEASE
+    if not holds(workload, ADMITTED):
+        return Step.NONE if stopped else Step.STOP
+    return Step.START if stopped and not gone(job) else Step.NONE
+
+
+def still_there(job: Object) -> bool:
+    """Say whether pods of a suspended job may still run: it counts some, or its controller has not seen the stop.
+
+    A Job that was started keeps its startTime; the controller's condition `Suspended` tells that it saw the stop.
+    """
+    if running_pods(job) > 0:
+        return True
+    return bool(at(job, ("status", "startTime"))) and job.get("kind") == "Job" and not holds(job, "Suspended")
+
+
+def gone(obj: Object) -> bool:
+    """Say whether an object is being deleted."""
+    return bool(at(obj, ("metadata", "deletionTimestamp")))
+
+
+def finalizers(obj: Object) -> list[str]:
+    """Give an object's finalizers."""
+    return at(obj, ("metadata", "finalizers")) or []

@@ -1,0 +1,103 @@
+"""The local view of a cluster: a mirror for each kind that is of interest. Every replica has one; nobody writes here.
+
+A kind that the cluster does not serve (a CRD that is not installed) counts as empty, and is looked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import StoreError
+from webhook.store.mirror import Listener, Mirror
+from webhook.store.objects import Object, ObjectStore
+
+LOOK_AGAIN: Final = 10.0
+"""Seconds until a kind that is not served is looked for again."""
+
+
+class View:
+    """Mirrors by kind. `start` follows the store, `stop` ends that; in between everything answers from memory."""
+
+    def __init__(self, store: ObjectStore, kinds: Iterable[GroupVersionKind], listener: Listener | None = None) -> None:
+        self.store = store
+        self._listener = listener
+        self._mirrors: dict[tuple[str, str], Mirror] = {}
+        self._looked: dict[tuple[str, str], asyncio.Event] = {}
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._running = False
+        for gvk in kinds:
+            self.add(gvk)
+
+    def add(self, gvk: GroupVersionKind) -> None:
+        """Follow one kind more (a policy's params); a kind that is followed already stays as it is."""
+        key = (gvk.group, gvk.kind)
+        if key in self._mirrors:
+            return
+        self._mirrors[key] = Mirror(gvk, self._listener)
+        self._looked[key] = asyncio.Event()
+        if self._running:
+            self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {gvk}")
+
+    def start(self) -> None:
+        """Begin to follow every kind."""
+        self._running = True
+        for key, mirror in self._mirrors.items():
+            if key not in self._tasks:
+                self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {mirror.gvk}")
+
+    async def stop(self) -> None:
+        """End all watches."""
+        self._running = False
+        tasks, self._tasks = list(self._tasks.values()), {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def wait(self) -> None:
+        """Wait until every kind was listed once, or is not served."""
+        await asyncio.gather(*(event.wait() for event in list(self._looked.values())))
+
+    def missing(self) -> list[str]:
+        """Name the kinds that were not listed yet."""
+        return [str(self._mirrors[key].gvk) for key, event in self._looked.items() if not event.is_set()]
+
+    def mirror(self, gvk: GroupVersionKind) -> Mirror:
+        """Give the mirror of a kind; the version does not matter. A kind that is not followed is empty."""
+        return self._mirrors.get((gvk.group, gvk.kind)) or Mirror(gvk)
+
+    def follows(self, gvk: GroupVersionKind) -> bool:
+        """Say whether the kind is in the view."""
+        return (gvk.group, gvk.kind) in self._mirrors
+
+    def all(self, *kinds: GroupVersionKind) -> list[Object]:
+        """Give all objects of the given kinds."""
+        return [obj for gvk in kinds for obj in self.mirror(gvk).all()]
+
+    def by_uid(self, uid: str, kinds: Iterable[GroupVersionKind]) -> Object | None:
+        """Give the object of this uid among the given kinds, or None."""
+        return next((obj for gvk in kinds if (obj := self.mirror(gvk).by_uid(uid)) is not None), None)
+
+    async def _follow(self, key: tuple[str, str]) -> None:
+        mirror = self._mirrors[key]
+        while not await self._served(mirror.gvk):
+            self._looked[key].set()
+            await asyncio.sleep(LOOK_AGAIN)
+        listed = asyncio.create_task(self._mark(key))
+        try:
+            await mirror.follow(self.store)
+        finally:
+            listed.cancel()
+
+    async def _mark(self, key: tuple[str, str]) -> None:
+        await self._mirrors[key].synced.wait()
+        self._looked[key].set()
+
+    async def _served(self, gvk: GroupVersionKind) -> bool:
+        while True:
+            try:
+                return await self.store.serves(gvk)
+            except StoreError:
+                await asyncio.sleep(1.0)
