@@ -220,8 +220,6 @@ func encode(value ref.Val) tagged {
 		return encodeObject(v)
 	case *mutation.JSONPatchVal:
 		return encodePatch(v)
-	case *apiservercel.Format:
-		return tagged{"t": v.Type().TypeName(), "v": v.Name}
 	}
 	return encodeCollection(value)
 }
@@ -251,6 +249,8 @@ func encodeOpaque(value ref.Val) tagged {
 	switch v := value.Value().(type) {
 	case *resource.Quantity:
 		return tagged{"t": name, "v": v.String(), "dec": plainDecimal(v.AsDec().String()), "format": string(v.Format)}
+	case apiservercel.Format:
+		return tagged{"t": name, "v": v.Name}
 	case fmt.Stringer:
 		return tagged{"t": name, "v": v.String()}
 	default:
