@@ -59,3 +59,13 @@ def group_workers(nodes: Nodes) -> int:
     """Count the workers of a LeaderWorkerSet: a group's size, less the leader where it has a template of its own."""
     groups, size = number(nodes[-2], "replicas"), number(nodes[-1], "size")
     return groups * (max(size - 1, 0) if nodes[-1].get("leaderTemplate") else size)
+
+
+def trainer(nodes: Nodes) -> int:
+    """Count a TrainJob's nodes."""
+    return number(nodes[-1].get("trainer"), "numNodes")
+
+
+def spark_executors(nodes: Nodes) -> int:
+    """Count a SparkApplication's executors; none are asked for by default."""
+    return number(nodes[-1].get("executor"), "instances", 0)

@@ -83,8 +83,8 @@ KINDS: Final[tuple[Kind, ...]] = (
         "TrainJob",
         "trainjobs",
         _SUSPEND,
-        (Template(("spec", "trainer"), counts.field("numNodes"), name="node", made=of_trainer),),
-        note="its pods stand in the TrainingRuntime; only spec.trainer.resourcesPerNode can be read, nothing is patched",
+        (Template(("spec", "trainer"), counts.trainer, name="node", made=of_trainer),),
+        note="its pods stand in the TrainingRuntime; spec.trainer.resourcesPerNode is read, nothing is patched",
     ),
     Kind("ray.io", ("v1", "v1alpha1"), "RayCluster", "rayclusters", _SUSPEND, _ray("spec")),
     Kind(
@@ -117,7 +117,7 @@ KINDS: Final[tuple[Kind, ...]] = (
             Template(("spec", "driver"), counts.one, name="driver", made=of_spark_role),
             Template(
                 ("spec", "executor"),
-                lambda n: counts.number(n[-1].get("executor"), "instances", 0),
+                counts.spark_executors,
                 "executor",
                 made=of_spark_role,
             ),

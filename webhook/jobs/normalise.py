@@ -22,12 +22,13 @@ def normalise(obj: dict[str, Any], job: Job | None = None) -> dict[str, Any]:
     if job is not None:
         for pod_set in job.pod_sets:
             if not pod_set.made and (fixed := normalise_template(pod_set.template)) is not pod_set.template:
-                obj = replace_at(obj, pod_set.path, fixed)
+                changed: dict[str, Any] = replace_at(obj, pod_set.path, fixed)
+                obj = changed
         return obj
     if obj.get("kind") == "LimitRange":
-        return _limit_range(obj)
-    if obj.get("kind") == "ResourceQuota":
-        return _map_field(obj, "spec", lambda spec: _map_field(spec, "hard", _quantities))
+        obj = _limit_range(obj)
+    elif obj.get("kind") == "ResourceQuota":
+        obj = _map_field(obj, "spec", lambda spec: _map_field(spec, "hard", _quantities))
     return obj
 
 
@@ -88,7 +89,7 @@ def _map_field(holder: Any, field: str, change: Any) -> Any:
     return holder if value is holder[field] else {**holder, field: value}
 
 
-def _limit_range(obj: dict[str, Any]) -> dict[str, Any]:
+def _limit_range(obj: dict[str, Any]) -> Any:
     def items(limits: Any) -> Any:
         if not isinstance(limits, list):
             return limits
@@ -100,4 +101,4 @@ def _limit_range(obj: dict[str, Any]) -> dict[str, Any]:
             changed.append(fixed)
         return limits if all(a is b for a, b in zip(changed, limits, strict=True)) else changed
 
-    return _map_field(obj, "spec", lambda spec: _map_field(spec, "limits", items))  # type: ignore[no-any-return]
+    return _map_field(obj, "spec", lambda spec: _map_field(spec, "limits", items))

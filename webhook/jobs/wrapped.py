@@ -12,7 +12,7 @@ _STEP = re.compile(r"[^.\[\]]+")
 
 
 def wrapped_pod_sets(obj: dict[str, Any], sets_of: SetsOf) -> tuple[PodSet, ...]:
-    """Give the pod sets of every component: where it declares them (`podSets[].path`), else as its own kind has them."""
+    """Give the pod sets of every component: where it declares them (`podSets[].path`), else where its kind has them."""
     spec = obj.get("spec")
     components = spec.get("components") if isinstance(spec, dict) else None
     found: list[PodSet] = []

@@ -1,0 +1,189 @@
+"""The whole of admission as pure functions: a request, a bundle, facts and a gate in, a verdict out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from webhook.admission.facts import Facts, Gate
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.jobs.normalise import normalise
+from webhook.kube.patch import Operation, apply, diff
+from webhook.policy.bundle import Bundle
+from webhook.policy.exceptions import excused
+from webhook.policy.findings import FAILURE_KEY, Findings, Observer
+from webhook.policy.index import Entry
+from webhook.policy.mutate import mutate as run_mutating
+from webhook.policy.request import Request
+from webhook.policy.validate import validate as run_validating
+from webhook.policy.world import World
+
+WARNING_LENGTH: Final = 256
+CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+ALLOWED: Final = Verdict(allowed=True)
+Clock = Callable[[], float]
+
+
+def mutate(
+    request: Request, bundle: Bundle, facts: Facts, *, observer: Observer | None = None, clock: Clock = time.time
+) -> Verdict | NeedsAuthorization:
+    """Shape the object: the verdict has the patch, or the denial of a policy that could not be evaluated.
+
+    `clock` gives seconds since 1970 and is read only where the bundle has exceptions.
+    """
+    entries = bundle.mutating.entries(request)
+    if not entries or request.object is None:
+        return ALLOWED
+    world = _world(request, facts)
+    start = world.object
+    findings = Findings(observer)
+    run_mutating(_applicable(entries, bundle, world, clock), world, findings)
+    if findings.unknown:
+        return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
+    if findings.denials:
+        return _verdict(findings, world)
+    patch = diff(start, world.object)
+    if not patch:
+        return _verdict(findings, world, (), request.object)
+    after = world.object if start is request.object else apply(request.object, patch)
+    return _verdict(findings, world, patch, after)
+
+
+def validate(
+    request: Request,
+    bundle: Bundle,
+    facts: Facts,
+    gate: Gate | None = None,
+    *,
+    observer: Observer | None = None,
+    clock: Clock = time.time,
+) -> Verdict | NeedsAuthorization:
+    """Judge the object: policies first, then, where they let it in, the gate to the queue (None: no queueing)."""
+    entries = bundle.validating.entries(request)
+    world = _world(request, facts)
+    findings = Findings(observer)
+    if entries:
+        run_validating(_applicable(entries, bundle, world, clock), world, findings)
+    if findings.unknown:
+        return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
+    verdict = _verdict(findings, world, (), request.object)
+    return verdict if gate is None or not verdict.allowed else _ask(gate, world, verdict)
+
+
+def review(
+    request: Request,
+    bundle: Bundle,
+    facts: Facts,
+    gate: Gate | None = None,
+    *,
+    observer: Observer | None = None,
+    clock: Clock = time.time,
+) -> Verdict | NeedsAuthorization:
+    """Do both, as the API server does: shape, then judge what came of it. The verdict has the patch of the first."""
+    shaped = mutate(request, bundle, facts, observer=observer, clock=clock)
+    if isinstance(shaped, NeedsAuthorization) or not shaped.allowed:
+        return shaped
+    after = request if shaped.object is None else replace(request, object=shaped.object)
+    judged = validate(after, bundle, facts, gate, observer=observer, clock=clock)
+    if isinstance(judged, NeedsAuthorization):
+        return judged
+    return replace(
+        judged,
+        patch=shaped.patch,
+        object=after.object,
+        warnings=tuple(dict.fromkeys((*shaped.warnings, *judged.warnings))),
+        audit_annotations={**shaped.audit_annotations, **judged.audit_annotations},
+        policies=tuple(dict.fromkeys((*shaped.policies, *judged.policies))),
+        oscillating=shaped.oscillating,
+    )
+
+
+def _world(request: Request, facts: Facts) -> World:
+    """Put together what policies see: quantities as strings, in the object and in the old one."""
+    obj = None if request.object is None else normalise(request.object)
+    old = None if request.old_object is None else normalise(request.old_object)
+    return World(request, facts, obj, old)
+
+
+def _applicable(entries: tuple[Entry, ...], bundle: Bundle, world: World, clock: Clock) -> tuple[Entry, ...]:
+    if not bundle.exceptions:
+        return entries
+    names = excused(bundle.exceptions, world.request, world.object, world.old, clock())
+    return tuple(entry for entry in entries if entry.policy.name not in names) if names else entries
+
+
+def _verdict(
+    findings: Findings, world: World, patch: tuple[Operation, ...] = (), obj: dict[str, Any] | None = None
+) -> Verdict:
+    if not (findings.denials or findings.warnings or findings.audits or findings.evaluated):
+        return ALLOWED if obj is None else Verdict(allowed=True, patch=patch, object=obj)
+    texts = tuple(dict.fromkeys(denial.text() for denial in findings.denials))
+    reason = findings.denials[0].reason if texts else ""
+    return Verdict(
+        allowed=not texts,
+        code=CODES.get(reason, 422) if texts else 200,
+        reason=reason,
+        message="; ".join(texts),
+        patch=patch,
+        warnings=_warnings(findings),
+        audit_annotations=_audits(findings),
+        object=obj,
+        denials=texts,
+        policies=tuple(findings.evaluated),
+        oscillating=tuple(findings.oscillating),
+    )
+
+
+def _warnings(findings: Findings) -> tuple[str, ...]:
+    """Give each warning once, cut to the length the API server passes on."""
+    told = list(findings.warnings)
+    if findings.oscillating:
+        told.append(f"these policies undo each other's changes: {', '.join(findings.oscillating)}")
+    return tuple(dict.fromkeys(map(shorten, told)))
+
+
+def shorten(text: str) -> str:
+    """Cut a warning to 256 characters."""
+    return text if len(text) <= WARNING_LENGTH else text[: WARNING_LENGTH - 1] + "…"
+
+
+def _audits(findings: Findings) -> dict[str, str]:
+    """Join several values of a key; failures become one JSON list, as the API server's audit annotation is."""
+    joined = {}
+    for key, values in findings.audits.items():
+        joined[key] = f"[{','.join(values)}]" if key == FAILURE_KEY else ", ".join(values)
+    return joined
+
+
+def _ask(gate: Gate, world: World, verdict: Verdict) -> Verdict:
+    """Ask the gate for a job that is created, or given a queue, and that no queued job owns."""
+    request, job = world.request, world.job()
+    if job is None or not job.kind.queued or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
+        return verdict
+    if job.queue is None or world.object is None or world.owned():
+        return verdict
+    if request.operation == "UPDATE" and not _queued_anew(world, job.queue):
+        return verdict
+    answer = gate.ask(job, world.object, request.namespace, request.dry_run)
+    warnings = tuple(dict.fromkeys((*verdict.warnings, *map(shorten, answer.warnings))))
+    if answer.allowed:
+        return replace(verdict, warnings=warnings)
+    return replace(
+        verdict,
+        allowed=False,
+        code=CODES.get(answer.reason, 403),
+        reason=answer.reason or "Forbidden",
+        message=answer.message,
+        denials=(answer.message,),
+        warnings=warnings,
+    )
+
+
+def _queued_anew(world: World, queue: str) -> bool:
+    """Say whether an update put the job into another queue."""
+    metadata = (world.old or {}).get("metadata") or {}
+    key = "kueue.x-k8s.io/queue-name"
+    before = (metadata.get("labels") or {}).get(key) or (metadata.get("annotations") or {}).get(key)
+    return bool(before != queue)

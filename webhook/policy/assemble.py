@@ -1,0 +1,197 @@
+"""Documents to a bundle: which document is what, policies joined with their bindings, names that do not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from webhook.diagnostics import Diagnostic, Severity, SourceError, did_you_mean
+from webhook.documents import Document, Path
+from webhook.jobs.normalise import normalise
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.selectors import SelectorError
+from webhook.policy import kinds
+from webhook.policy.bundle import Bundle
+from webhook.policy.compile import compile_binding, compile_policy
+from webhook.policy.exceptions import PolicyException, read_date
+from webhook.policy.match import Match
+from webhook.policy.model import Binding, Policy
+from webhook.policy.shapes import check
+from webhook.policy.slices import entries
+
+CLUSTER_SCOPED: Final = frozenset(
+    {
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+        "PriorityClass",
+        "StorageClass",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "RuntimeClass",
+        "ClusterQueue",
+        "ResourceFlavor",
+        "Cohort",
+        "WorkloadPriorityClass",
+        "AdmissionCheck",
+        "Queue",
+    }
+)
+"""Kinds that stand in no namespace, for parameters; a CRD among the files says it for its own kind."""
+
+
+@dataclass(slots=True)
+class Parts:
+    """What the documents are, while they are sorted."""
+
+    policies: list[Policy] = field(default_factory=list)
+    bindings: list[tuple[str, str, Binding, Document]] = field(default_factory=list)
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    queue_policies: list[Document] = field(default_factory=list)
+    exceptions: list[PolicyException] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    names: dict[tuple[str, str], Document] = field(default_factory=dict)
+
+
+def assemble(documents: Iterable[Document], findings: Iterable[Diagnostic] = ()) -> Bundle:
+    """Make a bundle of documents. Raises SourceError with all findings, those handed in among them."""
+    found = list(findings)
+    parts = Parts()
+    for document in (entry for whole in documents for entry in entries(whole)):
+        found += _sort(document, parts)
+    if found:
+        raise SourceError(found)
+    scopes = _scopes(parts.objects)
+    policies = [_join(policy, parts, scopes) for policy in parts.policies]
+    return Bundle.of(
+        policies, parts.values, parts.objects, parts.queue_policies, parts.exceptions, list(_notes(policies, parts))
+    )
+
+
+def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
+    """Take one document in; gives what is wrong with it."""
+    value = document.value
+    if not isinstance(value, dict) or not value.get("apiVersion") or not value.get("kind"):
+        yield document.diagnostic("LOAD002", (), "this is no Kubernetes object: apiVersion and kind are needed")
+        return
+    gvk = gvk_of(value)
+    if gvk.group == kinds.OWN:
+        yield from _own(document, gvk, parts)
+    elif gvk.group == kinds.GROUP and gvk.kind in kinds.SHAPES:
+        yield from _registered(document, gvk, parts)
+    else:
+        parts.objects.append(normalise(value))
+        parts.values.append(value)
+
+
+def _registered(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
+    if gvk.version not in kinds.VERSIONS:
+        hint = did_you_mean(gvk.version, kinds.VERSIONS) or "v1, v1beta1 and v1alpha1 are read"
+        message = f'version "{gvk.version}" of {gvk.group} is not known'
+        yield document.diagnostic("LOAD003", ("apiVersion",), message, hint=hint)
+        return
+    problems = [*check(document, kinds.SHAPES[gvk.kind]), *_named_before(document, gvk, parts)]
+    yield from problems
+    if any(problem.code != "POL001" for problem in problems):
+        return
+    mutating = gvk.kind.startswith(kinds.MUTATING)
+    if gvk.kind.endswith(kinds.BINDING):
+        binding, wrong = compile_binding(document)
+        yield from wrong
+        if binding is not None:
+            policy_name = document.value["spec"]["policyName"]
+            parts.bindings.append(("M" if mutating else "V", policy_name, binding, document))
+    else:
+        policy, wrong = compile_policy(document, mutating=mutating)
+        yield from wrong
+        if policy is not None:
+            parts.policies.append(policy)
+    parts.values.append(document.value)
+
+
+def _named_before(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
+    name = document.at(("metadata", "name"))
+    first = parts.names.setdefault((gvk.kind, str(name)), document)
+    if first is not document:
+        message = f'{gvk.kind} "{name}" is there twice; the first is at {first.place(("metadata", "name"))}'
+        yield document.diagnostic("LOAD004", ("metadata", "name"), message)
+
+
+def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
+    """Sort a document of sluice.dev: queue rules and exceptions; suites are for `sluice test`."""
+    if gvk.kind == "QueuePolicy":
+        parts.queue_policies.append(document)
+        parts.values.append(document.value)
+    elif gvk.kind == kinds.EXCEPTION:
+        problems = list(check(document, kinds.EXCEPTION_SHAPE))
+        yield from problems
+        if not problems:
+            exception, wrong = _exception(document)
+            yield from wrong
+            if exception is not None:
+                parts.exceptions.append(exception)
+                parts.values.append(document.value)
+    elif gvk.kind != "Suite":
+        known = ("QueuePolicy", kinds.EXCEPTION, "Suite")
+        hint = did_you_mean(gvk.kind, known) or f"the kinds are {', '.join(known)}"
+        yield document.diagnostic("LOAD003", ("kind",), f'kind "{gvk.kind}" of {kinds.OWN} is not known', hint=hint)
+
+
+def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnostic]]:
+    spec = document.value["spec"]
+    expires = read_date(spec["expires"])
+    if expires is None:
+        hint = "write a day such as 2026-12-31, or a time with its zone"
+        return None, [document.diagnostic("EXC001", ("spec", "expires"), "this is not a date", hint=hint)]
+    try:
+        match = Match.of(spec)
+    except SelectorError as error:
+        path: Path = ("spec", "objectSelector", *error.path)
+        return None, [document.diagnostic("POL004", path, str(error))]
+    return (
+        PolicyException(
+            document.value["metadata"]["name"],
+            frozenset(spec["policyNames"]),
+            spec["reason"],
+            expires,
+            tuple(spec.get("namespaces") or ()),
+            match,
+            document,
+        ),
+        [],
+    )
+
+
+def _scopes(objects: Iterable[dict[str, Any]]) -> dict[str, bool]:
+    """Give kind -> namespaced, as the CRDs among the files say."""
+    specs = [o.get("spec") or {} for o in objects if o.get("kind") == "CustomResourceDefinition"]
+    return {str((s.get("names") or {}).get("kind")): s.get("scope") != "Cluster" for s in specs}
+
+
+def _join(policy: Policy, parts: Parts, scopes: dict[str, bool]) -> Policy:
+    """Give the policy with its bindings, in the order of their names, and the scope of its parameters."""
+    key = "M" if policy.mutating else "V"
+    mine = sorted((b for kind, name, b, _ in parts.bindings if (kind, name) == (key, policy.name)), key=_name)
+    kind = policy.param_kind.kind if policy.param_kind else ""
+    return replace(policy, bindings=tuple(mine), param_namespaced=scopes.get(kind, kind not in CLUSTER_SCOPED))
+
+
+def _name(binding: Binding) -> str:
+    return binding.name
+
+
+def _notes(policies: Iterable[Policy], parts: Parts) -> Iterator[Diagnostic]:
+    """Tell what is legal and yet surely not meant: a policy nobody binds, a binding to nothing."""
+    known = {("M" if p.mutating else "V", p.name) for p in policies}
+    for policy in policies:
+        if not policy.bindings and policy.document is not None:
+            message = f'policy "{policy.name}" has no binding, so it does nothing'
+            finding = policy.document.diagnostic("POL010", ("metadata", "name"), message)
+            yield replace(finding, severity=Severity.WARNING)
+    for key, name, _, document in parts.bindings:
+        if (key, name) not in known:
+            hint = did_you_mean(name, [n for k, n in known if k == key])
+            finding = document.diagnostic("POL011", ("spec", "policyName"), f'there is no policy "{name}"', hint=hint)
+            yield replace(finding, severity=Severity.WARNING)

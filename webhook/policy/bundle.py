@@ -1,0 +1,67 @@
+"""A set of policy files after loading: immutable, and named by a digest of what is in it, not of how it is laid out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.diagnostics import Diagnostic
+from webhook.documents import Document
+from webhook.policy.exceptions import PolicyException
+from webhook.policy.index import Index
+from webhook.policy.model import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Everything that was loaded.
+
+    `policies` are sorted by name, mutating before validating where names are equal. `objects` are the other kinds:
+    parameters and facts of a cluster. `queue_policies` are handed on as documents. `notes` are findings that do not
+    keep the bundle from being used. `validating` and `mutating` find the policies for a request.
+    """
+
+    digest: str
+    policies: tuple[Policy, ...]
+    objects: tuple[dict[str, Any], ...]
+    queue_policies: tuple[Document, ...]
+    exceptions: tuple[PolicyException, ...]
+    notes: tuple[Diagnostic, ...]
+    validating: Index
+    mutating: Index
+
+    @classmethod
+    def of(
+        cls,
+        policies: Iterable[Policy],
+        documents: Iterable[Any] = (),
+        objects: Iterable[dict[str, Any]] = (),
+        queue_policies: Iterable[Document] = (),
+        exceptions: Iterable[PolicyException] = (),
+        notes: Iterable[Diagnostic] = (),
+    ) -> Bundle:
+        """Make a bundle; `documents` are the values the digest is taken of, in any order."""
+        ordered = tuple(sorted(policies, key=lambda p: (p.name, not p.mutating)))
+        return cls(
+            digest_of(documents),
+            ordered,
+            tuple(objects),
+            tuple(queue_policies),
+            tuple(exceptions),
+            tuple(notes),
+            Index([p for p in ordered if not p.mutating]),
+            Index([p for p in ordered if p.mutating]),
+        )
+
+
+def digest_of(values: Iterable[Any]) -> str:
+    """Give `sha256:` and the digest of some JSON values, whatever their order."""
+    texts = sorted(json.dumps(v, sort_keys=True, separators=(",", ":"), ensure_ascii=False) for v in values)
+    return "sha256:" + hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+EMPTY = Bundle.of(())
+"""The bundle without files: everything is let through as it is."""

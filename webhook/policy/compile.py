@@ -1,0 +1,236 @@
+"""One policy document to a `Policy`: every expression compiled, every mistake told at its place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from webhook import cel
+from webhook.cel.types import BOOL, DYN, NULL, STRING, Type, list_of, object_type
+from webhook.diagnostics import Diagnostic, did_you_mean
+from webhook.documents import Document, Path
+from webhook.kube.gvk import GroupVersionKind, split_api_version
+from webhook.kube.selectors import SelectorError, compile_selector
+from webhook.policy import kinds
+from webhook.policy.expression import Expression
+from webhook.policy.match import Match
+from webhook.policy.model import (
+    AuditAnnotation,
+    Binding,
+    Condition,
+    Mutation,
+    ParamRef,
+    Policy,
+    Validation,
+)
+
+VARIABLES: Final = "kubernetes.variables"
+_OBJECT: Final = object_type("Object")
+_PATCHES: Final = list_of(object_type("JSONPatch"))
+NO_MATCH: Final = Match((), (), None, None, equivalent=False)
+
+
+def compile_policy(document: Document, *, mutating: bool) -> tuple[Policy | None, list[Diagnostic]]:
+    """Compile a policy whose shape has been checked; None, and what is wrong, where it cannot be used."""
+    return _Compiler(document, mutating=mutating).policy()
+
+
+def compile_binding(document: Document) -> tuple[Binding | None, list[Diagnostic]]:
+    """Read a binding whose shape has been checked; None, and what is wrong, where it cannot be used."""
+    findings: list[Diagnostic] = []
+    spec = document.value["spec"]
+    resources = spec.get("matchResources")
+    match = read_match(document, ("spec", "matchResources"), findings) if resources else None
+    ref = _param_ref(document, findings) if spec.get("paramRef") else None
+    actions = tuple(spec.get("validationActions") or ())
+    if "Deny" in actions and "Warn" in actions:
+        message = "Deny and Warn together tell the same thing twice; the API server refuses it"
+        findings.append(document.diagnostic("POL005", ("spec", "validationActions"), message))
+    if findings:
+        return None, findings
+    return Binding(document.value["metadata"]["name"], actions, ref, match), []
+
+
+def read_match(document: Document, path: Path, findings: list[Diagnostic]) -> Match:
+    """Read matchConstraints or matchResources; a wrong selector becomes a finding."""
+    spec = document.at(path) or {}
+    for name in ("namespaceSelector", "objectSelector"):
+        try:
+            compile_selector(spec.get(name))
+        except SelectorError as error:
+            findings.append(document.diagnostic("POL004", (*path, name, *error.path), str(error)))
+            return NO_MATCH
+    return Match.of(spec)
+
+
+def _param_ref(document: Document, findings: list[Diagnostic]) -> ParamRef | None:
+    path: Path = ("spec", "paramRef")
+    ref = document.at(path)
+    name, selector = ref.get("name"), ref.get("selector")
+    if bool(name) == (selector is not None):
+        message = "a paramRef names one parameter, or selects some by their labels: just one of name and selector"
+        findings.append(document.diagnostic("POL005", path, message, key=True))
+        return None
+    try:
+        chosen = compile_selector(selector) if selector is not None else None
+    except SelectorError as error:
+        findings.append(document.diagnostic("POL004", (*path, "selector", *error.path), str(error)))
+        return None
+    return ParamRef(name or None, ref.get("namespace") or None, chosen, ref.get("parameterNotFoundAction") == "Deny")
+
+
+class _Compiler:
+    """Compiles one document and collects what is wrong."""
+
+    def __init__(self, document: Document, *, mutating: bool) -> None:
+        self.document, self.mutating = document, mutating
+        self.spec: dict[str, Any] = document.value["spec"]
+        self.findings: list[Diagnostic] = []
+        self.types: dict[str, Type] = {}
+        self.env = self.environment(mutation=False, authorizer=True)
+
+    def policy(self) -> tuple[Policy | None, list[Diagnostic]]:
+        spec, metadata = self.spec, self.document.value["metadata"]
+        notes = metadata.get("annotations") or {}
+        self.annotations(notes)
+        variables = self.variables()
+        kind = spec.get("paramKind")
+        policy = Policy(
+            name=metadata["name"],
+            mutating=self.mutating,
+            match=read_match(self.document, ("spec", "matchConstraints"), self.findings),
+            conditions=self.conditions(),
+            variables=variables,
+            validations=self.validations(),
+            audit_annotations=self.audit_annotations(),
+            mutations=self.mutations(),
+            param_kind=GroupVersionKind(*split_api_version(kind["apiVersion"]), kind["kind"]) if kind else None,
+            ignore_failure=spec.get("failurePolicy") == "Ignore",
+            reinvoke=spec.get("reinvocationPolicy") == "IfNeeded",
+            expand=kinds.EXPAND in notes,
+            mode=notes.get(kinds.MODE, "enforce"),
+            skip_owned=kinds.SKIP in notes,
+            warning=self.warning(notes),
+            docs=notes.get(kinds.DOCS, ""),
+            document=self.document,
+            spec=spec,
+        )
+        return (None if self.findings else policy), self.findings
+
+    def environment(self, *, mutation: bool, authorizer: bool) -> cel.Env:
+        """Give the environment of the API server's policies, with the variables declared so far."""
+        make = cel.mutation_env if mutation else cel.validation_env
+        env = make(params=bool(self.spec.get("paramKind")), authorizer=authorizer, variables=object_type(VARIABLES))
+        objects = {**env.objects, VARIABLES: self.types}
+        return replace(env, objects=objects, host=frozenset({VARIABLES}))
+
+    def expression(self, path: Path, wanted: tuple[Type, ...] = (), env: cel.Env | None = None) -> Expression | None:
+        """Compile the expression at a path; its issues become findings."""
+        text = self.document.at(path)
+        try:
+            program = cel.compile(text, env or self.env)
+        except cel.CompileError as error:
+            self.findings += [self.issue(path, i.offset, i.length, i.message) for i in error.issues]
+            return None
+        if wanted and program.type not in wanted:
+            words = " or ".join(map(str, wanted))
+            self.findings.append(self.issue(path, 0, 0, f"must evaluate to {words}, not {program.type}"))
+            return None
+        return Expression(text, program, path)
+
+    def issue(self, path: Path, offset: int, length: int, message: str) -> Diagnostic:
+        place = self.document.text_place(path, max(offset, 0), max(length, 1))
+        return Diagnostic("CEL001", place, message, source=self.document.source(place))
+
+    def annotations(self, notes: dict[str, str]) -> None:
+        for key, value in notes.items():
+            path: Path = ("metadata", "annotations", key)
+            if not key.startswith("sluice.dev/"):
+                continue
+            if key not in kinds.ANNOTATIONS:
+                hint = did_you_mean(key, kinds.ANNOTATIONS) or f"the annotations are {', '.join(kinds.ANNOTATIONS)}"
+                message = f'annotation "{key}" is not known'
+                self.findings.append(self.document.diagnostic("POL001", path, message, key=True, hint=hint))
+            elif kinds.ANNOTATIONS[key] and value not in kinds.ANNOTATIONS[key]:
+                hint = f"one of {', '.join(kinds.ANNOTATIONS[key])}"
+                self.findings.append(self.document.diagnostic("POL003", path, f'"{value}" is not known', hint=hint))
+
+    def variables(self) -> dict[str, Expression]:
+        """Compile the variables in their order; each sees those before it."""
+        found: dict[str, Expression] = {}
+        for i, item in enumerate(self.spec.get("variables") or ()):
+            name = item["name"]
+            if name.startswith("__"):
+                message = "a variable's name must not start with two underscores"
+                self.findings.append(self.document.diagnostic("POL005", ("spec", "variables", i, "name"), message))
+                continue
+            expression = self.expression(("spec", "variables", i, "expression"))
+            self.types = {**self.types, name: expression.program.type if expression else DYN}
+            self.env = self.environment(mutation=False, authorizer=True)
+            if expression:
+                found[name] = expression
+        return found
+
+    def conditions(self) -> tuple[Condition, ...]:
+        made = []
+        for i, item in enumerate(self.spec.get("matchConditions") or ()):
+            if expression := self.expression(("spec", "matchConditions", i, "expression"), (BOOL,)):
+                made.append(Condition(item["name"], expression))
+        return tuple(made)
+
+    def validations(self) -> tuple[Validation, ...]:
+        items = self.spec.get("validations") or ()
+        if not self.mutating and not items and not self.spec.get("auditAnnotations"):
+            message = "a policy needs validations or auditAnnotations"
+            self.findings.append(self.document.diagnostic("POL002", ("spec",), message, key=True))
+        plain = self.environment(mutation=False, authorizer=False)
+        made = []
+        for i, item in enumerate(items):
+            path: Path = ("spec", "validations", i)
+            expression = self.expression((*path, "expression"), (BOOL,))
+            worded = None
+            if item.get("messageExpression"):
+                worded = self.expression((*path, "messageExpression"), (STRING,), plain)
+            if expression:
+                made.append(Validation(expression, item.get("message") or "", worded, item.get("reason") or "Invalid"))
+        return tuple(made)
+
+    def audit_annotations(self) -> tuple[AuditAnnotation, ...]:
+        made = []
+        for i, item in enumerate(self.spec.get("auditAnnotations") or ()):
+            path: Path = ("spec", "auditAnnotations", i, "valueExpression")
+            if expression := self.expression(path, (STRING, NULL)):
+                made.append(AuditAnnotation(item["key"], expression))
+        return tuple(made)
+
+    def mutations(self) -> tuple[Mutation, ...]:
+        env = self.environment(mutation=True, authorizer=True)
+        made = []
+        for i, item in enumerate(self.spec.get("mutations") or ()):
+            apply = item["patchType"] == "ApplyConfiguration"
+            field, other = ("applyConfiguration", "jsonPatch") if apply else ("jsonPatch", "applyConfiguration")
+            path: Path = ("spec", "mutations", i)
+            if not (item.get(field) or {}).get("expression") or item.get(other):
+                message = f"patchType {item['patchType']} goes with {field}.expression alone"
+                self.findings.append(self.document.diagnostic("POL005", path, message, key=True))
+            elif expression := self.expression((*path, field, "expression"), (_OBJECT if apply else _PATCHES,), env):
+                made.append(Mutation(apply, expression))
+        return tuple(made)
+
+    def warning(self, notes: dict[str, str]) -> Expression | None:
+        if kinds.WARNING not in notes:
+            return None
+        return self.expression(("metadata", "annotations", kinds.WARNING), (STRING,))
+
+
+def expressions(policy: Policy) -> Iterable[Expression]:
+    """Give every expression of a policy, in the order of the file."""
+    yield from policy.variables.values()
+    yield from (c.expression for c in policy.conditions)
+    for validation in policy.validations:
+        yield validation.expression
+        if validation.message_expression is not None:
+            yield validation.message_expression
+    yield from (a.expression for a in policy.audit_annotations)
+    yield from (m.expression for m in policy.mutations)

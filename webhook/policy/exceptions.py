@@ -1,0 +1,73 @@
+"""PolicyException (sluice.dev/v1alpha1): until a date and for a reason, a policy does not apply to some objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from webhook.documents import Document
+from webhook.policy.match import Match
+from webhook.policy.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyException:
+    """An exception. `expires` counts seconds since 1970; `namespaces` are shell patterns, none means all."""
+
+    name: str
+    policies: frozenset[str]
+    reason: str
+    expires: float
+    namespaces: tuple[str, ...]
+    match: Match
+    document: Document
+
+    def covers(self, request: Request, obj: dict[str, Any] | None, old: dict[str, Any] | None, now: float) -> bool:
+        """Say whether the exception is for this request and has not expired."""
+        if now >= self.expires:
+            return False
+        if self.namespaces and not any(fnmatchcase(request.namespace, p) for p in self.namespaces):
+            return False
+        if self.match.rules and not any(rule_fits(rule, request) for rule in self.match.rules):
+            return False
+        select = self.match.object_selector
+        labels = ((o.get("metadata") or {}).get("labels") or {} for o in (obj, old) if o is not None)
+        return select is None or any(select(found) for found in labels)
+
+
+def rule_fits(rule: Any, request: Request) -> bool:
+    """Say whether a resource rule is for the request."""
+    resource = request.resource
+    return bool(
+        (request.operation in rule.operations or "*" in rule.operations)
+        and (resource.group in rule.groups or "*" in rule.groups)
+        and (resource.version in rule.versions or "*" in rule.versions)
+        and any(r in ("*", resource.resource) and s in ("*", request.sub_resource) for r, s in rule.resources)
+        and rule.holds(request)
+    )
+
+
+def excused(
+    exceptions: Iterable[PolicyException],
+    request: Request,
+    obj: dict[str, Any] | None,
+    old: dict[str, Any] | None,
+    now: float,
+) -> frozenset[str]:
+    """Give the names of the policies that do not apply to the request at this time."""
+    found = [e.policies for e in exceptions if e.covers(request, obj, old, now)]
+    return frozenset().union(*found)
+
+
+def read_date(text: str) -> float | None:
+    """Read `2026-12-31` (the end of that day, UTC) or an RFC 3339 time; None where it is neither."""
+    try:
+        if len(text) == len("2026-12-31"):
+            return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp() + 86_400
+        moment = datetime.fromisoformat(text)
+        return moment.timestamp() if moment.tzinfo else None
+    except ValueError:
+        return None

@@ -1,0 +1,25 @@
+"""One compiled expression of a policy: its text, where it stands in the file, and how to call it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.cel.program import Program
+from webhook.documents import Path
+
+Values = tuple[Any, ...]
+"""What an expression sees, in the order of its environment's variables."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """A CEL expression of a policy. `path` leads to its text in the document."""
+
+    text: str
+    program: Program = field(repr=False)
+    path: Path = ()
+
+    def call(self, values: Values) -> Any:
+        """Evaluate it. Raises CelError."""
+        return self.program.call(*values)

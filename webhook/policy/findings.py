@@ -1,0 +1,61 @@
+"""What evaluating policies gives: denials, warnings, annotations. Turning it into a verdict is admission's part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from webhook.documents import Path
+from webhook.policy.facts import Check
+from webhook.policy.model import Policy
+from webhook.policy.shapes import dotted
+
+FAILURE_KEY = "validation.policy.admission.k8s.io/validation_failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """One reason to refuse. `place` is the template it is about, for a policy that is expanded into job kinds."""
+
+    policy: str
+    binding: str
+    message: str
+    reason: str = "Invalid"
+    place: Path | None = None
+    index: int = -1
+
+    def text(self) -> str:
+        """The denial as the user reads it: policy, template, what to change."""
+        where = f"{dotted(self.place)}: " if self.place else ""
+        return f"{self.policy}: {where}{self.message}"
+
+
+class Observer(Protocol):
+    """Told what happened in an evaluation: coverage and explanations listen, the server does not."""
+
+    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
+        """Take note that a clause (`validations`, `matchConditions` ...) came to an outcome (`true`, `error` ...)."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects while a request is evaluated."""
+
+    observer: Observer | None = None
+    denials: list[Denial] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    audits: dict[str, list[str]] = field(default_factory=dict)
+    evaluated: list[str] = field(default_factory=list)
+    unknown: list[Check] = field(default_factory=list)
+    oscillating: list[str] = field(default_factory=list)
+
+    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
+        """Tell the observer, where there is one."""
+        if self.observer is not None:
+            self.observer.saw(policy, clause, index, outcome)
+
+    def audit(self, key: str, value: str) -> None:
+        """Add an audit annotation; a key that comes again gets each distinct value."""
+        values = self.audits.setdefault(key, [])
+        if value not in values:
+            values.append(value)

@@ -1,0 +1,91 @@
+"""Which policies are for which kind of request, decided once per kind and kept.
+
+A thousand policies of which ten match cost what the ten cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.jobs.kinds import BY_RESOURCE
+from webhook.policy.match import Site, Target
+from webhook.policy.model import Binding, Policy
+from webhook.policy.request import Request
+
+_KEPT: Final = 2048
+"""Kinds of requests to remember; a cluster has a few hundred resources."""
+_EXEMPT_GROUP: Final = "admissionregistration.k8s.io"
+_REVIEWS: Final = frozenset(
+    {
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    }
+)
+_PODS: Final = ("", "v1", "pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A policy that can match requests of a kind, with those of its bindings that can.
+
+    `expanded`: the request is for a job kind, and the policy is evaluated on its pod templates.
+    """
+
+    policy: Policy
+    site: Site
+    bindings: tuple[tuple[Binding, Site | None], ...]
+    expanded: bool
+
+
+class Index:
+    """The policies of a bundle by kind of request. Only remembers; the same question always has the same answer."""
+
+    __slots__ = ("_known", "_policies")
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        self._policies = tuple(policies)
+        self._known: dict[tuple[str, str, str, str, str], tuple[Entry, ...]] = {}
+
+    def entries(self, request: Request) -> tuple[Entry, ...]:
+        """Give the policies that can match the request."""
+        resource = request.resource
+        key = (resource.group, resource.version, resource.resource, request.sub_resource, request.operation)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            found = self._known[key] = tuple(self._find(Target(*key)))
+        return found
+
+    def _find(self, target: Target) -> list[Entry]:
+        if target.group == _EXEMPT_GROUP or (target.group, target.resource) in _REVIEWS:
+            return []
+        found = (entry_for(policy, target) for policy in self._policies)
+        return [entry for entry in found if entry is not None]
+
+
+def entry_for(policy: Policy, target: Target) -> Entry | None:
+    """Decide for one policy and one kind of request; None where they never meet."""
+    expanded = policy.expand and is_job(target)
+    targets = (Target(*_PODS, "", target.operation), target) if expanded else (target,)
+    site = policy.match.narrow(targets)
+    if site is None:
+        return None
+    bindings = []
+    for binding in policy.bindings:
+        narrowed = None if binding.match is None else binding.match.narrow(targets)
+        if binding.match is None or narrowed is not None:
+            bindings.append((binding, narrowed))
+    return Entry(policy, site, tuple(bindings), expanded) if bindings else None
+
+
+def is_job(target: Target) -> bool:
+    """Say whether requests of this kind carry pod templates that a policy on Pods is expanded into."""
+    resource = (target.group, target.resource)
+    return not target.sub_resource and resource in BY_RESOURCE and resource != ("", "pods")

@@ -1,0 +1,124 @@
+"""The steps that validating and mutating share: pick the policies, bindings, parameters and stands; test conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.cel.errors import CelError
+from webhook.policy.authorizer import Unanswered
+from webhook.policy.expand import Stand, stands, whole
+from webhook.policy.findings import Denial, Findings
+from webhook.policy.index import Entry
+from webhook.policy.model import Binding, Policy
+from webhook.policy.params import ParamError, collect
+from webhook.policy.variables import Variables
+from webhook.policy.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A policy with one of its bindings and one parameter; `site` takes the stands by their labels."""
+
+    entry: Entry
+    binding: Binding
+    takes: Callable[[Stand], bool]
+    param: dict[str, Any] | None
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.entry.policy
+
+
+def invocations(entries: Sequence[Entry], world: World, findings: Findings) -> Iterator[Invocation]:
+    """Give what is to be evaluated for a request, in the order of the policies' names.
+
+    A binding whose parameters cannot be had becomes a denial, unless the failure policy is Ignore.
+    """
+    request = world.request
+    for entry in entries:
+        policy = entry.policy
+        if not entry.site.holds(request, world.namespace_labels) or (policy.skip_owned and world.owned()):
+            continue
+        for binding, site in entry.bindings:
+            if site is not None and not site.holds(request, world.namespace_labels):
+                continue
+            try:
+                params = collect(policy, binding, request.namespace, world.facts)
+            except ParamError as error:
+                configuration_error(policy, binding, str(error), findings)
+                continue
+            for param in params:
+                yield Invocation(entry, binding, _taker(entry, site), param)
+
+
+def _taker(entry: Entry, site: Any) -> Callable[[Stand], bool]:
+    if entry.site.object_selector is None and (site is None or site.object_selector is None):
+        return _any_stand
+    return lambda at: entry.site.takes(at.object, at.old) and (site is None or site.takes(at.object, at.old))
+
+
+def _any_stand(at: Stand) -> bool:
+    return True
+
+
+def configuration_error(policy: Policy, binding: Binding, message: str, findings: Findings) -> None:
+    """Deny because a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
+    if not policy.ignore_failure:
+        findings.denials.append(Denial(policy.name, binding.name, f"failed to configure binding: {message}"))
+
+
+def stands_for(invocation: Invocation, world: World) -> tuple[Stand, ...]:
+    """Give what the policy is to be evaluated on: the object, or each pod template in it."""
+    found = stands(world) if invocation.entry.expanded else whole(world)
+    return found if invocation.takes is _any_stand else tuple(s for s in found if invocation.takes(s))
+
+
+def values_for(invocation: Invocation, world: World, at: Stand, *, namespace: bool = True) -> tuple[Any, ...]:
+    """Give the values an expression of the policy sees, in the order of its environment."""
+    policy = invocation.policy
+    variables = Variables(policy.variables)
+    values: tuple[Any, ...] = (
+        at.object,
+        at.old,
+        world.attributes,
+        world.namespace() if namespace else None,
+        variables,
+    )
+    if policy.param_kind is not None:
+        values += (invocation.param,)
+    values += world.authorizers()
+    variables.bind(values)
+    return values
+
+
+def conditions_hold(invocation: Invocation, world: World, at: Stand, findings: Findings) -> str | bool:
+    """Test the match conditions: False when one is false, the errors' text where no other is false and some failed.
+
+    Rules: matchconditions.Matcher of the API server; conditions do not see the Namespace.
+    """
+    policy = invocation.policy
+    if not policy.conditions:
+        return True
+    values = values_for(invocation, world, at, namespace=False)
+    errors = []
+    for i, condition in enumerate(policy.conditions):
+        try:
+            held = condition.expression.call(values)
+        except CelError as error:
+            errors.append(f"expression '{condition.expression.text}' resulted in error: {error.message}")
+            findings.saw(policy, "matchConditions", i, "error")
+            continue
+        except Unanswered as unanswered:
+            findings.unknown.append(unanswered.check)
+            return False
+        findings.saw(policy, "matchConditions", i, "true" if held is True else "false")
+        if held is False:
+            return False
+    if not errors:
+        return True
+    if policy.ignore_failure:
+        return False
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"

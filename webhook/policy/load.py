@@ -1,0 +1,70 @@
+"""The only door by which policy files come in: paths to documents to a bundle, or all that is wrong with them.
+
+Folders are read with everything below them; `suite.yaml` files and `cases/` folders (tests), and hidden ones, are
+left out. A file may hold any objects: those that are no policies become parameters and facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from webhook import documents
+from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.documents import Document
+from webhook.policy.assemble import assemble
+from webhook.policy.bundle import Bundle
+
+SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+_TESTS: Final = frozenset({"cases", "__pycache__"})
+
+
+def load_bundle(paths: Iterable[Path]) -> Bundle:
+    """Read files and folders into a bundle.
+
+    Raises SourceError with every finding of every file, each at its line and column.
+    """
+    findings: list[Diagnostic] = []
+    found: list[Document] = []
+    for file in files_of(paths, findings):
+        try:
+            found += read_file(file)
+        except SourceError as error:
+            findings += error.diagnostics
+    return assemble(found, findings)
+
+
+def files_of(paths: Iterable[Path], findings: list[Diagnostic]) -> Iterator[Path]:
+    """Give the policy files of some paths, each once, in the order of their names."""
+    seen: set[Path] = set()
+    for path in paths:
+        if not path.exists():
+            findings.append(Diagnostic("LOAD001", Place(str(path)), "there is no such file or folder"))
+            continue
+        for file in [path] if path.is_file() else sorted(_below(path)):
+            if file.resolve() not in seen:
+                seen.add(file.resolve())
+                yield file
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        inner = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") or part in _TESTS for part in inner)
+        if path.suffix in SUFFIXES and not hidden and not is_suite(path) and path.is_file():
+            yield path
+
+
+def is_suite(path: Path) -> bool:
+    """Say whether a file holds tests by its name: `suite.yaml`, `gpu.suite.yaml`."""
+    return path.stem == "suite" or path.stem.endswith(".suite")
+
+
+def read_file(file: Path) -> list[Document]:
+    """Read the documents of one file. Raises SourceError."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError([Diagnostic("LOAD001", Place(str(file)), f"cannot be read: {error}")]) from None
+    return documents.read(text, str(file))

@@ -1,0 +1,170 @@
+"""Which requests a policy or a binding is for: resource rules, selectors, scope (MatchResources of v1).
+
+What only depends on the kind of a request (group, version, resource, operation) is decided once per kind, in
+`narrow`; what is left for each request is a `Site`. Match conditions are CEL and not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.kube.selectors import Predicate, compile_selector
+from webhook.policy.request import Request
+
+_SYNONYMS: Final = {
+    ("extensions", "ingresses"): ("networking.k8s.io", "ingresses"),
+    ("", "events"): ("events.k8s.io", "events"),
+}
+"""Resources that the API server serves in two groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The kind of a request: what rules can be decided on before a request is there."""
+
+    group: str
+    version: str
+    resource: str
+    sub_resource: str
+    operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One of `resourceRules`. `resources` are pairs of resource and subresource; `*` stands for all."""
+
+    groups: frozenset[str]
+    versions: frozenset[str]
+    resources: tuple[tuple[str, str], ...]
+    operations: frozenset[str]
+    names: frozenset[str]
+    scope: str
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Rule:
+        """Read a rule from its fields."""
+        pairs = (r.partition("/") for r in spec.get("resources") or ())
+        return cls(
+            frozenset(spec.get("apiGroups") or ()),
+            frozenset(spec.get("apiVersions") or ()),
+            tuple((resource, sub) for resource, _, sub in pairs),
+            frozenset(spec.get("operations") or ()),
+            frozenset(spec.get("resourceNames") or ()),
+            spec.get("scope") or "*",
+        )
+
+    def fits(self, target: Target, *, any_version: bool = False) -> bool:
+        """Say whether the rule is for this kind of request, names and scope left aside."""
+        return (
+            (target.operation in self.operations or "*" in self.operations)
+            and (target.group in self.groups or "*" in self.groups)
+            and (any_version or target.version in self.versions or "*" in self.versions)
+            and any(r in ("*", target.resource) and s in ("*", target.sub_resource) for r, s in self.resources)
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is left to ask of a request that it fits."""
+        return not self.names and self.scope == "*"
+
+    def holds(self, request: Request) -> bool:
+        """Say whether the request's name and scope are right."""
+        if self.names and request.name not in self.names:
+            return False
+        if self.scope == "*":
+            return True
+        resource = request.resource
+        cluster = not request.namespace or (resource.group == "" and resource.resource == "namespaces")
+        return cluster is (self.scope == "Cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A policy's `matchConstraints` or a binding's `matchResources`. A selector is None where it takes everything."""
+
+    rules: tuple[Rule, ...]
+    excludes: tuple[Rule, ...]
+    namespace_selector: Predicate | None
+    object_selector: Predicate | None
+    equivalent: bool
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Match:
+        """Read it from its fields; matchPolicy is Equivalent where nothing else is said. Raises SelectorError."""
+        namespaces, objects = spec.get("namespaceSelector"), spec.get("objectSelector")
+        return cls(
+            tuple(map(Rule.of, spec.get("resourceRules") or ())),
+            tuple(map(Rule.of, spec.get("excludeResourceRules") or ())),
+            compile_selector(namespaces) if namespaces else None,
+            compile_selector(objects) if objects else None,
+            spec.get("matchPolicy") != "Exact",
+        )
+
+    def narrow(self, targets: Iterable[Target]) -> Site | None:
+        """Decide what the kind of request decides; None where no request of that kind can match.
+
+        Several targets are several names for the same kind; the first is the request's own.
+        """
+        targets = tuple(targets)
+        excludes = _fitting(self.excludes, targets, self.equivalent)
+        if any(rule.plain for rule in excludes):
+            return None
+        rules = _fitting(self.rules, targets, self.equivalent)
+        if self.rules and not rules:
+            return None
+        if not self.rules or any(rule.plain for rule in rules):
+            rules = ()
+        return Site(rules, excludes, self.namespace_selector, self.object_selector)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is left of a Match for requests of one kind. Empty `rules` hold."""
+
+    rules: tuple[Rule, ...]
+    excludes: tuple[Rule, ...]
+    namespace_selector: Predicate | None
+    object_selector: Predicate | None
+
+    def holds(self, request: Request, namespace_labels: Callable[[], Mapping[str, str] | None]) -> bool:
+        """Say whether names, scope and the namespace's labels (None: not in a namespace) are right."""
+        if self.rules and not any(rule.holds(request) for rule in self.rules):
+            return False
+        if self.excludes and any(rule.holds(request) for rule in self.excludes):
+            return False
+        if self.namespace_selector is None:
+            return True
+        labels = namespace_labels()
+        return labels is None or self.namespace_selector(labels)
+
+    def takes(self, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> bool:
+        """Say whether the labels of the object, or of the old one, are right."""
+        select = self.object_selector
+        if select is None:
+            return True
+        return any(o is not None and select(labels_of(o)) for o in (obj, old))
+
+
+def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
+    """Give an object's labels; none where they are absent or no map."""
+    metadata = obj.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return labels if isinstance(labels, dict) else {}
+
+
+def _fitting(rules: tuple[Rule, ...], targets: tuple[Target, ...], equivalent: bool) -> tuple[Rule, ...]:
+    """Give the rules that fit; where the policy asks for equivalents, the same resource in another version counts."""
+    found = tuple(rule for rule in rules if any(map(rule.fits, targets)))
+    if found or not equivalent:
+        return found
+    targets = (*targets, *(other for t in targets for other in _synonyms(t)))
+    return tuple(rule for rule in rules if any(rule.fits(t, any_version=True) for t in targets))
+
+
+def _synonyms(target: Target) -> Iterable[Target]:
+    for one, two in _SYNONYMS.items():
+        for here, there in ((one, two), (two, one)):
+            if (target.group, target.resource) == here:
+                yield Target(there[0], target.version, there[1], target.sub_resource, target.operation)

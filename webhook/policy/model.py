@@ -1,0 +1,98 @@
+"""A policy after loading: compiled, checked, immutable. How it is matched and evaluated is in the modules beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from webhook.documents import Document, Path
+from webhook.kube.gvk import GroupVersionKind
+from webhook.policy.expression import Expression
+from webhook.policy.facts import Selector
+from webhook.policy.match import Match
+
+Mode = Literal["audit", "warn", "enforce"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One of `matchConditions`."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """One of `validations`. `reason` is a meta/v1 StatusReason."""
+
+    expression: Expression
+    message: str
+    message_expression: Expression | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAnnotation:
+    """One of `auditAnnotations`."""
+
+    key: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One of `mutations`. `apply` tells an ApplyConfiguration from a JSONPatch."""
+
+    apply: bool
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """A binding's `paramRef`: just one of `name` and `selector` is set. `namespace` None means the request's."""
+
+    name: str | None
+    namespace: str | None
+    selector: Selector | None
+    deny_when_missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What puts a policy into force. `actions` are Deny, Warn, Audit; a mutating policy's binding has none."""
+
+    name: str
+    actions: tuple[str, ...]
+    param_ref: ParamRef | None
+    match: Match | None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy (then it has `mutations`), with its bindings.
+
+    `ignore_failure` is failurePolicy Ignore. `expand`, `mode`, `skip_owned` and `warning` come from annotations.
+    """
+
+    name: str
+    mutating: bool
+    match: Match
+    conditions: tuple[Condition, ...]
+    variables: dict[str, Expression]
+    validations: tuple[Validation, ...] = ()
+    audit_annotations: tuple[AuditAnnotation, ...] = ()
+    mutations: tuple[Mutation, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    param_kind: GroupVersionKind | None = None
+    param_namespaced: bool = True
+    ignore_failure: bool = False
+    reinvoke: bool = False
+    expand: bool = False
+    mode: Mode = "enforce"
+    skip_owned: bool = False
+    warning: Expression | None = None
+    docs: str = ""
+    document: Document | None = field(default=None, compare=False, repr=False)
+    path: Path = ()
+    spec: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

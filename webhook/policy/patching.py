@@ -1,0 +1,128 @@
+"""From what a mutation's expression gives to the changed object: ApplyConfiguration and JSONPatch."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webhook.cel.values import ABSENT, JSONPatchValue, ObjectValue, Optional
+from webhook.kube import patch
+from webhook.kube.gvk import gvk_of
+from webhook.kube.merge import MergeError, apply_configuration
+from webhook.policy.model import Mutation
+
+_SAFE_INTEGER: Final = 2**53 - 1
+_PLAIN: Final = frozenset({str, bool, type(None)})
+
+
+class MutationError(Exception):
+    """A mutation gave something that cannot be put into the object; the text is the API server's."""
+
+
+def patched(obj: dict[str, Any] | None, mutation: Mutation, value: Any) -> dict[str, Any] | None:
+    """Give the object with the mutation done, or the same object where it changes nothing. Raises MutationError."""
+    if obj is None:
+        return None
+    result = _applied(obj, value) if mutation.apply else _json_patched(obj, value)
+    return result if result is not obj and patch.diff(obj, result) else obj
+
+
+def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
+    if not isinstance(value, ObjectValue):
+        raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
+    _check_names(value)
+    try:
+        merged: dict[str, Any] = apply_configuration(obj, plain(value), gvk_of(obj))
+    except MergeError as error:
+        raise MutationError(f"error applying patch: {error}") from None
+    return merged
+
+
+def _json_patched(obj: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Apply the operations; where a `test` does not hold the object stays as it was."""
+    if not isinstance(value, list):
+        raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
+    try:
+        result = patch.apply(obj, [_operation(step) for step in value])
+    except patch.TestFailed:
+        return obj
+    except patch.PatchError as error:
+        raise MutationError(f"JSON Patch: {error}") from None
+    if not isinstance(result, dict):
+        raise MutationError("JSON Patch: the result is not an object")
+    return result
+
+
+def _operation(step: Any) -> patch.Operation:
+    if not isinstance(step, JSONPatchValue):
+        raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")
+    if step.value is ABSENT:
+        return patch.Operation(step.op, step.path, from_=step.from_)
+    if isinstance(step.value, ObjectValue):
+        _check_names(step.value)
+    return patch.Operation(step.op, step.path, plain(step.value), step.from_)
+
+
+def _check_names(value: ObjectValue) -> None:
+    """Refuse objects whose type name is not the path they stand at, such as `Object{spec: Object.status{}}`."""
+    if wrong := list(_mismatches(value, value.type_name)):
+        raise MutationError("type mismatch: " + "\n".join(wrong))
+
+
+def _mismatches(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, ObjectValue):
+        if value.type_name != path:
+            yield (
+                f'unexpected type name "{value.type_name}", expected "{path}", '
+                "which matches field name path from root Object type"
+            )
+        for name, inner in value.fields.items():
+            yield from _mismatches(inner, f"{path}.{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _mismatches(inner, path)
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _mismatches(inner, path)
+
+
+def plain(value: Any) -> Any:
+    """Give a CEL value as JSON: objects as maps, whole numbers beyond 2**53 as strings, bytes in base64.
+
+    Raises MutationError for values that JSON has no form for.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict:
+        return _plain_map(value)
+    if kind is list:
+        return [plain(item) for item in value]
+    if isinstance(value, ObjectValue):
+        return {name: plain(item) for name, item in value.fields.items()}
+    if isinstance(value, int):
+        return int(value) if -_SAFE_INTEGER <= value <= _SAFE_INTEGER else str(int(value))
+    if kind is float:
+        return int(value) if value.is_integer() and abs(value) <= _SAFE_INTEGER else value
+    if kind is bytes:
+        return base64.b64encode(value).decode()
+    return _plain_special(value)
+
+
+def _plain_map(value: dict[Any, Any]) -> dict[str, Any]:
+    for key in value:
+        if not isinstance(key, str):
+            raise MutationError(f'map key "{key}" is of type {type(key).__name__}, not string')
+    return {key: plain(item) for key, item in value.items()}
+
+
+def _plain_special(value: Any) -> Any:
+    if isinstance(value, Optional):
+        return plain(value.value) if value.present else None
+    raise MutationError(
+        f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {type(value).__name__}"
+    )
+
+
+__all__ = ["MutationError", "patched", "plain"]

@@ -1,0 +1,132 @@
+"""Evaluating validating policies. Rules: the validator and the dispatcher of the API server's policy plugin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from webhook.cel.errors import BudgetError, CelError
+from webhook.policy.authorizer import Unanswered
+from webhook.policy.expand import Stand
+from webhook.policy.expression import Values
+from webhook.policy.findings import FAILURE_KEY, Denial, Findings
+from webhook.policy.index import Entry
+from webhook.policy.invoke import Invocation, conditions_hold, invocations, stands_for, values_for
+from webhook.policy.model import Policy, Validation
+from webhook.policy.world import World
+
+MESSAGE_BYTES: Final = 5 * 1024
+"""A messageExpression that gives more is not used (apis/cel MaxEvaluatedMessageExpressionSizeBytes)."""
+ANNOTATION_BYTES: Final = 10 * 1024
+OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+def validate(entries: Sequence[Entry], world: World, findings: Findings) -> None:
+    """Evaluate the policies on the request and collect what comes of it."""
+    for invocation in invocations(entries, world, findings):
+        for at in stands_for(invocation, world):
+            if invocation.policy.name not in findings.evaluated:
+                findings.evaluated.append(invocation.policy.name)
+            try:
+                _evaluate(invocation, world, at, findings)
+            except Unanswered as unanswered:
+                findings.unknown.append(unanswered.check)
+
+
+def _evaluate(invocation: Invocation, world: World, at: Stand, findings: Findings) -> None:
+    policy = invocation.policy
+    held = conditions_hold(invocation, world, at, findings)
+    if held is False:
+        return
+    if held is not True:
+        _denied(invocation, at, 0, str(held), "", findings)
+        return
+    values = values_for(invocation, world, at)
+    try:
+        for i, validation in enumerate(policy.validations):
+            _validation(invocation, at, i, validation, values, findings)
+    except BudgetError:
+        if not policy.ignore_failure:
+            _denied(invocation, at, 0, OUT_OF_BUDGET, "", findings)
+        return
+    for i in range(len(policy.audit_annotations)):
+        _annotation(invocation, i, values, findings)
+
+
+def _validation(
+    invocation: Invocation, at: Stand, index: int, validation: Validation, values: Values, findings: Findings
+) -> None:
+    policy = invocation.policy
+    try:
+        result = validation.expression.call(values)
+    except BudgetError:
+        findings.saw(policy, "validations", index, "error")
+        raise
+    except CelError as error:
+        findings.saw(policy, "validations", index, "error")
+        if not policy.ignore_failure:
+            text = f"expression '{validation.expression.text}' resulted in error: {error.message}"
+            _denied(invocation, at, index, text, "", findings)
+        return
+    if result is True:
+        findings.saw(policy, "validations", index, "true")
+        return
+    findings.saw(policy, "validations", index, "false")
+    _denied(invocation, at, index, _message(policy, index, validation, values, findings), validation.reason, findings)
+
+
+def _message(policy: Policy, index: int, validation: Validation, values: Values, findings: Findings) -> str:
+    """Word the failure: messageExpression (no authorizer there), else message, else the expression itself."""
+    if validation.message_expression is not None:
+        try:
+            made = validation.message_expression.call(values[:-2])
+        except CelError:
+            made = None
+        findings.saw(policy, "messageExpression", index, "error" if made is None else "ran")
+        if isinstance(made, str):
+            text = made.strip()
+            if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES:
+                return text
+    return validation.message.strip() or f"failed expression: {validation.expression.text.strip()}"
+
+
+def _denied(invocation: Invocation, at: Stand, index: int, message: str, reason: str, findings: Findings) -> None:
+    """Do what the binding's actions say with a failed validation."""
+    policy, binding = invocation.policy, invocation.binding
+    denial = Denial(policy.name, binding.name, message, reason or "Invalid", at.path, index)
+    if "Deny" in binding.actions:
+        findings.denials.append(denial)
+    if "Warn" in binding.actions:
+        where = f"{policy.name}' with binding '{binding.name}"
+        findings.warnings.append(f"Validation failed for ValidatingAdmissionPolicy '{where}': {_placed(denial)}")
+    if "Audit" in binding.actions:
+        record: dict[str, Any] = {
+            "message": _placed(denial),
+            "policy": policy.name,
+            "binding": binding.name,
+            "expressionIndex": index,
+            "validationActions": list(binding.actions),
+        }
+        findings.audit(FAILURE_KEY, json.dumps(record, separators=(",", ":")))
+
+
+def _placed(denial: Denial) -> str:
+    return denial.text().removeprefix(f"{denial.policy}: ")
+
+
+def _annotation(invocation: Invocation, index: int, values: Values, findings: Findings) -> None:
+    policy, binding = invocation.policy, invocation.binding
+    annotation = policy.audit_annotations[index]
+    try:
+        value = annotation.expression.call(values)
+    except CelError as error:
+        findings.saw(policy, "auditAnnotations", index, "error")
+        if not policy.ignore_failure:
+            text = f"expression '{annotation.expression.text}' resulted in error: {error.message}"
+            findings.denials.append(Denial(policy.name, binding.name, text))
+        return
+    findings.saw(policy, "auditAnnotations", index, "null" if value is None else "ran")
+    if isinstance(value, str) and value.strip():
+        cut = value.strip().encode()[:ANNOTATION_BYTES].decode(errors="ignore")
+        findings.audit(f"{policy.name}/{annotation.key}", cut)
