@@ -60,7 +60,7 @@ class Leader:
 
     async def wait(self) -> None:
         """Wait until this candidate leads; looks at the lease every `retry` seconds."""
-        while not await self.renew():
+        while not await self.renew():  # noqa: ASYNC110 - nothing would set an event
             await asyncio.sleep(self._times.retry)
 
     async def hold(self) -> None:

@@ -102,6 +102,11 @@ class Mirror:
                 await asyncio.sleep(pause)
                 wait = min(wait * 2, LONGEST_WAIT)
 
+    async def refresh(self, store: ObjectStore) -> None:
+        """Read all objects from the store itself, so that nothing written before this call is missing."""
+        listing = await store.list(self.gvk)
+        self._replace(listing.items, listing.version)
+
     async def _relist(self, store: ObjectStore) -> str:
         listing = await store.list(self.gvk)
         self._replace(listing.items, listing.version)

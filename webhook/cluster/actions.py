@@ -1,0 +1,101 @@
+"""The steps of `steps.py`, done: each is one or two writes with a precondition."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+
+import orjson
+
+from webhook.api.workloads import priority_of, workload_of
+from webhook.cluster import status
+from webhook.cluster.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
+from webhook.cluster.lifecycle import finish_of, owned_pods
+from webhook.cluster.placement import restored, started, suspend
+from webhook.cluster.steps import DIGEST, FINALIZER, Step, finalizers
+from webhook.cluster.view import View
+from webhook.cluster.writer import Writer
+from webhook.jobs.describe import at
+from webhook.jobs.model import Job
+from webhook.store.errors import Conflict, NotFound
+from webhook.store.objects import Object, key_of, uid_of
+
+log = logging.getLogger(__name__)
+
+
+class Actions:
+    """Does one step for one job."""
+
+    def __init__(self, view: View, writer: Writer) -> None:
+        self._view, self._writer = view, writer
+
+    def draft(self, job: Object, described: Job) -> tuple[Object, str]:
+        """Give the Workload that the job would get now, and the digest of what matters in it."""
+        classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
+        ranges = self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
+        workload = workload_of(job, described, priority_of(described, classes), ranges)
+        digest = hashlib.sha256(orjson.dumps(workload["spec"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+        workload["metadata"].pop("creationTimestamp", None)
+        workload["metadata"]["annotations"] = {DIGEST: digest}
+        workload["metadata"]["finalizers"] = [FINALIZER]
+        return workload, digest
+
+    async def take(self, step: Step, job: Object, described: Job, workload: Object | None) -> None:
+        """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
+        log.info("%s %s: %s", job["kind"], "/".join(key_of(job)), step.value)
+        if step is Step.CREATE:
+            await self._writer.create(self.draft(job, described)[0])
+        elif step is Step.START and workload is not None:
+            flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
+            await self._writer.replace(started(job, described, workload, flavors))
+        elif step is Step.STOP:
+            await self._writer.replace(suspend(job, described, True))
+        elif workload is not None:
+            await self._change(step, job, described, workload)
+
+    async def _change(self, step: Step, job: Object, described: Job, workload: Object) -> None:
+        if step is Step.RENEW:
+            await self._renew(workload, self.draft(job, described)[0])
+        elif step is Step.RESTORE:
+            await self._restore(job, described, workload)
+        elif step is Step.RELEASE:
+            if not await self.pods_left(uid_of(job), key_of(job)[0]):
+                await self._writer.status(workload, status.released(workload, self._writer.stamp()))
+        elif step is Step.FINISH and (finish := finish_of(job)) is not None:
+            written = await self._writer.status(workload, status.finished(workload, finish, self._writer.stamp()))
+            await self.let_go(written)
+        elif step is Step.LET_GO:
+            await self.let_go(workload)
+
+    async def let_go(self, workload: Object) -> None:
+        """Take our finalizer off a Workload."""
+        if FINALIZER in (kept := finalizers(workload)):
+            rest = [name for name in kept if name != FINALIZER]
+            await self._writer.metadata(workload, {"finalizers": rest or None})
+
+    async def pods_left(self, job_uid: str, namespace: str) -> int:
+        """Count the pods of a job that still run, by asking the store: what the job's status says may be old."""
+        return owned_pods(job_uid, list((await self._view.store.list(POD, namespace)).items))
+
+    async def orphan(self, workload: Object, job_uid: str) -> bool:
+        """Give back the quota of a job that was deleted, once its pods are gone; say whether that is done."""
+        if await self.pods_left(job_uid, key_of(workload)[0]):
+            return False
+        await self.let_go(workload)
+        if not at(workload, ("metadata", "deletionTimestamp")):
+            try:
+                await self._writer.delete(workload)
+            except (NotFound, Conflict):
+                return True  # the garbage collector was quicker
+        return True
+
+    async def _renew(self, workload: Object, draft: Object) -> None:
+        metadata = {**workload["metadata"]}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **draft["metadata"]["annotations"]}
+        await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
+
+    async def _restore(self, job: Object, described: Job, workload: Object) -> None:
+        """Put the templates back. A Job's startTime goes first: its template may only change while it has none."""
+        if job["kind"] == "Job" and at(job, ("status", "startTime")):
+            job = await self._writer.status(job, {"startTime": None})
+        await self._writer.replace(restored(job, described, workload))

@@ -1,0 +1,51 @@
+"""Which changes of the view matter to whom: a job to be looked at, a round of decisions to be made. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from webhook.cluster.conditions import conditions_of
+from webhook.cluster.kinds import LIMIT_RANGE, NAMESPACE, PRIORITY_CLASS, QUEUE_KINDS, WORKLOAD, WORKLOAD_CLASS
+from webhook.jobs.describe import at
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.objects import Object
+
+_QUEUES: Final = frozenset((gvk.group, gvk.kind) for gvk in QUEUE_KINDS) - {(WORKLOAD.group, WORKLOAD.kind)}
+_SHAPING: Final = frozenset((gvk.group, gvk.kind) for gvk in (LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS, NAMESPACE))
+
+
+def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
+    """Say whether the core may decide otherwise after this change. Counts and messages we write ourselves do not."""
+    if (gvk.group, gvk.kind) == (WORKLOAD.group, WORKLOAD.kind):
+        return bool(_workload(old) != _workload(new))
+    if (gvk.group, gvk.kind) in _QUEUES or gvk == NAMESPACE:
+        return bool(_definition(old) != _definition(new))
+    return gvk.kind == "ResourceQuota" and (old or {}).get("status") != (new or {}).get("status")
+
+
+def matters_to_all_jobs(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
+    """Say whether Workloads of waiting jobs may have to be made anew: defaults, priorities, opted-in namespaces."""
+    return (gvk.group, gvk.kind) in _SHAPING and _definition(old) != _definition(new)
+
+
+def _workload(obj: Object | None) -> Any:
+    """Give what of a Workload the core decides by."""
+    if obj is None:
+        return None
+    return (
+        obj.get("spec"),
+        [(c.get("type"), c.get("status")) for c in conditions_of(obj)],
+        at(obj, ("status", "admission")),
+        at(obj, ("status", "admissionChecks")),
+        at(obj, ("status", "reclaimablePods")),
+        at(obj, ("metadata", "deletionTimestamp")),
+    )
+
+
+def _definition(obj: Object | None) -> Any:
+    """Give an object without what changes by itself: status, versions."""
+    if obj is None:
+        return None
+    metadata = obj.get("metadata") or {}
+    kept = {name: metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp", "uid")}
+    return kept, {name: value for name, value in obj.items() if name not in ("metadata", "status")}

@@ -1,0 +1,187 @@
+"""The controller of the queues: view, rounds of decisions, and a look at each job, put together.
+
+It keeps nothing that the cluster does not know: whoever takes over, or starts again, lists everything and goes on.
+The same controller runs over an API server and over the store in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from webhook.cluster.changes import matters_to_all_jobs, matters_to_core
+from webhook.cluster.core import Core
+from webhook.cluster.cycle import Cycle
+from webhook.cluster.kinds import QUEUE_KINDS, WORKLOAD
+from webhook.cluster.leader import Leader
+from webhook.cluster.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_owner, managed_jobs
+from webhook.cluster.publish import Publisher
+from webhook.cluster.reconciler import Reconciler
+from webhook.cluster.report import Report
+from webhook.cluster.view import View
+from webhook.cluster.workqueue import WorkQueue
+from webhook.cluster.writer import NotLeading, Writer
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import StoreError
+from webhook.store.objects import Object
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 4
+GATHER: Final = 0.02
+"""Seconds in which changes that come together are gathered into one round."""
+TICK: Final = 5.0
+"""Seconds after which a round is made anyway: rules may look at the clock."""
+PUBLISH_EVERY: Final = 0.5
+AFTER_FAILURE: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The time: `now` as a date, in UTC; `monotonic` in seconds, for intervals."""
+
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+
+    def milliseconds(self) -> int:
+        """Give the time in milliseconds since the epoch."""
+        return int(self.now().timestamp() * 1000)
+
+
+class Controller:
+    """Decides and writes while it leads (always, where there is no `leader`); keeps its view warm otherwise."""
+
+    def __init__(
+        self, view: View, core: Core, clocks: Clocks, report: Report, opted: Opted, leader: Leader | None = None
+    ) -> None:
+        self._view, self._clocks, self._report, self._leader = view, clocks, report, leader
+        self._leading = False
+        self._dirty = asyncio.Event()
+        self._writer = Writer(view, self._may_write, clocks.now)
+        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
+        self._jobs = WorkQueue[JobKey](Reconciler(view, self._writer, opted).look, WORKERS)
+        self._publisher = Publisher(view, self._writer, report, lambda: self._cycle.last)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Say whether this replica decides now."""
+        return self._leading
+
+    def start(self) -> None:
+        """Begin, in the background. The view must be started by its owner."""
+        self._task = asyncio.create_task(self._run(), name="controller")
+
+    async def stop(self) -> None:
+        """End all work and let go of the lease."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        if self._leader is not None:
+            await self._leader.release()
+
+    def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        """Take note of a change in the view (its listener)."""
+        if not self._leading:
+            return
+        subject = new if new is not None else old
+        if subject is None:
+            return
+        if (gvk.group, gvk.kind) in MANAGED_KINDS:
+            self._jobs.add(key_of_job(subject))
+        elif gvk == WORKLOAD and (owner := key_of_owner(subject)) is not None:
+            self._jobs.add(owner)
+        if matters_to_core(gvk, old, new):
+            self._dirty.set()
+        if matters_to_all_jobs(gvk, old, new):
+            self._add_all(self._view)
+
+    def _may_write(self) -> bool:
+        return self._leading and (self._leader is None or self._leader.leads)
+
+    def _add_all(self, view: View) -> None:
+        for job in managed_jobs(view):
+            self._jobs.add(key_of_job(job))
+        for owner in _owners(view.mirror(WORKLOAD).all()):
+            self._jobs.add(owner)
+
+    async def _run(self) -> None:
+        await self._view.wait()
+        while True:
+            if self._leader is not None:
+                self._report.leads(False)
+                await self._leader.wait()
+            try:
+                await self._lead()
+            except StoreError as error:
+                log.warning("the controller starts anew: %s", error)
+            except Exception:
+                log.exception("the controller starts anew: this is a bug of Sluice")
+            await asyncio.sleep(AFTER_FAILURE)
+
+    async def _lead(self) -> None:
+        """Decide as long as this replica leads; returns when it does not any more."""
+        for gvk in QUEUE_KINDS:
+            if await self._view.store.serves(gvk):
+                await self._view.mirror(gvk).refresh(self._view.store)
+        self._leading = True
+        self._report.leads(True)
+        hold = asyncio.create_task(self._leader.hold() if self._leader else _for_ever(), name="hold the lease")
+        rounds = asyncio.create_task(self._rounds(), name="rounds of decisions")
+        publish = asyncio.create_task(self._publish(), name="status of the queues")
+        try:
+            self._add_all(self._view)
+            self._jobs.start()
+            done, _ = await asyncio.wait({hold, rounds, publish}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self._leading = False
+            for task in (hold, rounds, publish):
+                task.cancel()
+            await asyncio.gather(hold, rounds, publish, return_exceptions=True)
+            await self._jobs.stop()
+            log.info("this replica decides no more")
+
+    async def _rounds(self) -> None:
+        if self._leader is not None and self._leader.took_over:
+            await self._cycle.fence(self._leader.epoch)
+        self._dirty.set()
+        while True:
+            self._dirty.clear()
+            try:
+                wanted = await self._cycle.run()
+            except NotLeading:
+                return
+            await self._wait(wanted)
+
+    async def _wait(self, wanted: int | None) -> None:
+        """Wait for a change, for the time the core asked for, or for the tick."""
+        seconds = TICK if wanted is None else min(TICK, max(0.0, (wanted - self._clocks.milliseconds()) / 1000))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._dirty.wait()
+            await asyncio.sleep(GATHER)
+        except TimeoutError:
+            return
+
+    async def _publish(self) -> None:
+        while True:
+            try:
+                await self._publisher.publish()
+            except NotLeading:
+                return
+            await asyncio.sleep(PUBLISH_EVERY)
+
+
+def _owners(workloads: Iterable[Object]) -> list[JobKey]:
+    return [owner for workload in workloads if (owner := key_of_owner(workload)) is not None]
+
+
+async def _for_ever() -> None:
+    await asyncio.Event().wait()

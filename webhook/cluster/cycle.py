@@ -1,0 +1,149 @@
+"""One round of decisions: objects from the view to the core, its decisions into Workload statuses.
+
+An admission is a status write with the Workload's version as precondition. Where its outcome is not known (a lost
+connection), nothing more is decided until that is settled: usage that may exist counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from webhook.api import amounts
+from webhook.cluster import status
+from webhook.cluster.conditions import EVICTED, FINISHED, QUOTA_RESERVED, find, holds, same
+from webhook.cluster.core import Core
+from webhook.cluster.kinds import NAMESPACE, QUEUE_KINDS, RESOURCE_QUOTA, WORKLOAD
+from webhook.cluster.report import Report
+from webhook.cluster.view import View
+from webhook.cluster.writer import NotLeading, Writer
+from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
+from webhook.store.errors import StoreError, Unavailable
+from webhook.store.objects import Object, key_of
+
+log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 8
+"""Status writes under way at the same time."""
+EPOCH: Final = "sluice.dev/epoch"
+PREEMPTED: Final = "Preempted"
+EXPLAIN_EVERY: Final = 60_000
+"""Milliseconds between two messages of a waiting Workload where only the numbers in it have changed."""
+
+
+class Cycle:
+    """Runs rounds; remembers only which writes are unsettled."""
+
+    def __init__(self, view: View, writer: Writer, core: Core, clock_ms: Callable[[], int], report: Report) -> None:
+        self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
+        self._unsettled: dict[tuple[str, str], Object] = {}
+        self._told: dict[str, int] = {}
+        self.last = Decisions()
+        """The decisions of the last round, for the gate and the status of the queues."""
+
+    async def run(self) -> int | None:
+        """Do one round; give the time (milliseconds) at which the core wants another, None for none.
+
+        Raises NotLeading, and StoreError where an unsettled write cannot be settled.
+        """
+        await self._settle()
+        started = self._clock_ms()
+        objects = self._view.all(*QUEUE_KINDS, NAMESPACE, RESOURCE_QUOTA)
+        decisions = self.last = self._core.decide(objects, started)
+        await self._each(decisions.evicted, self._evict)
+        await self._each(decisions.preempted, self._preempt)
+        await self._each(decisions.admitted, self._admit)
+        await self._each(decisions.pending, self._explain)
+        waiting = {decision.workload for decision in decisions.pending}
+        self._told = {key: at for key, at in self._told.items() if key in waiting}
+        self._report.cycle(decisions, self._clock_ms() - started)
+        return self._clock_ms() if not decisions.complete else decisions.next_at
+
+    async def fence(self, epoch: int) -> None:
+        """Write to every waiting Workload, so that an admission a former leader sent for it can no longer land."""
+        waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, QUOTA_RESERVED)]
+        await self._each([w for w in waiting if not holds(w, FINISHED)], lambda w: self._stamp(w, epoch))
+
+    async def _stamp(self, workload: Object, epoch: int) -> None:
+        await self._writer.metadata(workload, {"annotations": {EPOCH: str(epoch)}})
+
+    async def _each(self, items: Sequence[Any], do: Callable[[Any], Awaitable[None]]) -> None:
+        """Do something for each item in order, a few at a time; a write that fails does not stop the others."""
+        for start in range(0, len(items), AT_ONCE):
+            outcomes = await asyncio.gather(*(do(i) for i in items[start : start + AT_ONCE]), return_exceptions=True)
+            for outcome in outcomes:
+                if isinstance(outcome, StoreError):
+                    log.info("not written: %s", outcome)
+                elif isinstance(outcome, BaseException):
+                    raise outcome
+
+    async def _admit(self, decision: Admitted) -> None:
+        workload = self._find(decision.workload)
+        if workload is None or holds(workload, QUOTA_RESERVED):
+            return
+        new = status.admitted(workload, decision, amounts.text, self._writer.stamp())
+        log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
+        await self._write(workload, new)
+        self._report.admitted(workload, decision, self._clock_ms())
+
+    async def _preempt(self, decision: Preempted) -> None:
+        message = f"Preempted to accommodate the workload {decision.preemptor}: {decision.reason.value}"
+        await self._stop(decision.workload, PREEMPTED, message, decision.reason.value)
+        self._report.preempted(decision)
+
+    async def _evict(self, decision: Evicted) -> None:
+        await self._stop(decision.workload, decision.reason, f"the queue core evicts it: {decision.reason}", "")
+
+    async def _stop(self, key: str, reason: str, message: str, preemption: str) -> None:
+        workload = self._find(key)
+        if workload is None or holds(workload, EVICTED):
+            return
+        log.info("%s evicted: %s", key, message)
+        await self._write(workload, status.evicted(workload, reason, message, self._writer.stamp(), preemption))
+        self._report.evicted(workload, reason)
+
+    async def _explain(self, decision: Pending) -> None:
+        """Say in the condition why a workload waits; only where that is something new."""
+        workload = self._find(decision.workload)
+        if workload is None or holds(workload, QUOTA_RESERVED):
+            return
+        reason, message = decision.reason.value, decision.message or decision.reason.value
+        if self._is_news(workload, reason, message):
+            self._told[decision.workload] = self._clock_ms()
+            await self._write(workload, status.pending(workload, reason, message, self._writer.stamp()))
+
+    def _is_news(self, workload: Object, reason: str, message: str) -> bool:
+        old = find(workload, QUOTA_RESERVED)
+        if old is None or old.get("status") == "True" or old.get("reason") != reason:
+            return True
+        told = self._told.get("/".join(key_of(workload)), 0)
+        return not same(workload, QUOTA_RESERVED, False, reason, message) and self._clock_ms() - told > EXPLAIN_EVERY
+
+    async def _write(self, workload: Object, new: dict[str, Any]) -> None:
+        key = key_of(workload)
+        self._unsettled[key] = workload
+        try:
+            await self._writer.status(workload, new)
+        except Unavailable:
+            raise
+        except (StoreError, NotLeading):
+            if (fresh := await self._writer.refresh_workload(workload)) is not None:
+                log.debug("%s is at version %s now", "/".join(key), fresh["metadata"]["resourceVersion"])
+        del self._unsettled[key]
+
+    async def _settle(self) -> None:
+        """Find out what became of writes without an answer; one that may still be under way is made impossible.
+
+        The lost write named the version it was made for. Any write of ours after it changes that version.
+        """
+        for key, sent in list(self._unsettled.items()):
+            fresh = await self._writer.refresh_workload(sent)
+            if fresh is not None and fresh["metadata"]["resourceVersion"] == sent["metadata"]["resourceVersion"]:
+                await self._stamp(fresh, self._clock_ms())
+            del self._unsettled[key]
+
+    def _find(self, key: str) -> Object | None:
+        namespace, _, name = key.partition("/")
+        return self._view.mirror(WORKLOAD).get(name, namespace)

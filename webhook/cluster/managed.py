@@ -1,0 +1,97 @@
+"""Which objects are jobs that the queues hold, and which Workload belongs to which. Reads the view, writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.api.workloads import workload_name
+from webhook.cluster.kinds import MANAGED, NAMESPACE, WORKLOAD
+from webhook.cluster.view import View
+from webhook.jobs.describe import describe
+from webhook.jobs.model import Job
+from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
+from webhook.store.objects import Object, key_of, uid_of
+
+Labels = dict[str, str]
+Opted = Callable[[Labels], bool]
+"""Whether the labels of a namespace put its jobs under the queues' rule."""
+
+MANAGED_KINDS = frozenset((gvk.group, gvk.kind) for gvk in MANAGED)
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """A job object, by name and uid: another of the same name is another job."""
+
+    gvk: GroupVersionKind
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"{self.gvk.kind} {self.namespace}/{self.name}"
+
+    @property
+    def workload(self) -> str:
+        """The name of the job's Workload."""
+        return workload_name(self.gvk.kind, self.gvk.group, self.name, self.uid)
+
+
+def key_of_job(job: Object) -> JobKey:
+    """Give the key of a job object."""
+    namespace, name = key_of(job)
+    return JobKey(gvk_of(job), namespace, name, uid_of(job))
+
+
+def key_of_owner(workload: Object) -> JobKey | None:
+    """Give the key of the job that a Workload belongs to, by its controller reference."""
+    reference = controller_of(workload)
+    if reference is None:
+        return None
+    group, version = split_api_version(str(reference.get("apiVersion") or ""))
+    gvk = GroupVersionKind(group, version, str(reference.get("kind") or ""))
+    if (group, gvk.kind) not in MANAGED_KINDS:
+        return None
+    return JobKey(gvk, key_of(workload)[0], str(reference.get("name") or ""), str(reference.get("uid") or ""))
+
+
+def controller_of(obj: Object) -> dict[str, Any] | None:
+    """Give the ownerReference of an object's controller, or None."""
+    references = (obj.get("metadata") or {}).get("ownerReferences") or []
+    return next((r for r in references if isinstance(r, dict) and r.get("controller")), None)
+
+
+def managed_jobs(view: View) -> Iterator[Object]:
+    """Give every object of the managed kinds."""
+    for gvk in MANAGED:
+        yield from view.mirror(gvk).all()
+
+
+def as_managed(job: Object, view: View, opted: Opted) -> Job | None:
+    """Read an object as a job that a queue holds; None where it names no queue, or its namespace did not opt in."""
+    described = describe(job)
+    if described is None or not described.queue or not described.pod_sets:
+        return None
+    namespace = view.mirror(NAMESPACE).get(key_of(job)[0])
+    labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
+    return described if opted(labels) else None
+
+
+def owned_by_managed(job: Object, view: View) -> bool | None:
+    """Say whether a managed job controls this object; None where the owner's kind is managed but it is not in view."""
+    reference = controller_of(job)
+    if reference is None:
+        return False
+    group, version = split_api_version(str(reference.get("apiVersion") or ""))
+    kind = str(reference.get("kind") or "")
+    if (group, kind) not in MANAGED_KINDS:
+        return False
+    owner = view.mirror(GroupVersionKind(group, version, kind)).by_uid(str(reference.get("uid") or ""))
+    return True if owner is not None else None
+
+
+def workload_of_key(view: View, key: JobKey) -> Object | None:
+    """Give the Workload of a job, None where it has none yet."""
+    return view.mirror(WORKLOAD).get(key.workload, key.namespace)

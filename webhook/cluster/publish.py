@@ -1,0 +1,44 @@
+"""Writes counts, usage and the condition `Active` into the queues' status, and the gauges; only on change."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from webhook.cluster.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.report import Report
+from webhook.cluster.tally import QueueTally, status_of, tally
+from webhook.cluster.view import View
+from webhook.cluster.writer import Writer
+from webhook.queue.decisions import Decisions, Place
+from webhook.store.errors import StoreError
+from webhook.store.objects import Object, key_of
+
+log = logging.getLogger(__name__)
+
+
+class Publisher:
+    """Writes what the view says of the queues."""
+
+    def __init__(self, view: View, writer: Writer, report: Report, last: Callable[[], Decisions]) -> None:
+        self._view, self._writer, self._report, self._last = view, writer, report, last
+
+    async def publish(self) -> None:
+        """Bring the status of every queue up to date; what cannot be written now is written the next time."""
+        parked = frozenset(p.workload for p in self._last().pending if p.place is not Place.ACTIVE)
+        queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
+        counts = tally(queues, doors, self._view.mirror(FLAVOR).all(), self._view.mirror(WORKLOAD).all(), parked)
+        self._report.tallies(counts.cluster_queues.values(), self._writer.count)
+        for queue in queues:
+            await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
+        for door in doors:
+            await self._write(door, counts.local_queues["/".join(key_of(door))], local=True)
+
+    async def _write(self, queue: Object, counts: QueueTally, *, local: bool) -> None:
+        status = status_of(queue, counts, self._writer.stamp(), local=local)
+        if status == queue.get("status"):
+            return
+        try:
+            await self._writer.status(queue, status)
+        except StoreError as error:
+            log.info("the status of %s %s is not written: %s", queue.get("kind"), counts.name, error)

@@ -1,0 +1,103 @@
+"""Brings one job and its Workload one step further, again and again, until there is nothing to do."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from webhook.cluster.actions import Actions
+from webhook.cluster.conditions import EVICTED, QUOTA_RESERVED, holds
+from webhook.cluster.managed import (
+    JobKey,
+    Opted,
+    as_managed,
+    controller_of,
+    key_of_job,
+    owned_by_managed,
+    workload_of_key,
+)
+from webhook.cluster.placement import is_changed
+from webhook.cluster.steps import Step, next_step
+from webhook.cluster.view import View
+from webhook.cluster.writer import NotLeading, Writer
+from webhook.kube.gvk import GroupVersionKind, split_api_version
+from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
+from webhook.store.objects import Object, uid_of
+
+log = logging.getLogger(__name__)
+
+SOON: Final = 0.05
+POLL: Final = 1.0
+"""Seconds between two looks at pods that have to end."""
+LATER: Final = 30.0
+"""Seconds until a write that the API server refused is tried again: something must change first."""
+NOT_TIDY: Final = frozenset({Step.NONE, Step.WAIT})
+
+
+class Reconciler:
+    """`look(key)` does at most one step, and says when to look again. Does nothing while this replica follows."""
+
+    def __init__(self, view: View, writer: Writer, opted: Opted) -> None:
+        self._view, self._writer, self._opted = view, writer, opted
+        self.actions = Actions(view, writer)
+
+    async def look(self, key: JobKey) -> float | None:
+        """Do the next step for the job; give seconds until the next look, None for not before something changes."""
+        try:
+            return await self._look(key)
+        except NotLeading:
+            return None
+        except (Conflict, NotFound, AlreadyExists):
+            await self._refresh(key)
+            return SOON
+        except Refused as error:
+            log.error("%s: %s", key, error)
+            return LATER
+        except Unavailable as error:
+            log.warning("%s: %s", key, error)
+            return max(POLL, error.after)
+
+    async def _look(self, key: JobKey) -> float | None:
+        job = self._view.mirror(key.gvk).get(key.name, key.namespace)
+        workload = workload_of_key(self._view, key)
+        if job is None or uid_of(job) != key.uid:
+            return await self._without_job(key, workload)
+        described = as_managed(job, self._view, self._opted)
+        if described is None or await self._is_owned(job):
+            return None
+        waits = workload is None or not holds(workload, QUOTA_RESERVED)
+        digest = self.actions.draft(job, described)[1] if waits else ""
+        changed = workload is not None and holds(workload, EVICTED) and is_changed(described, workload)
+        step = next_step(job, described, workload, digest, changed)
+        if step is Step.WAIT:
+            return POLL
+        if step is Step.NONE:
+            return None
+        await self.actions.take(step, job, described, workload)
+        return POLL if step is Step.RELEASE else SOON
+
+    async def _without_job(self, key: JobKey, workload: Object | None) -> float | None:
+        """See to a Workload whose job is gone: not only from our view, which may be behind, but from the store."""
+        if workload is None or not self._view.follows(key.gvk):
+            return None
+        job = await self._writer.refresh(key.gvk, key.namespace, key.name)
+        if job is not None and uid_of(job) == key.uid:
+            return SOON
+        return None if await self.actions.orphan(workload, key.uid) else POLL
+
+    async def _is_owned(self, job: Object) -> bool:
+        """Say whether a managed job makes this one; an owner that is not in view yet is asked for."""
+        known = owned_by_managed(job, self._view)
+        reference = controller_of(job)
+        if known is not None or reference is None:
+            return bool(known)
+        group, version = split_api_version(reference["apiVersion"])
+        gvk = GroupVersionKind(group, version, reference["kind"])
+        owner = await self._writer.refresh(gvk, key_of_job(job).namespace, reference["name"])
+        return owner is not None and uid_of(owner) == reference.get("uid")
+
+    async def _refresh(self, key: JobKey) -> None:
+        await self._writer.refresh(key.gvk, key.namespace, key.name)
+        workload = workload_of_key(self._view, key)
+        if workload is not None:
+            await self._writer.refresh_workload(workload)

@@ -1,0 +1,123 @@
+"""Figures of the queues: under Kueue's own names where the fact is the same, so that its dashboards go on working.
+
+Counters grow as decisions are written; gauges are set from the state after a round. Labels as in Kueue 0.20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from webhook.cluster.tally import QueueTally
+from webhook.queue.decisions import Admitted, Decisions, Preempted
+from webhook.store.objects import Object
+
+BUCKETS: Final = (1.0, *(2.5 * 2**n for n in range(13)))
+"""Seconds, up to 10,240: Kueue's."""
+ROLE: Final = "replica_role"
+
+
+class Report:
+    """The metrics of one replica. `role` is leader, follower or standalone."""
+
+    def __init__(self, registry: CollectorRegistry, role: str = "standalone") -> None:
+        self._role = role
+        queue = ["cluster_queue", ROLE]
+        ranked = ["cluster_queue", "priority_class", ROLE]
+        self._attempts = Counter(
+            "kueue_admission_attempts_total", "Rounds of decisions.", ["result", ROLE], registry=registry
+        )
+        self._attempt_time = Histogram(
+            "kueue_admission_attempt_duration_seconds", "Time of a round.", ["result", ROLE], registry=registry
+        )
+        self._reserved = Counter(
+            "kueue_quota_reserved_workloads_total", "Workloads that got quota.", ranked, registry=registry
+        )
+        self._admitted = Counter("kueue_admitted_workloads_total", "Workloads admitted.", ranked, registry=registry)
+        self._wait = Histogram(
+            "kueue_admission_wait_time_seconds", "From creation to admission.", ranked, registry=registry,
+            buckets=BUCKETS,
+        )  # fmt: skip
+        self._evicted = Counter(
+            "kueue_evicted_workloads_total",
+            "Workloads evicted.",
+            ["cluster_queue", "reason", "underlying_cause", "priority_class", ROLE],
+            registry=registry,
+        )
+        self._preempted = Counter(
+            "kueue_preempted_workloads_total",
+            "Workloads preempted.",
+            ["preempting_cluster_queue", "reason", ROLE],
+            registry=registry,
+        )
+        self._pending = Gauge(
+            "kueue_pending_workloads", "Workloads that wait.", ["cluster_queue", "status", ROLE], registry=registry
+        )
+        self._reserving = Gauge(
+            "kueue_reserving_active_workloads", "Workloads that hold quota.", queue, registry=registry
+        )
+        self._active = Gauge("kueue_admitted_active_workloads", "Workloads that run.", queue, registry=registry)
+        self._status = Gauge(
+            "kueue_cluster_queue_status", "1 for the status it has.", ["cluster_queue", "status", ROLE],
+            registry=registry,
+        )  # fmt: skip
+        self._usage = Gauge(
+            "kueue_cluster_queue_resource_reservation",
+            "Quota reserved.",
+            ["cohort", "cluster_queue", "flavor", "resource", ROLE],
+            registry=registry,
+        )
+        self._writes = Gauge("sluice_controller_writes", "Writes sent to the API server.", registry=registry)
+        self._leads = Gauge("sluice_leader", "1 while this replica decides the queues.", registry=registry)
+
+    def leads(self, yes: bool) -> None:
+        """Note whether this replica leads."""
+        self._leads.set(int(yes))
+        if self._role != "standalone":
+            self._role = "leader" if yes else "follower"
+
+    def cycle(self, decisions: Decisions, milliseconds: int) -> None:
+        """Note a round."""
+        result = "success" if decisions.admitted else "inadmissible"
+        self._attempts.labels(result, self._role).inc()
+        self._attempt_time.labels(result, self._role).observe(milliseconds / 1000)
+
+    def admitted(self, workload: Object, decision: Admitted, now: int) -> None:
+        """Note an admission; the wait is counted from the Workload's creation."""
+        labels = (decision.cluster_queue, _class(workload), self._role)
+        self._reserved.labels(*labels).inc()
+        if decision.admitted:
+            self._admitted.labels(*labels).inc()
+            created = datetime.fromisoformat(workload["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
+            self._wait.labels(*labels).observe(max(0.0, now / 1000 - created.timestamp()))
+
+    def evicted(self, workload: Object, reason: str) -> None:
+        """Note an eviction."""
+        queue = ((workload.get("status") or {}).get("admission") or {}).get("clusterQueue") or ""
+        self._evicted.labels(queue, reason, "", _class(workload), self._role).inc()
+
+    def preempted(self, decision: Preempted) -> None:
+        """Note a preemption."""
+        self._preempted.labels(decision.cluster_queue, decision.reason.value, self._role).inc()
+
+    def tallies(self, tallies: Iterable[QueueTally], writes: int) -> None:
+        """Set the gauges from the state of the ClusterQueues."""
+        self._writes.set(writes)
+        for tally in tallies:
+            name = tally.name
+            self._pending.labels(name, "active", self._role).set(tally.pending - tally.inadmissible)
+            self._pending.labels(name, "inadmissible", self._role).set(tally.inadmissible)
+            self._reserving.labels(name, self._role).set(tally.reserving)
+            self._active.labels(name, self._role).set(tally.admitted)
+            for status in ("pending", "active", "terminating"):
+                self._status.labels(name, status, self._role).set(int(tally.status == status))
+            for (flavor, resource), amount in tally.reserved.items():
+                value = amount / 1000 if resource == "cpu" else amount
+                self._usage.labels(tally.cohort, name, flavor, resource, self._role).set(value)
+
+
+def _class(workload: Object) -> str:
+    return str(((workload.get("spec") or {}).get("priorityClassRef") or {}).get("name") or "")

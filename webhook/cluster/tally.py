@@ -1,0 +1,149 @@
+"""Counts and usage of each queue, as its Workloads say: what the status of ClusterQueue and LocalQueue shows. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.api import amounts
+from webhook.cluster.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, conditions_of, holds, with_condition
+from webhook.jobs.describe import at
+from webhook.store.objects import Object, key_of
+
+FlavorResource = tuple[str, str]
+Amounts = dict[FlavorResource, int]
+
+
+@dataclass(slots=True)
+class QueueTally:
+    """One queue's counts. `name` is that of a ClusterQueue, or `namespace/name`."""
+
+    name: str
+    cohort: str = ""
+    status: str = "active"
+    problem: tuple[str, str] = ("Ready", "Can admit new workloads")
+    pending: int = 0
+    inadmissible: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    nominal: Amounts = field(default_factory=dict)
+    reserved: Amounts = field(default_factory=lambda: defaultdict(int))
+    used: Amounts = field(default_factory=lambda: defaultdict(int))
+
+    def count(self, workload: Object, parked: bool) -> None:
+        """Count one Workload of this queue that has not finished."""
+        if not holds(workload, QUOTA_RESERVED):
+            self.pending += 1
+            self.inadmissible += parked
+            return
+        runs = holds(workload, ADMITTED)
+        self.reserving += 1
+        self.admitted += runs
+        for pods in at(workload, ("status", "admission", "podSetAssignments")) or []:
+            for resource, text in (pods.get("resourceUsage") or {}).items():
+                key = ((pods.get("flavors") or {}).get(resource) or "", resource)
+                number = amounts.amount(resource, text)
+                self.reserved[key] += number
+                if runs:
+                    self.used[key] += number
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """All queues, by name."""
+
+    cluster_queues: dict[str, QueueTally]
+    local_queues: dict[str, QueueTally]
+
+
+def tally(
+    cluster_queues: Iterable[Object],
+    local_queues: Iterable[Object],
+    flavors: Iterable[Object],
+    workloads: Iterable[Object],
+    parked: frozenset[str],
+) -> Tallies:
+    """Count every Workload in its queues; `parked` are the keys of those that wait for something to change."""
+    known = {key_of(flavor)[1] for flavor in flavors}
+    by_name = {key_of(queue)[1]: _cluster_queue(queue, known) for queue in cluster_queues}
+    doors = {}
+    targets = {}
+    for queue in local_queues:
+        key = "/".join(key_of(queue))
+        target = str(at(queue, ("spec", "clusterQueue")) or "")
+        doors[key] = _local_queue(queue, key, by_name.get(target))
+        targets[key] = target
+    for workload in workloads:
+        if holds(workload, FINISHED):
+            continue
+        namespace, name = key_of(workload)
+        door = f"{namespace}/{at(workload, ('spec', 'queueName')) or ''}"
+        held = at(workload, ("status", "admission", "clusterQueue"))
+        waits = f"{namespace}/{name}" in parked
+        for found in (doors.get(door), by_name.get(str(held or targets.get(door)))):
+            if found is not None:
+                found.count(workload, waits)
+    return Tallies(by_name, doors)
+
+
+def _cluster_queue(queue: Object, flavors: set[str]) -> QueueTally:
+    out = QueueTally(key_of(queue)[1], cohort=str(at(queue, ("spec", "cohortName")) or ""))
+    for group in at(queue, ("spec", "resourceGroups")) or []:
+        for entry in group.get("flavors") or []:
+            for quota in entry.get("resources") or []:
+                key = (str(entry.get("name")), str(quota.get("name")))
+                out.nominal[key] = amounts.amount(key[1], quota.get("nominalQuota") or 0)
+                out.reserved[key] += 0
+                out.used[key] += 0
+    absent = sorted({flavor for flavor, _ in out.reserved} - flavors)
+    if at(queue, ("metadata", "deletionTimestamp")):
+        out.status, out.problem = "terminating", ("Terminating", "Can't admit new workloads; it is being deleted")
+    elif absent:
+        names = ", ".join(absent)
+        out.status, out.problem = "pending", ("FlavorNotFound", f"Can't admit new workloads: no ResourceFlavor {names}")
+    elif (at(queue, ("spec", "stopPolicy")) or "None") != "None":
+        out.status, out.problem = "pending", ("Stopped", "Can't admit new workloads: it is stopped")
+    return out
+
+
+def _local_queue(queue: Object, key: str, target: QueueTally | None) -> QueueTally:
+    out = QueueTally(key, problem=("Ready", "Can submit new workloads to the ClusterQueue"))
+    if target is None:
+        out.status, out.problem = "pending", ("ClusterQueueDoesNotExist", "Can't submit new workloads: no ClusterQueue")
+        return out
+    for key_ in target.reserved:
+        out.reserved[key_] += 0
+        out.used[key_] += 0
+    if (at(queue, ("spec", "stopPolicy")) or "None") != "None":
+        out.status, out.problem = "pending", ("Stopped", "Can't submit new workloads: the LocalQueue is stopped")
+    elif target.status != "active":
+        out.status = "pending"
+        out.problem = ("ClusterQueueIsInactive", "Can't submit new workloads: the ClusterQueue is not active")
+    return out
+
+
+def status_of(queue: Object, counts: QueueTally, now: str, *, local: bool) -> dict[str, Any]:
+    """Give the status object of a queue; equal to what it has where nothing changed."""
+    reason, message = counts.problem
+    conditions = with_condition(conditions_of(queue), "Active", counts.status == "active", reason, message, now)
+    return {
+        **(queue.get("status") or {}),
+        "conditions": conditions,
+        "pendingWorkloads": counts.pending,
+        "reservingWorkloads": counts.reserving,
+        "admittedWorkloads": counts.admitted,
+        "flavorsReservation": _rows(counts.reserved, None if local else counts.nominal),
+        "flavorsUsage": _rows(counts.used, None if local else counts.nominal),
+    }
+
+
+def _rows(used: Amounts, nominal: Amounts | None) -> list[dict[str, Any]]:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for (flavor, resource), number in used.items():
+        row: dict[str, Any] = {"name": resource, "total": amounts.text(resource, number)}
+        if nominal is not None:
+            row["borrowed"] = amounts.text(resource, max(0, number - nominal.get((flavor, resource), 0)))
+        rows.setdefault(flavor, []).append(row)
+    return [{"name": flavor, "resources": resources} for flavor, resources in rows.items()]

@@ -1,0 +1,89 @@
+"""Keys that want to be looked at: each at most once at a time, later again where something changed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+log = logging.getLogger(__name__)
+
+FIRST_RETRY: Final = 0.1
+LAST_RETRY: Final = 30.0
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class WorkQueue(Generic[Key]):
+    """Runs `work(key)` for every key added, by a few tasks. `work` gives seconds after which to look again, or None."""
+
+    def __init__(self, work: Callable[[Key], Awaitable[float | None]], tasks: int) -> None:
+        self._work, self._count = work, tasks
+        self._ready: asyncio.Queue[Key] = asyncio.Queue()
+        self._waiting: set[Key] = set()
+        self._busy: set[Key] = set()
+        self._again: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def add(self, key: Key) -> None:
+        """Ask for a look at `key`, now or as soon as the present look at it is over."""
+        if timer := self._timers.pop(key, None):
+            timer.cancel()
+        if key in self._busy:
+            self._again.add(key)
+        elif key not in self._waiting:
+            self._waiting.add(key)
+            self._ready.put_nowait(key)
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        """Ask for a look at `key` in `seconds`, unless one comes earlier."""
+        if key in self._timers or key in self._waiting:
+            return
+        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._tasks = [asyncio.create_task(self._run(), name=f"worker {n}") for n in range(self._count)]
+
+    async def stop(self) -> None:
+        """End all work, also what has begun; forget every key."""
+        for timer in self._timers.values():
+            timer.cancel()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for keys in (self._timers, self._waiting, self._busy, self._again, self._failures):
+            keys.clear()
+        self._ready = asyncio.Queue()
+
+    def idle(self) -> bool:
+        """Say whether nothing is being looked at or waits for it."""
+        return not (self._busy or self._waiting)
+
+    def _due(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
+
+    async def _run(self) -> None:
+        while True:
+            key = await self._ready.get()
+            self._waiting.discard(key)
+            self._busy.add(key)
+            try:
+                after = await self._work(key)
+                self._failures.pop(key, None)
+            except Exception:
+                failures = self._failures[key] = self._failures.get(key, 0) + 1
+                after = min(FIRST_RETRY * 2**failures, LAST_RETRY)
+                log.exception("%s failed; again in %.1f s", key, after)
+            finally:
+                self._busy.discard(key)
+            if key in self._again:
+                self._again.discard(key)
+                self.add(key)
+            elif after is not None:
+                self.add_after(key, after)
