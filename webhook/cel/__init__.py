@@ -2,3 +2,23 @@
 
 Knows no policy and no Kubernetes object; `Env` says what the variables are.
 """
+
+from webhook.cel.env import Env, mutation_env, validation_env
+from webhook.cel.errors import CelError, CompileError, EvalError, Issue
+from webhook.cel.program import CALL_LIMIT, CONDITIONS_LIMIT, POLICY_LIMIT, Budget, Program, compile
+
+__all__ = [
+    "CALL_LIMIT",
+    "CONDITIONS_LIMIT",
+    "POLICY_LIMIT",
+    "Budget",
+    "CelError",
+    "CompileError",
+    "Env",
+    "EvalError",
+    "Issue",
+    "Program",
+    "compile",
+    "mutation_env",
+    "validation_env",
+]

@@ -6,6 +6,7 @@ place and raises `EvalError`. Both are values of the language before they are fa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -23,12 +24,23 @@ class BudgetError(CelError):
 
 
 class EvalError(CelError):
-    """A program failed. `offset` counts characters of the text from 0, -1 where it is not known."""
+    """A program failed. `offset` counts characters of the text from 0, -1 where it is not known.
 
-    def __init__(self, message: str, offset: int = -1, cost: int | None = None) -> None:
+    The place is looked for when it is asked for, since most failures are only counted. `cost` is what was spent.
+    """
+
+    def __init__(self, message: str, locate: Callable[[], int] | None = None, cost: int = 0) -> None:
         super().__init__(message)
-        self.offset = offset
         self.cost = cost
+        self._locate = locate
+        self._offset: int | None = None
+
+    @property
+    def offset(self) -> int:
+        """Where in the text the failing part stands."""
+        if self._offset is None:
+            self._offset = self._locate() if self._locate is not None else -1
+        return self._offset
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,6 +63,8 @@ class CompileError(Exception):
 
     def render(self) -> str:
         """All issues, each as `ERROR: <input>:line:column: message`, the line, and a caret under it."""
+        if not self.prefix.startswith("compilation"):
+            return self.prefix + "\n".join(issue.message for issue in self.issues)
         return self.prefix + "\n".join(render_issue(self.text, issue) for issue in self.issues)
 
 

@@ -52,7 +52,9 @@ class Factory:
 
     def fold(self, target: Node, names: tuple[str, str], init: Node, condition: Node, step: Node, result: Node) -> Node:
         """A comprehension over `target` with the usual accumulator."""
-        return Fold(self.new_id(), self.pos, target, names[0], names[1], ACCUMULATOR, init, condition, step, result, self.macro)
+        return Fold(
+            self.new_id(), self.pos, target, names[0], names[1], ACCUMULATOR, init, condition, step, result, self.macro
+        )
 
     def copy(self, node: Node) -> Node:
         """The same tree with fresh ids."""
@@ -65,13 +67,17 @@ class Factory:
             case CreateList():
                 return replace(node, id=self.new_id(), elements=tuple(map(self.copy, node.elements)))
             case CreateMap():
-                entries = tuple(replace(e, id=self.new_id(), key=self.copy(e.key), value=self.copy(e.value)) for e in node.entries)
+                entries = tuple(
+                    replace(e, id=self.new_id(), key=self.copy(e.key), value=self.copy(e.value)) for e in node.entries
+                )
                 return replace(node, id=self.new_id(), entries=entries)
             case syntax.CreateStruct():
                 fields = tuple(replace(f, id=self.new_id(), value=self.copy(f.value)) for f in node.fields)
                 return replace(node, id=self.new_id(), fields=fields)
             case Fold():
-                parts = {name: self.copy(getattr(node, name)) for name in ("range", "init", "condition", "step", "result")}
+                parts = {
+                    name: self.copy(getattr(node, name)) for name in ("range", "init", "condition", "step", "result")
+                }
                 return replace(node, id=self.new_id(), **parts)  # type: ignore[arg-type]
             case _:
                 return replace(node, id=self.new_id())
@@ -123,7 +129,9 @@ def _quantifier(make: Factory, target: Node | None, names: tuple[str, str], test
         count = make.call(syntax.CONDITIONAL, test, make.call(syntax.ADD, make.accu(), make.literal(1)), make.accu())
         result = make.call(syntax.EQUALS, make.accu(), make.literal(1))
         return make.fold(target, names, make.literal(0), make.literal(True), count, result)
-    return make.fold(target, names, make.literal(step[1]), condition, make.call(step[0], make.accu(), test), make.accu())
+    return make.fold(
+        target, names, make.literal(step[1]), condition, make.call(step[0], make.accu(), test), make.accu()
+    )
 
 
 def _quantify_one(make: Factory, target: Node | None, args: tuple[Node, ...]) -> Node:
@@ -136,7 +144,9 @@ def _quantify_two(make: Factory, target: Node | None, args: tuple[Node, ...]) ->
     return _quantifier(make, target, names, rest[0])
 
 
-def _collect(make: Factory, target: Node | None, names: tuple[str, str], init: Node, step: Node, keep: Node | None) -> Node:
+def _collect(
+    make: Factory, target: Node | None, names: tuple[str, str], init: Node, step: Node, keep: Node | None
+) -> Node:
     assert target is not None
     if keep is not None:
         step = make.call(syntax.CONDITIONAL, keep, step, make.accu())
@@ -176,7 +186,17 @@ def _optional(make: Factory, target: Node | None, args: tuple[Node, ...]) -> Nod
     name = args[0].name
     value = make.method("value", make.copy(target))
     bound: Node = Fold(
-        make.new_id(), make.pos, make.list(), syntax.UNUSED, "", name, value, make.literal(False), make.ident(name), args[1], "bind"
+        make.new_id(),
+        make.pos,
+        make.list(),
+        syntax.UNUSED,
+        "",
+        name,
+        value,
+        make.literal(False),
+        make.ident(name),
+        args[1],
+        "bind",
     )
     if make.macro == "optMap":
         bound = make.call("optional.of", bound)

@@ -18,7 +18,29 @@ from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Entry,
 MAX_DEPTH = 250
 MAX_SIZE = 100_000
 RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var void while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _RELATIONS = {
     "<": syntax.LESS,
@@ -31,7 +53,9 @@ _RELATIONS = {
 }
 _SUMS = {"+": syntax.ADD, "-": syntax.SUBTRACT}
 _PRODUCTS = {"*": syntax.MULTIPLY, "/": syntax.DIVIDE, "%": syntax.MODULO}
-_ANY = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+_ANY = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))  # the passes recurse; depth is bounded by MAX_DEPTH
 
 

@@ -1,0 +1,221 @@
+"""The tagged form of values and answers that `sluice eval --batch` reads and writes, one JSON object a line.
+
+A row says an expression, an environment and its variables; an answer says value, type, cost, or the error and the
+stage (`compile` or `run`) it came from. Applying a mutation to an object is done by the caller.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.cel import types
+from webhook.cel.attributes import Failure
+from webhook.cel.compose import Variables, compose
+from webhook.cel.env import Env, mutation_env, validation_env
+from webhook.cel.errors import CelError, CompileError, EvalError
+from webhook.cel.lib import times
+from webhook.cel.lib.text import to_bytes
+from webhook.cel.program import Program, compile
+from webhook.cel.types import DYN, Type
+from webhook.cel.values import Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, TypeValue, Uint
+
+Row = Mapping[str, Any]
+_NAMED: dict[str, Type] = {
+    "int": types.INT,
+    "uint": types.UINT,
+    "double": types.DOUBLE,
+    "bool": types.BOOL,
+    "string": types.STRING,
+    "bytes": types.BYTES,
+    "null": types.NULL,
+    "duration": types.DURATION,
+    "timestamp": types.TIMESTAMP,
+    "type": types.TYPE,
+    "dyn": types.DYN,
+}
+
+
+def encode(value: object) -> dict[str, Any]:
+    """A value with its tag, as README of the shared rows describes it."""
+    match value:
+        case None:
+            return {"t": "null"}
+        case bool():
+            return {"t": "bool", "v": value}
+        case Uint():
+            return {"t": "uint", "v": str(int(value))}
+        case int():
+            return {"t": "int", "v": str(value)}
+        case float():
+            return {"t": "double", "v": _double(value)}
+        case str():
+            return _string(value)
+        case bytes():
+            return {"t": "bytes", "v": base64.b64encode(value).decode()}
+        case list():
+            return {"t": "list", "v": [encode(v) for v in value]}
+        case dict():
+            pairs = [[encode(k), encode(v)] for k, v in value.items()]
+            return {"t": "map", "v": sorted(pairs, key=lambda p: json.dumps(p[0], sort_keys=True))}
+        case _:
+            return _special(value)
+
+
+def _special(value: object) -> dict[str, Any]:
+    match value:
+        case Timestamp():
+            return {"t": "timestamp", "v": times.timestamp_text(value)}
+        case Duration():
+            return {"t": "duration", "v": str(value.nanos)}
+        case TypeValue():
+            return {"t": "type", "v": value.name}
+        case Optional():
+            return {"t": "optional", "v": encode(value.value) if value.present else None}
+        case ObjectValue():
+            fields = [[name, encode(v)] for name, v in sorted(value.fields.items())]
+            return {"t": "object", "n": value.type_name, "v": fields}
+        case JSONPatchValue():
+            return {"t": "JSONPatch", "n": "JSONPatch", "v": _patch(value)}
+        case Failure():
+            return {"t": "error", "v": value.message}
+        case _:
+            tagged = getattr(value, "cel_tagged", None)
+            if tagged is not None:
+                return dict(tagged())
+            declared: Type = getattr(value, "cel_type", DYN)
+            return {"t": declared.name, "v": str(value)}
+
+
+def _patch(value: JSONPatchValue) -> dict[str, Any]:
+    held: dict[str, Any] = {"op": value.op, "path": value.path, "from": value.from_}
+    if Optional(value.value).present:
+        held["value"] = encode(value.value)
+    return held
+
+
+def _double(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value)
+
+
+def _string(value: str) -> dict[str, Any]:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return {"t": "string", "v": "", "b64": base64.b64encode(to_bytes(value)).decode()}
+    return {"t": "string", "v": value}
+
+
+def decode(tagged: Mapping[str, Any]) -> object:
+    """The value of a tagged one, of the kinds a row's variables may have."""
+    value = tagged.get("v")
+    match tagged["t"]:
+        case "int":
+            return int(value)  # type: ignore[arg-type]
+        case "uint":
+            return Uint(value)  # type: ignore[arg-type]
+        case "double":
+            return float(str(value))
+        case "bytes":
+            return base64.b64decode(str(value))
+        case "list":
+            return [decode(v) for v in value or ()]
+        case "map":
+            return {decode(k): decode(v) for k, v in value or ()}
+        case "duration":
+            return Duration(int(str(value)))
+        case "timestamp":
+            return times.parse_timestamp(str(value))
+        case "type":
+            return TypeValue(str(value))
+        case _:
+            return value
+
+
+def type_from(written: object) -> Type:
+    """A type as a row writes it: a name, `{"list": T}`, `{"map": [K, V]}` or `{"optional": T}`."""
+    if isinstance(written, str):
+        return _NAMED.get(written, types.object_type(written))
+    assert isinstance(written, dict)
+    ((kind, inner),) = written.items()
+    if kind == "list":
+        return types.list_of(type_from(inner))
+    if kind == "map":
+        return types.map_of(type_from(inner[0]), type_from(inner[1]))
+    return types.optional_of(type_from(inner)) if kind == "optional" else types.nullable(type_from(inner))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a row gave: the answer to write, and the value where there is one."""
+
+    answer: dict[str, Any]
+    value: object = None
+
+
+def environment(row: Row) -> Env:
+    """The environment a row asks for."""
+    mutation = row.get("env") == "mutation"
+    if "type_env" in row or "typed_vars" in row or "file" in row:
+        declared = row.get("type_env") or row.get("typed_vars") or ()
+        names = {v["name"]: type_from(v["type"]) for v in declared}
+        unchecked = bool(row.get("disable_check"))
+        if unchecked:
+            names |= {name: DYN for name in row.get("vars", {}) if name not in names}
+        return Env(
+            names,
+            mutation=mutation,
+            container=row.get("container", ""),
+            checked=not unchecked,
+            macros=not row.get("disable_macros"),
+        )
+    make = mutation_env if mutation else validation_env
+    return make(typed=row.get("decl") == "vap")
+
+
+def variables(row: Row, env: Env) -> dict[str, object]:
+    """The values of a row's variables; what the API server always gives is null where the row has none."""
+    given = dict(row.get("vars") or {})
+    if "type_env" in row or "typed_vars" in row or "file" in row:
+        return {name: decode(value) for name, value in given.items()}
+    return {name: given.get(name) for name in env.variables}
+
+
+def answer(row: Row) -> Outcome:
+    """Compile and evaluate a row."""
+    out: dict[str, Any] = {"id": row.get("id")}
+    try:
+        env = environment(row)
+        composed: Variables | None = None
+        if row.get("variables") is not None and row.get("decl") == "vap":
+            env, composed = compose(env, row["variables"])
+        program = compile(str(row["expr"]), env)
+    except CompileError as error:
+        return Outcome({**out, "ok": False, "error": str(error), "stage": "compile"})
+    out["type"] = str(program.type)
+    if row.get("check_only"):
+        return Outcome({**out, "ok": True, "stage": "compile"})
+    values = variables(row, env)
+    if composed is not None:
+        values["variables"] = composed.bind(values)
+    return _run(program, values, out)
+
+
+def _run(program: Program, values: Mapping[str, object], out: dict[str, Any]) -> Outcome:
+    try:
+        value = program.evaluate(values)
+    except EvalError as error:
+        return Outcome({**out, "ok": False, "error": error.message, "stage": "run", "cost": program.cost})
+    try:
+        tagged = encode(value)
+    except CelError as error:
+        return Outcome({**out, "ok": False, "error": error.message, "stage": "run", "cost": program.cost})
+    return Outcome({**out, "ok": True, "value": tagged, "stage": "run", "cost": program.cost}, value)

@@ -1,0 +1,91 @@
+"""The `variables` of a policy: expressions that see those before them, compiled once, evaluated when first read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from webhook.cel.env import Env
+from webhook.cel.errors import CelError, CompileError, EvalError
+from webhook.cel.operators import MISSING
+from webhook.cel.program import Program, compile
+from webhook.cel.types import DYN, Type, object_type
+
+TYPE_NAME = "kubernetes.variables"
+
+
+class LazyVariables:
+    """The map `variables` stands for: a name is evaluated when it is first read, and an error is kept as one."""
+
+    __slots__ = ("_known", "_values", "_variables")
+    cel_type = object_type(TYPE_NAME)
+
+    def __init__(self, variables: Variables, values: Mapping[str, object]) -> None:
+        self._variables = variables
+        self._values = values
+        self._known: dict[str, object] = {}
+
+    def cel_find(self, name: object) -> object:
+        """The value of a variable, MISSING for one that is not there. Raises CelError where it failed."""
+        if not isinstance(name, str) or name not in self._variables.names:
+            return MISSING
+        if name not in self._known:
+            self._known[name] = self._evaluate(name)
+        value = self._known[name]
+        if isinstance(value, CelError):
+            raise value
+        return value
+
+    def _evaluate(self, name: str) -> object:
+        failed = self._variables.failed.get(name)
+        if failed is not None:
+            return CelError(f'composited variable "{name}" fails to compile: {failed}')
+        try:
+            return self._variables.programs[name].evaluate({**self._values, "variables": self})
+        except EvalError as error:
+            return CelError(f'composited variable "{name}" fails to evaluate: {error.message}')
+
+
+@dataclass(slots=True)
+class Variables:
+    """The compiled variables of a policy."""
+
+    programs: dict[str, Program] = field(default_factory=dict)
+    failed: dict[str, CompileError] = field(default_factory=dict)
+
+    @property
+    def names(self) -> set[str]:
+        """Every declared name, those that do not compile included."""
+        return {*self.programs, *self.failed}
+
+    def bind(self, values: Mapping[str, object]) -> LazyVariables:
+        """The map for one evaluation."""
+        return LazyVariables(self, values)
+
+
+def compose(env: Env, declared: Sequence[Mapping[str, str]]) -> tuple[Env, Variables]:
+    """Compile variables in order; the environment given back knows them as fields of `variables`."""
+    out = Variables()
+    known: dict[str, Type] = {}
+    env = _with(env, known)
+    for name, text in _pairs(declared):
+        try:
+            program = compile(text, env)
+        except CompileError as error:
+            out.failed[name] = error
+            known[name] = DYN
+        else:
+            out.programs[name] = program
+            known[name] = program.type
+        env = _with(env, known)
+    return env, out
+
+
+def _pairs(declared: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    for item in declared:
+        yield item["name"], item["expression"]
+
+
+def _with(env: Env, known: Mapping[str, Type]) -> Env:
+    names = {**env.variables, "variables": object_type(TYPE_NAME)}
+    return replace(env, variables=names, objects={**env.objects, TYPE_NAME: dict(known)})

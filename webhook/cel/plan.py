@@ -1,0 +1,600 @@
+"""A checked tree to closures that evaluate it exactly as cel-go does, cost included: the metered form of a program.
+
+Constants fold here where the API server folds them when it makes a program: literals of constants and conversions of
+constants, whose errors are therefore errors of the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from webhook.cel import dispatch, operators, syntax
+from webhook.cel.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
+from webhook.cel.checker import Checked
+from webhook.cel.env import Env
+from webhook.cel.errors import BudgetError, CelError
+from webhook.cel.lib import regex
+from webhook.cel.operators import MutableList, MutableMap
+from webhook.cel.overloads import Function, Overload
+from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
+from webhook.cel.types import Kind
+from webhook.cel.values import ABSENT, JSONPatchValue, ObjectValue, Optional, TypeValue
+
+PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
+CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
+LIMIT = 1
+FIRST_SLOT = 2
+UNBOUND = object()
+LAZY = object()
+Observer = Callable[[Node, Frame, object], None]
+
+
+class PlanError(CelError):
+    """A program cannot be made of a checked tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a node is evaluated: a constant, a chain that may still grow, or a function."""
+
+    eval: Eval | None = None
+    const: object = ABSENT
+    attribute: Attribute | None = None
+
+    def function(self) -> Eval:
+        """The evaluator."""
+        if self.const is not ABSENT:
+            value = self.const
+            return lambda frame: value
+        if self.attribute is not None:
+            return self.attribute.evaluator()
+        assert self.eval is not None
+        return self.eval
+
+
+class Planner:
+    """Plans one tree."""
+
+    def __init__(self, checked: Checked, env: Env, observe: Observer | None = None) -> None:
+        self.checked = checked
+        self.env = env
+        self.observe = observe
+        self.slots: dict[str, int] = {name: i for i, name in enumerate(env.variables, FIRST_SLOT)}
+        self.scopes: list[dict[str, int]] = []
+        self.size = FIRST_SLOT + len(self.slots)
+
+    def run(self) -> Eval:
+        """The evaluator of the whole tree. Raises PlanError where cel-go cannot make a program."""
+        return self.function(self.checked.root)
+
+    def function(self, node: Node) -> Eval:
+        """The evaluator of a node, watched when asked."""
+        return self.watched(node, self.plan(node).function())
+
+    def watched(self, node: Node, evaluate: Eval) -> Eval:
+        """The evaluator with the observer told of every result."""
+        observe = self.observe
+        if observe is None:
+            return evaluate
+
+        def watch(frame: Frame) -> object:
+            try:
+                value = evaluate(frame)
+            except CelError as error:
+                observe(node, frame, Failure(error.message))
+                raise
+            observe(node, frame, value)
+            return value
+
+        return watch
+
+    def plan(self, node: Node) -> Plan:
+        """How to evaluate a node."""
+        match node:
+            case Literal(value=value):
+                return Plan(const=value)
+            case Ident():
+                return self.ident(node, node.name)
+            case Select():
+                return self.select(node)
+            case Call():
+                return self.call(node)
+            case CreateList():
+                return self.list(node)
+            case CreateMap():
+                return self.map(node)
+            case CreateStruct():
+                return self.struct(node)
+            case Fold():
+                return self.fold(node)
+        raise PlanError(f"unsupported expr: {node}")
+
+    # Names and chains
+
+    def slot(self, name: str) -> int | None:
+        """Where the variable `name` lives."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return self.slots.get(name)
+
+    def new_slot(self) -> int:
+        """A slot for a local variable."""
+        self.size += 1
+        return self.size - 1
+
+    def ident(self, node: Node, name: str) -> Plan:
+        """A variable or the name of a type."""
+        full = self.checked.idents.get(node.id)
+        if full is None:
+            return self.open_ident(name)
+        slot = self.slot(full)
+        if slot is not None:
+            return Plan(attribute=Attribute(_reader(slot, full)))
+        named = self.env.type_named(full)
+        if named is None:
+            raise PlanError(f"reference to undefined type: {full}")
+        return Plan(const=TypeValue(named.name))
+
+    def open_ident(self, name: str) -> Plan:
+        """A name nobody checked: the first candidate that is there when it is read."""
+        for candidate in self.env.candidates(name):
+            if (slot := self.slot(candidate)) is not None:
+                return Plan(attribute=Attribute(_reader(slot, candidate)))
+            if (named := self.env.type_named(candidate)) is not None:
+                return Plan(attribute=Attribute(_constant(TypeValue(named.name))))
+        return Plan(attribute=Attribute(_unknown(name)))
+
+    def chain(self, node: Node) -> Attribute:
+        """A node as the base of a chain."""
+        planned = self.plan(node)
+        if planned.attribute is not None:
+            return planned.attribute
+        return Attribute(self.watched(node, planned.function()))
+
+    def select(self, node: Select) -> Plan:
+        """`a.b`, `has(a.b)`, or a dotted name."""
+        if node.id in self.checked.idents:
+            return self.ident(node, "")
+        if not self.env.checked and not node.test and (dotted := self.dotted(node)) is not None:
+            return dotted
+        step = self.step(node.operand, node.field, test=node.test)
+        attribute = self.chain(node.operand).then(step)
+        return Plan(eval=attribute.tester()) if node.test else Plan(attribute=attribute)
+
+    def dotted(self, node: Select) -> Plan | None:
+        """An unchecked `a.b` that is the name of a variable or type."""
+        name = syntax.qualified_name(node)
+        if name is None:
+            return None
+        for candidate in self.env.candidates(name):
+            if (slot := self.slot(candidate)) is not None:
+                return Plan(attribute=Attribute(_reader(slot, candidate)))
+            if (named := self.env.type_named(candidate)) is not None:
+                return Plan(const=TypeValue(named.name))
+        return None
+
+    def step(self, operand: Node, key: object, *, optional: bool = False, test: bool = False) -> Qualifier:
+        """A constant step from `operand`."""
+        over = self.checked.types.get(operand.id)
+        name = over.name if over is not None and over.kind is Kind.OBJECT else ""
+        field = self.env.mutation and (name == "Object" or name.startswith("Object.")) and isinstance(key, str)
+        return Qualifier(key, None, optional, test, field, name in self.env.host)
+
+    def index(self, node: Call, *, optional: bool) -> Plan:
+        """`a[i]`, `a[?i]`, `a.?b`."""
+        operand, index = node.args
+        attribute = self.chain(operand)
+        planned = self.plan(index)
+        if planned.const is not ABSENT:
+            if type(planned.const) not in (str, int, bool, float, syntax_uint):
+                raise PlanError(f"invalid qualifier type: {operators.shown(planned.const)}")
+            return Plan(attribute=attribute.then(self.step(operand, planned.const, optional=optional)))
+        if planned.attribute is not None:
+            key_of = planned.attribute.resolver()
+        else:
+            key_of = Attribute(planned.function()).resolver()
+        return Plan(attribute=attribute.then(Qualifier(None, self.watched(index, key_of), optional)))
+
+    # Calls
+
+    def call(self, node: Call) -> Plan:
+        """An operator, function or method."""
+        name, overloads, args = self.meaning(node)
+        match name:
+            case syntax.AND | syntax.OR:
+                return Plan(eval=_logical(name, tuple(self.function(a) for a in args)))
+            case syntax.CONDITIONAL:
+                return self.conditional(*args)
+            case syntax.INDEX:
+                return self.index(node, optional=False)
+            case syntax.OPT_INDEX | syntax.OPT_SELECT:
+                return self.index(node, optional=True)
+            case syntax.NOT_STRICTLY_FALSE:
+                return Plan(eval=_not_strictly_false(self.function(args[0])))
+        if name in ("or", "orValue") and len(args) == 2:
+            return Plan(eval=_optional_or(self.function(args[0]), self.function(args[1]), unwrap=name == "orValue"))
+        return self.function_call(node, name, overloads, args)
+
+    def meaning(self, node: Call) -> tuple[str, tuple[str, ...], tuple[Node, ...]]:
+        """The full name of what is called, the overloads the checker left, and the arguments, receiver first."""
+        found = self.checked.calls.get(node.id)
+        if found is not None:
+            target = None if found.namespaced else node.target
+            return found.function, found.overloads, node.args if target is None else (target, *node.args)
+        if node.target is None:
+            known = self.env.function(node.function)
+            return (known.name if known else node.function.lstrip(".")), (), node.args
+        prefix = syntax.qualified_name(node.target)
+        if prefix is not None and (known := self.env.function(f"{prefix}.{node.function}")):
+            return known.name, (), node.args
+        return node.function, (), (node.target, *node.args)
+
+    def function_call(self, node: Call, name: str, overloads: tuple[str, ...], args: tuple[Node, ...]) -> Plan:
+        """A call of a function that has rows."""
+        function = self.env.functions.get(name)
+        if function is None:
+            return Plan(eval=_undefined(name, tuple(self.function(a) for a in args)))
+        overload = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
+        plans = [self.plan(a) for a in args]
+        consts = [p.const for p in plans]
+        if name == syntax.IN and overload is not None and overload.id == "in_list" and isinstance(consts[1], list):
+            return self.membership(args[0], plans[0], consts[1])
+        if overload is not None and overload.check is not None:
+            message = overload.check(*consts)
+            if message is not None:
+                raise PlanError(message)
+        evaluate = dispatch.call(
+            function, overload, tuple(self.watched(a, p.function()) for a, p in zip(args, plans, strict=True))
+        )
+        if name in PATTERN_FUNCTIONS and len(consts) > 1 and isinstance(consts[1], str):
+            self.pattern(consts[1])
+        if name == "value":
+            evaluate = _held(evaluate)
+        if name in CONVERSIONS and len(consts) == 1 and consts[0] is not ABSENT:
+            return Plan(const=evaluate([0, 0]))
+        return Plan(eval=evaluate)
+
+    def pattern(self, text: str) -> None:
+        """Refuse a constant that is no regular expression."""
+        try:
+            regex.compiled(text)
+        except regex.PatternError as error:
+            raise PlanError(str(error)) from None
+
+    def membership(self, element: Node, planned: Plan, items: list[object]) -> Plan:
+        """`x in [constants]`: free of charge where all are primitive."""
+        if not items:
+            return Plan(const=False)
+        left = self.watched(element, planned.function())
+        free = all(isinstance(i, (bool, int, float, str)) for i in items)
+
+        def evaluate(frame: Frame) -> object:
+            value = left(frame)
+            if not free:
+                frame[COST] += len(items)
+            return operators.contains(value, items)
+
+        return Plan(eval=evaluate)
+
+    def conditional(self, condition: Node, yes: Node, no: Node) -> Plan:
+        """`c ? a : b`."""
+        return Plan(attribute=Attribute(self.function(condition), branches=(self.chain(yes), self.chain(no))))
+
+    # Literals
+
+    def list(self, node: CreateList) -> Plan:
+        """A list."""
+        plans = [self.plan(e) for e in node.elements]
+        parts = tuple(
+            (self.watched(e, p.function()), i in node.optional)
+            for i, (e, p) in enumerate(zip(node.elements, plans, strict=True))
+        )
+        build = _list_builder(parts)
+        if all(p.const is not ABSENT for p in plans):
+            return Plan(const=build([0, 0]))
+        return Plan(eval=_charged(build, 10))
+
+    def map(self, node: CreateMap) -> Plan:
+        """A map."""
+        plans = [(self.plan(e.key), self.plan(e.value)) for e in node.entries]
+        parts = tuple(
+            (self.watched(e.key, k.function()), self.watched(e.value, v.function()), e.optional)
+            for e, (k, v) in zip(node.entries, plans, strict=True)
+        )
+        build = _map_builder(parts)
+        if all(k.const is not ABSENT and v.const is not ABSENT for k, v in plans):
+            return Plan(const=build([0, 0]))
+        return Plan(eval=_charged(build, 30))
+
+    def struct(self, node: CreateStruct) -> Plan:
+        """An object."""
+        name = self.checked.structs.get(node.id, node.type_name)
+        if self.env.type_named(name) is None:
+            raise PlanError(f"unknown type: {name}")
+        parts = tuple((f.name, self.function(f.value), f.optional) for f in node.fields)
+        return Plan(eval=_charged(_struct_builder(name, parts), 40))
+
+    # Comprehensions
+
+    def fold(self, node: Fold) -> Plan:
+        """A comprehension."""
+        over = self.function(node.range)
+        init = self.function(node.init)
+        accu = self.new_slot()
+        self.scopes.append({node.accu: accu})
+        first, second = self.new_slot(), self.new_slot()
+        self.scopes.append({node.var: first, **({node.var2: second} if node.var2 else {})})
+        condition = self.function(node.condition)
+        step = self.function(node.step)
+        self.scopes.pop()
+        result = self.function(node.result)
+        self.scopes.pop()
+        if node.macro == "bind":
+            return Plan(eval=_bind(accu, init, result))
+        return Plan(eval=_fold(_Loop(over, init, condition, step, result, accu, first, second if node.var2 else 0)))
+
+
+syntax_uint = operators.Uint
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """The parts of a comprehension."""
+
+    over: Eval
+    init: Eval
+    condition: Eval
+    step: Eval
+    result: Eval
+    accu: int
+    first: int
+    second: int
+
+
+def _reader(slot: int, name: str) -> Eval:
+    def read(frame: Frame) -> object:
+        value = frame[slot]
+        if type(value) is Failure:
+            raise CelError(value.message)
+        if value is UNBOUND:
+            raise CelError(f"no such attribute(s): {name}")
+        if type(value) is _Lazy:
+            value = frame[slot] = value.init(frame)
+        return value
+
+    return read
+
+
+def _held(evaluate: Eval) -> Eval:
+    def held(frame: Frame) -> object:
+        value = evaluate(frame)
+        if type(value) is Failure:
+            raise CelError(value.message)
+        return value
+
+    return held
+
+
+def _constant(value: object) -> Eval:
+    return lambda frame: value
+
+
+def _unknown(name: str) -> Eval:
+    def read(frame: Frame) -> object:
+        raise CelError(f"no such attribute(s): {name.lstrip('.')}")
+
+    return read
+
+
+def _undefined(name: str, args: tuple[Eval, ...]) -> Eval:
+    def evaluate(frame: Frame) -> object:
+        for arg in args:
+            arg(frame)
+        frame[COST] += 1
+        raise CelError(f"no such overload: {name}")
+
+    return evaluate
+
+
+def _logical(name: str, terms: tuple[Eval, ...]) -> Eval:
+    decisive = name == syntax.OR
+
+    def evaluate(frame: Frame) -> object:
+        error: CelError | None = None
+        for term in terms:
+            try:
+                value = term(frame)
+            except BudgetError:
+                raise
+            except CelError as failed:
+                error = error or failed
+                continue
+            if value is decisive:
+                return decisive
+            if type(value) is not bool:
+                error = error or CelError("no such overload")
+        if error is not None:
+            raise error
+        return not decisive
+
+    return evaluate
+
+
+def _not_strictly_false(arg: Eval) -> Eval:
+    def evaluate(frame: Frame) -> object:
+        frame[COST] += 1
+        try:
+            value = arg(frame)
+        except BudgetError:
+            raise
+        except CelError:
+            return True
+        return value if type(value) is bool else True
+
+    return evaluate
+
+
+def _optional_or(left: Eval, right: Eval, *, unwrap: bool) -> Eval:
+    def evaluate(frame: Frame) -> object:
+        value = left(frame)
+        if type(value) is not Optional:
+            return value
+        if value.present:
+            if not unwrap:
+                return value
+            if type(value.value) is Failure:
+                raise CelError(value.value.message)
+            return value.value
+        return right(frame)
+
+    return evaluate
+
+
+def _charged(build: Eval, cost: int) -> Eval:
+    def evaluate(frame: Frame) -> object:
+        frame[COST] += cost
+        return build(frame)
+
+    return evaluate
+
+
+def _list_builder(parts: tuple[tuple[Eval, bool], ...]) -> Eval:
+    def build(frame: Frame) -> list[object]:
+        out = []
+        for part, optional in parts:
+            value = part(frame)
+            if optional:
+                if not isinstance(value, Optional):
+                    raise CelError(
+                        f"cannot initialize optional list element from non-optional value {operators.shown(value)}"
+                    )
+                if not value.present:
+                    continue
+                value = value.value
+            out.append(value)
+        return out
+
+    return build
+
+
+def _map_builder(parts: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
+    def build(frame: Frame) -> dict[object, object]:
+        out: dict[object, object] = {}
+        for key_of, value_of, optional in parts:
+            key = key_of(frame)
+            value = value_of(frame)
+            _put(out, key, value, optional)
+        return out
+
+    return build
+
+
+def _put(out: dict[object, object], key: object, value: object, optional: bool) -> None:
+    try:
+        hash(key)
+    except TypeError:
+        raise CelError(f"unsupported key type: {operators.shown(key)}") from None
+    if optional:
+        if not isinstance(value, Optional):
+            raise CelError(
+                f"cannot initialize optional entry '{operators.shown(key)}' from non-optional value {operators.shown(value)}"
+            )
+        if not value.present:
+            out.pop(key, None)
+            return
+        value = value.value
+    out.pop(key, None)
+    out[key] = value
+
+
+def _struct_builder(name: str, parts: tuple[tuple[str, Eval, bool], ...]) -> Eval:
+    def build(frame: Frame) -> object:
+        fields: dict[object, object] = {}
+        for field, value_of, optional in parts:
+            _put(fields, field, value_of(frame), optional)
+        return new_object(name, fields)
+
+    return build
+
+
+def new_object(name: str, fields: Mapping[object, object]) -> object:
+    """An object of a mutation's type."""
+    if name != "JSONPatch":
+        return ObjectValue(name, {str(k): v for k, v in fields.items()})
+    given: dict[str, object] = {}
+    for field, value in fields.items():
+        if field not in ("op", "path", "from", "value"):
+            raise CelError(f"unexpected JSONPatchType field: {field}")
+        if field != "value" and not isinstance(value, str):
+            raise CelError(f"unexpected type {type(value).__name__} for JSONPatchType '{field}' field")
+        given["from_" if field == "from" else str(field)] = value
+    return JSONPatchValue(**given)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lazy:
+    """A variable whose value is computed when it is first read."""
+
+    init: Eval
+
+
+def _bind(slot: int, init: Eval, result: Eval) -> Eval:
+    lazy = _Lazy(init)
+
+    def evaluate(frame: Frame) -> object:
+        frame[slot] = lazy
+        return result(frame)
+
+    return evaluate
+
+
+def _fold(loop: _Loop) -> Eval:
+    accu, first, second = loop.accu, loop.first, loop.second
+    condition, step = loop.condition, loop.step
+
+    def evaluate(frame: Frame) -> object:
+        items = _items(loop.over(frame), bool(second))
+        start = loop.init(frame)
+        if type(start) is list and not start:
+            start = MutableList()
+        elif type(start) is dict and not start:
+            start = MutableMap()
+        frame[accu] = start
+        for item in items:
+            if second:
+                frame[first], frame[second] = item
+            else:
+                frame[first] = item
+            try:
+                if condition(frame) is False:
+                    break
+                frame[accu] = step(frame)
+            except BudgetError:
+                raise
+            except CelError as error:
+                frame[accu] = Failure(error.message)
+            if frame[COST] > frame[LIMIT]:
+                raise BudgetError("operation cancelled: actual cost limit exceeded")
+        value = loop.result(frame)
+        if type(value) is MutableList:
+            return list(value)
+        return dict(value) if type(value) is MutableMap else value
+
+    return evaluate
+
+
+def _items(over: object, pairs: bool) -> list[object]:
+    if isinstance(over, dict):
+        return list(over.items()) if pairs else list(over)
+    if isinstance(over, list):
+        return list(enumerate(over)) if pairs else over
+    if pairs:
+        raise CelError(f"unsupported comprehension range type: {dispatch.type_name(over)}")
+    raise CelError(f"got '{dispatch.type_name(over)}', expected iterable type")
+
+
+def find_overload(function: Function, overload_id: str) -> Overload | None:
+    """The overload of a function with this id."""
+    return next((o for o in function.overloads if o.id == overload_id), None)

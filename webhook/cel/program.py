@@ -1,0 +1,114 @@
+"""Text to a program, and a program to a value. The façade of the compiler's passes; each pass is a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from webhook.cel import checker, parser, plan, validators
+from webhook.cel.attributes import COST, Eval, Failure, Frame
+from webhook.cel.checker import Checked
+from webhook.cel.env import Env
+from webhook.cel.errors import BudgetError, CelError, CompileError, EvalError, Issue
+from webhook.cel.plan import UNBOUND
+from webhook.cel.syntax import Node
+from webhook.cel.types import Type
+
+CALL_LIMIT = 1_000_000
+POLICY_LIMIT = 10_000_000
+CONDITIONS_LIMIT = 2_500_000
+"""Cost units of one evaluation, of one policy, of its match conditions (k8s.io/apiserver/pkg/apis/cel/config.go)."""
+EXCEEDED = "operation cancelled: actual cost limit exceeded"
+
+
+@dataclass(slots=True)
+class Budget:
+    """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it."""
+
+    remaining: int = POLICY_LIMIT
+    call_limit: int = CALL_LIMIT
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A compiled expression. `cost` is what the last metered evaluation spent; programs are not shared by threads."""
+
+    text: str
+    env: Env
+    checked: Checked
+    exact: Eval
+    size: int
+    names: tuple[str, ...]
+    cost: int = 0
+    _traced: tuple[Eval, int] | None = field(default=None, repr=False)
+
+    @property
+    def type(self) -> Type:
+        """The type the checker found for the whole."""
+        return self.checked.type
+
+    def frame(self, values: tuple[object, ...], limit: int = CALL_LIMIT, size: int = 0) -> Frame:
+        """The run-time state for these variables."""
+        return [0, limit, *values, *([UNBOUND] * ((size or self.size) - len(values) - 2))]
+
+    def evaluate(self, values: Mapping[str, object], budget: Budget | None = None) -> object:
+        """Evaluate with the variables of `values`. Raises EvalError.
+
+        The cost is metered; it is in `self.cost`, and taken from `budget` where one is given.
+        """
+        given = tuple(values.get(name, UNBOUND) for name in self.names)
+        return self.metered(given, budget)
+
+    def call(self, *values: object) -> object:
+        """Evaluate with variables in the order of `env.variables`. Raises EvalError."""
+        return self.metered(values, None)
+
+    def metered(self, values: tuple[object, ...], budget: Budget | None) -> object:
+        """The exact form: every cost unit is counted as cel-go counts it."""
+        limit = CALL_LIMIT if budget is None else budget.call_limit
+        frame = self.frame(values, limit)
+        try:
+            result = self.exact(frame)
+            if type(result) is Failure:
+                raise CelError(result.message)
+            if frame[COST] > limit:
+                raise BudgetError(EXCEEDED)
+        except CelError as error:
+            raise EvalError(error.message, lambda: self.locate(values), frame[COST]) from None
+        finally:
+            self.cost = frame[COST]
+            if budget is not None:
+                budget.remaining -= self.cost
+        return result
+
+    def locate(self, values: tuple[object, ...]) -> int:
+        """Where in the text the first part that fails stands."""
+        failed: list[int] = []
+
+        def observe(node: Node, _: Frame, value: object) -> None:
+            if type(value) is Failure and not failed:
+                failed.append(node.pos)
+
+        planner = plan.Planner(self.checked, self.env, observe)
+        try:
+            planner_eval = planner.run()
+            planner_eval(self.frame(values, size=planner.size))
+        except CelError:
+            pass
+        return failed[0] if failed else -1
+
+
+def compile(text: str, env: Env) -> Program:
+    """Compile one expression. Raises CompileError with every issue found, each at its offset."""
+    root = parser.parse(text, with_macros=env.macros)
+    if env.checked:
+        checked = checker.check(text, root, env)
+        validators.validate(text, checked)
+    else:
+        checked = Checked(root)
+    planner = plan.Planner(checked, env)
+    try:
+        exact = planner.run()
+    except CelError as error:
+        raise CompileError(text, (Issue(-1, error.message),), prefix="program instantiation failed: ") from None
+    return Program(text, env, checked, exact, planner.size, tuple(env.variables))

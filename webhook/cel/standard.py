@@ -1,0 +1,186 @@
+"""The rows of the operators, of `type` and `dyn`, and of the optional values. The other functions are in the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from webhook.cel import operators, syntax
+from webhook.cel.errors import CelError
+from webhook.cel.overloads import Function, Overload
+from webhook.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    Type,
+    list_of,
+    map_of,
+    optional_of,
+    param,
+)
+from webhook.cel.values import Uint
+
+_A, _B, _K, _V = param("A"), param("B"), param("K"), param("V")
+_LIST, _MAP = list_of(_A), map_of(_A, _B)
+_SHORT = {
+    INT: "int64",
+    UINT: "uint64",
+    DOUBLE: "double",
+    BOOL: "bool",
+    STRING: "string",
+    BYTES: "bytes",
+    TIMESTAMP: "timestamp",
+    DURATION: "duration",
+}
+_ORDER = (
+    (BOOL, BOOL),
+    (INT, INT),
+    (INT, DOUBLE),
+    (INT, UINT),
+    (UINT, UINT),
+    (UINT, DOUBLE),
+    (UINT, INT),
+    (DOUBLE, DOUBLE),
+    (DOUBLE, INT),
+    (DOUBLE, UINT),
+    (STRING, STRING),
+    (BYTES, BYTES),
+    (TIMESTAMP, TIMESTAMP),
+    (DURATION, DURATION),
+)
+
+
+def _never(*_: object) -> object:
+    raise CelError("no such overload")
+
+
+def _operator(name: str, call: Callable[..., object], *rows: tuple[str, tuple[Type, ...], Type]) -> Function:
+    return Function(name, tuple(Overload(i, args, result, call) for i, args, result in rows), library="operators")
+
+
+def _order(name: str, word: str, call: Callable[..., object]) -> Function:
+    rows = []
+    for a, b in _ORDER:
+        short = _SHORT[a] if a == b else f"{_SHORT[a]}_{_SHORT[b]}"
+        rows.append((f"{word}_{short}", (a, b), BOOL))
+    return _operator(name, call, *rows)
+
+
+def _one(
+    name: str,
+    call: Callable[..., object],
+    overload: str,
+    args: tuple[Type, ...],
+    result: Type,
+    doc: str,
+    *,
+    member: bool = False,
+) -> Function:
+    return Function(name, (Overload(overload, args, result, call, member),), doc, library="optionals")
+
+
+_OPT_A, _OPT_V = optional_of(_A), optional_of(_V)
+FUNCTIONS: Final = (
+    _operator(syntax.CONDITIONAL, _never, ("conditional", (BOOL, _A, _A), _A)),
+    _operator(syntax.AND, _never, ("logical_and", (BOOL, BOOL), BOOL)),
+    _operator(syntax.OR, _never, ("logical_or", (BOOL, BOOL), BOOL)),
+    _operator(syntax.NOT, operators.invert, ("logical_not", (BOOL,), BOOL)),
+    _operator(syntax.NOT_STRICTLY_FALSE, _never, ("not_strictly_false", (BOOL,), BOOL)),
+    _operator(syntax.EQUALS, operators.equal, ("equals", (_A, _A), BOOL)),
+    _operator(syntax.NOT_EQUALS, operators.not_equal, ("not_equals", (_A, _A), BOOL)),
+    _operator(
+        syntax.ADD,
+        operators.add,
+        ("add_bytes", (BYTES, BYTES), BYTES),
+        ("add_double", (DOUBLE, DOUBLE), DOUBLE),
+        ("add_duration_duration", (DURATION, DURATION), DURATION),
+        ("add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP),
+        ("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP),
+        ("add_int64", (INT, INT), INT),
+        ("add_list", (_LIST, _LIST), _LIST),
+        ("add_string", (STRING, STRING), STRING),
+        ("add_uint64", (UINT, UINT), UINT),
+    ),
+    _operator(
+        syntax.DIVIDE,
+        operators.divide,
+        ("divide_double", (DOUBLE, DOUBLE), DOUBLE),
+        ("divide_int64", (INT, INT), INT),
+        ("divide_uint64", (UINT, UINT), UINT),
+    ),
+    _operator(
+        syntax.MODULO, operators.modulo, ("modulo_int64", (INT, INT), INT), ("modulo_uint64", (UINT, UINT), UINT)
+    ),
+    _operator(
+        syntax.MULTIPLY,
+        operators.multiply,
+        ("multiply_double", (DOUBLE, DOUBLE), DOUBLE),
+        ("multiply_int64", (INT, INT), INT),
+        ("multiply_uint64", (UINT, UINT), UINT),
+    ),
+    _operator(syntax.NEGATE, operators.negate, ("negate_double", (DOUBLE,), DOUBLE), ("negate_int64", (INT,), INT)),
+    _operator(
+        syntax.SUBTRACT,
+        operators.subtract,
+        ("subtract_double", (DOUBLE, DOUBLE), DOUBLE),
+        ("subtract_duration_duration", (DURATION, DURATION), DURATION),
+        ("subtract_int64", (INT, INT), INT),
+        ("subtract_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP),
+        ("subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION),
+        ("subtract_uint64", (UINT, UINT), UINT),
+    ),
+    _order(syntax.LESS, "less", operators.less),
+    _order(syntax.LESS_EQUALS, "less_equals", operators.less_equal),
+    _order(syntax.GREATER, "greater", operators.greater),
+    _order(syntax.GREATER_EQUALS, "greater_equals", operators.greater_equal),
+    _operator(
+        syntax.INDEX,
+        _never,
+        ("index_list", (_LIST, INT), _A),
+        ("index_map", (_MAP, _A), _B),
+        ("optional_list_index_int", (optional_of(list_of(_V)), INT), _OPT_V),
+        ("optional_map_index_value", (optional_of(map_of(_K, _V)), _K), _OPT_V),
+    ),
+    _operator(syntax.IN, operators.contains, ("in_list", (_A, _LIST), BOOL), ("in_map", (_A, _MAP), BOOL)),
+    _operator(
+        syntax.OPT_INDEX,
+        _never,
+        ("list_optindex_optional_int", (list_of(_V), INT), _OPT_V),
+        ("optional_list_optindex_optional_int", (optional_of(list_of(_V)), INT), _OPT_V),
+        ("map_optindex_optional_value", (map_of(_K, _V), _K), _OPT_V),
+        ("optional_map_optindex_optional_value", (optional_of(map_of(_K, _V)), _K), _OPT_V),
+    ),
+    _operator(syntax.OPT_SELECT, _never, ("select_optional_field", (DYN, STRING), _OPT_V)),
+    _operator(
+        syntax.MAP_INSERT,
+        operators.insert,
+        ("@mapInsert_map_key_value", (map_of(_K, _V), _K, _V), map_of(_K, _V)),
+        ("@mapInsert_map_map", (map_of(_K, _V), map_of(_K, _V)), map_of(_K, _V)),
+    ),
+    _one(
+        "or",
+        _never,
+        "optional_or_optional",
+        (_OPT_V, _OPT_V),
+        _OPT_V,
+        "The first of two optionals that holds a value.",
+        member=True,
+    ),
+    _one(
+        "orValue",
+        _never,
+        "optional_orValue_value",
+        (_OPT_V, _V),
+        _V,
+        "What an optional holds, or else a given value.",
+        member=True,
+    ),
+)
+
+__all__ = ["FUNCTIONS", "Uint"]

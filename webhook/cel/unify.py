@@ -1,0 +1,119 @@
+"""Which type may stand where another is wanted, and what that says about type parameters. The rules are cel-go's."""
+
+from __future__ import annotations
+
+from webhook.cel.types import DYN, Kind, Type
+
+_PARAMETRIC = (Kind.OPAQUE, Kind.LIST, Kind.MAP)
+_LEGACY_NULLABLE = (Kind.OPAQUE, Kind.OBJECT, Kind.WELL_KNOWN, Kind.WRAPPER)
+
+
+def is_dyn_or_error(t: Type) -> bool:
+    """Whether anything goes with `t`."""
+    return t.kind in (Kind.DYN, Kind.ERROR)
+
+
+def less_specific(a: Type, b: Type) -> bool:
+    """Whether `a` equals `b` or says less than it."""
+    if a.kind in (Kind.DYN, Kind.PARAM):
+        return True
+    if b.kind in (Kind.DYN, Kind.PARAM) or a.kind is not b.kind:
+        return False
+    if a.kind in _PARAMETRIC:
+        return a.name == b.name and len(a.params) == len(b.params) and all(map(less_specific, a.params, b.params))
+    return a.kind is Kind.TYPE or a == b
+
+
+def most_general(a: Type, b: Type) -> Type:
+    """The one of the two that says less."""
+    return a if less_specific(a, b) else b
+
+
+class Substitution:
+    """What each type parameter stands for so far. A failed question leaves no trace."""
+
+    def __init__(self) -> None:
+        self.bound: dict[Type, Type] = {}
+        self._journal: list[tuple[Type, Type | None]] = []
+
+    def bind(self, parameter: Type, to: Type) -> None:
+        """Let `parameter` stand for `to`."""
+        self._journal.append((parameter, self.bound.get(parameter)))
+        self.bound[parameter] = to
+
+    def assignable(self, a: Type, b: Type) -> bool:
+        """Whether a value of type `a` may stand where `b` is wanted; binds parameters on success only."""
+        return self.all_assignable((a,), (b,))
+
+    def all_assignable(self, left: tuple[Type, ...], right: tuple[Type, ...]) -> bool:
+        """The same for a list of arguments."""
+        self._journal.clear()
+        if self._list(left, right):
+            return True
+        for parameter, old in reversed(self._journal):
+            if old is None:
+                del self.bound[parameter]
+            else:
+                self.bound[parameter] = old
+        return False
+
+    def _list(self, left: tuple[Type, ...], right: tuple[Type, ...]) -> bool:
+        return len(left) == len(right) and all(map(self._assignable, left, right))
+
+    def _assignable(self, a: Type, b: Type) -> bool:
+        if b.kind is Kind.PARAM:
+            valid, known = self._substitutes(a, b)
+            if valid or known:
+                return valid
+        if a.kind is Kind.PARAM:
+            return self._substitutes(b, a)[0]
+        if is_dyn_or_error(a) or is_dyn_or_error(b):
+            return True
+        if a.kind is Kind.NULL or b.kind is Kind.NULL:
+            other = b if a.kind is Kind.NULL else a
+            return other.kind is Kind.NULL or other.kind in _LEGACY_NULLABLE
+        if a.kind in _PARAMETRIC:
+            return a.kind is b.kind and a.name == b.name and self._list(a.params, b.params)
+        if a.kind is Kind.TYPE:
+            return b.kind is Kind.TYPE
+        if Kind.WRAPPER in (a.kind, b.kind):
+            return a.name == b.name
+        return a == b
+
+    def _substitutes(self, a: Type, parameter: Type) -> tuple[bool, bool]:
+        """Whether `a` may stand for `parameter`, and whether that was settled before."""
+        if a == parameter:
+            return True, True
+        held = self.bound.get(parameter)
+        if held is None:
+            if self._free_of(parameter, a):
+                self.bind(parameter, a)
+                return True, False
+            return False, False
+        if a == held:
+            return True, True
+        if not self._assignable(a, held):
+            return False, True
+        general = most_general(a, held)
+        if self._free_of(parameter, general):
+            self.bind(parameter, general)
+        return True, True
+
+    def _free_of(self, parameter: Type, within: Type) -> bool:
+        """Whether `parameter` does not occur in `within`."""
+        if parameter == within:
+            return False
+        if within.kind is Kind.PARAM:
+            held = self.bound.get(within)
+            return held is None or self._free_of(parameter, held)
+        return all(self._free_of(parameter, p) for p in within.params)
+
+    def apply(self, t: Type, *, free_is_dyn: bool = False) -> Type:
+        """`t` with its parameters replaced by what they stand for; those still free become dyn when asked."""
+        while (held := self.bound.get(t)) is not None:
+            t = held
+        if t.kind is Kind.PARAM:
+            return DYN if free_is_dyn else t
+        if not t.params:
+            return t
+        return Type(t.name, tuple(self.apply(p, free_is_dyn=free_is_dyn) for p in t.params), t.kind)
