@@ -1,0 +1,91 @@
+"""How Go writes values as text: quoted strings and shortest doubles. No functions of the language here."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+
+
+def to_bytes(text: str) -> bytes:
+    """The UTF-8 of a string; a byte that was not UTF-8 stands in it as a lone surrogate and comes back as that byte."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def from_bytes(data: bytes) -> str:
+    """The string of some bytes, those that are not UTF-8 as lone surrogates."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def quote(text: str) -> str:
+    """The text as strconv.Quote and the verb %q write it."""
+    return f'"{"".join(map(_quoted, text))}"'
+
+
+def _quoted(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if char.isprintable():
+        return char
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def shortest(number: float) -> str:
+    """A double with the fewest digits that read back the same, as Go's verb %g writes it: `1e+21`, `2.5`, `+Inf`."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "+Inf" if number > 0 else "-Inf"
+    sign = "-" if math.copysign(1.0, number) < 0 else ""
+    digits, point = decimal_digits(abs(number))
+    exponent = point - 1
+    if exponent < -4 or exponent >= 6:
+        return sign + _scientific(digits, exponent)
+    return sign + _plain(digits, point)
+
+
+def decimal_digits(number: float) -> tuple[str, int]:
+    """The shortest digits of a number that is not negative, and where the point stands: 0.012 is ("12", -1)."""
+    mantissa, _, exponent = repr(number).partition("e")
+    whole, _, places = mantissa.partition(".")
+    point = len(whole) + int(exponent or 0)
+    digits = whole + places
+    stripped = digits.lstrip("0")
+    point -= len(digits) - len(stripped)
+    stripped = stripped.rstrip("0")
+    return (stripped, point) if stripped else ("0", 1)
+
+
+def plain(number: float) -> str:
+    """A finite double without an exponent and with the fewest digits, as strconv.FormatFloat(x, 'f', -1, 64)."""
+    digits, point = decimal_digits(abs(number))
+    return ("-" if math.copysign(1.0, number) < 0 else "") + _plain(digits, point)
+
+
+def _plain(digits: str, point: int) -> str:
+    if point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return digits.ljust(point, "0")
+    return f"{digits[:point]}.{digits[point:]}"
+
+
+def _scientific(digits: str, exponent: int) -> str:
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
