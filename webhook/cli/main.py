@@ -16,6 +16,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "certs": ("webhook.cli.certs:certs", "Make a CA and a server certificate."),
     "crds": ("webhook.cli.crds:crds", "Print or install the CRDs of the queue's objects."),
     "eval": ("webhook.cli.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
+    "lint": ("webhook.cli.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
     "plan": ("webhook.cli.plan:plan", "Objects of a cluster in, queue decisions out."),
     "register": ("webhook.cli.register:register", "Write the webhook configurations."),
     "run": ("webhook.cli.run:run", "The whole of Sluice on this machine, without a cluster."),

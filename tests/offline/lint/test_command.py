@@ -1,0 +1,123 @@
+"""`sluice lint` as a user runs it: output forms, exit codes, repairs, bad input."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from webhook.cli import exits
+from webhook.cli.lint import lint_command
+from webhook.offline.lint.pages import examples
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args, stdin=None):
+        return CliRunner().invoke(lint_command, list(args), input=stdin, catch_exceptions=False)
+
+    return call
+
+
+def write(name: str, code: str, key: str = "wrong") -> None:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(examples(code)[key])
+
+
+def test_text_shows_place_caret_and_hint(run):
+    """The text form names file, line and column relative to the working folder, with a caret and the way out."""
+    write("policies/limits.yaml", "LIM001")
+    done = run("policies", "--only", "LIM001")
+    assert done.exit_code == exits.FAILED
+    assert done.stdout == (
+        "policies/limits.yaml:7:27: error[LIM001]: min of nvidia.com/gpu is 0.5: an extended resource is counted in "
+        "whole units\n"
+        "        min: {nvidia.com/gpu: 0.5}\n"
+        "                              ^~~\n"
+        "    = write 1: no pod can ask for less than one unit but 0 (--fix does it)\n"
+        "1 error in 1 file\n"
+    )
+
+
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_machine_forms_are_one_document(run, form):
+    """Standard output is one JSON document, and nothing else, with the finding in it."""
+    write("limits.yaml", "LIM001")
+    done = run("limits.yaml", "-o", form)
+    assert "LIM001" in json.dumps(json.loads(done.stdout))
+
+
+def test_github_form_points_at_the_file(run):
+    """The GitHub form is a workflow command with the file's path from the repository's root."""
+    write("limits.yaml", "LIM001")
+    assert run(".", "-o", "github").stdout.startswith("::error file=limits.yaml,line=7,col=27,title=LIM001,")
+
+
+def test_fix_mends_the_file_and_says_so(run):
+    """--fix writes the repair into the file and reports what is left: here, nothing."""
+    write("limits.yaml", "LIM001")
+    done = run("limits.yaml", "--fix", "--only", "LIM001")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "no findings in 1 file\n", "mended limits.yaml\n")
+    assert Path("limits.yaml").read_text() == examples("LIM001")["right"]
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("ok.yaml",), exits.PASSED),
+        (("warn.yaml",), exits.PASSED),
+        (("warn.yaml", "--strict"), exits.FAILED),
+        (("warn.yaml", "--strict", "--ignore", "lim"), exits.PASSED),
+        (("bad.yaml",), exits.FAILED),
+        (("bad.yaml", "--only", "QUE"), exits.PASSED),
+        (("broken.yaml",), exits.BAD_INPUT),
+        (("binary.yaml",), exits.BAD_INPUT),
+        (("nowhere.yaml",), exits.BAD_INPUT),
+        (("empty.yaml",), exits.NOTHING_TO_RUN),
+        (("folder",), exits.NOTHING_TO_RUN),
+        ((), exits.BAD_INPUT),
+        (("ok.yaml", "--only", "LIMM001"), exits.BAD_INPUT),
+    ],
+)
+def test_exit_codes(run, args, code):
+    """0 fine, 1 found, 2 unreadable, 3 nothing there; never a traceback."""
+    write("ok.yaml", "LIM001", "right")
+    Path("ok.yaml").write_text(examples("LIM002")["right"])
+    write("warn.yaml", "LIM009")
+    write("bad.yaml", "LIM001")
+    Path("broken.yaml").write_text("a: [1")
+    Path("binary.yaml").write_bytes(b"\xff\xfe\x00\x01")
+    Path("empty.yaml").write_text("# nothing\n---\n")
+    Path("folder").mkdir()
+    done = run(*args)
+    assert done.exit_code == code
+    assert "Traceback" not in done.output
+
+
+def test_standard_input(run):
+    """`-` reads documents from standard input and names them so."""
+    done = run("-", stdin=examples("LIM001")["wrong"])
+    assert done.exit_code == exits.FAILED
+    assert done.stdout.startswith("<stdin>:7:27: error[LIM001]")
+
+
+def test_explain_prints_the_page(run):
+    """--explain prints a code's page with its examples."""
+    done = run("--explain", "lim001")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("# LIM001: an extended resource is counted in whole units\n")
+    assert "## Wrong" in done.stdout
+
+
+def test_an_unknown_code_gets_a_suggestion(run):
+    """A misspelt code is answered with the nearest one."""
+    assert 'did you mean "LIM001"?' in run("--explain", "LIM01").stderr
+
+
+def test_pages_are_written(run, tmp_path):
+    """--pages writes a page per code and an index into a folder."""
+    assert run("--pages", str(tmp_path / "docs")).exit_code == 0
+    assert "[LIM001](LIM001.md)" in (tmp_path / "docs" / "README.md").read_text()

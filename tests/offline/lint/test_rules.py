@@ -1,0 +1,102 @@
+"""Each row of the table of rules: its wrong example is found, its right one is not, its page is current."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.shared import ROOT
+from webhook.documents import Document, dump, read
+from webhook.offline.files import Files, read_text
+from webhook.offline.lint.pages import examples, pages
+from webhook.offline.lint.run import lint, mended
+from webhook.offline.lint.table import BY_CODE, RULES
+
+NOW = datetime(2026, 9, 1, tzinfo=UTC)
+CODES = [rule.code for rule in RULES]
+
+
+def found(text: str) -> list[str]:
+    return [finding.code for finding in lint(read_text(text, "x.yaml"), NOW).findings]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_wrong_example_is_found_and_the_right_one_is_not(code):
+    """A rule finds its own example of the mistake, at a line of the file, and is silent about the mended one."""
+    shown = examples(code)
+    report = lint(read_text(shown["wrong"], "x.yaml"), NOW)
+    hits = [f for f in report.findings if f.code == code]
+    assert hits
+    assert all(f.place.line and f.place.column and f.source for f in hits)
+    assert code not in found(shown["right"])
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_right_example_is_free_of_errors(code):
+    """What a page recommends has no other error (names that stand in files not shown aside)."""
+    away = {"QUE001", "QUE020", "REF007"} - {code}
+    report = lint(read_text(examples(code)["right"], "x.yaml"), NOW)
+    assert [f.render() for f in report.findings if f.severity == "error" and f.code not in away] == []
+
+
+def test_codes_are_given_once_and_said_in_one_line():
+    """A code belongs to one rule, with a title that is one line and a text that says why."""
+    codes = [rule.code for rule in BY_CODE.values()]
+    assert len(codes) == len(set(codes)) >= len(RULES)
+    assert all(rule.why and "\n" not in rule.title for rule in BY_CODE.values())
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_pages_are_current(name):
+    """The pages in docs/findings are what the table gives now (`sluice lint --pages docs/findings` writes them)."""
+    assert (ROOT / "docs" / "findings" / name).read_text(encoding="utf-8") == pages()[name]
+
+
+def test_no_page_is_left_over():
+    """Every page in docs/findings belongs to a code."""
+    assert {p.name for p in (ROOT / "docs" / "findings").iterdir()} == set(pages())
+
+
+@pytest.mark.parametrize("code", [r.code for r in RULES if "--fix" in r.why])
+def test_a_repair_mends(code):
+    """What --fix writes is free of the finding, and keeps every comment of the file."""
+    text = "# kept\n" + examples(code)["wrong"] + " # kept too\n"
+    report = lint(read_text(text, "x.yaml"), NOW)
+    (after,) = mended(report.edits).values()
+    assert code not in found(after)
+    assert after.count("# kept") == 2
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_value_anywhere_is_survived(data):
+    """No rule fails on a document in which any value was replaced by any other."""
+    (document, *_) = read(examples(data.draw(st.sampled_from(CODES)))["wrong"])
+    path = data.draw(st.sampled_from(sorted(document.nodes, key=str)))
+    value = replaced(document.value, path, data.draw(VALUES))
+    files = Files((Document(value, "x.yaml", document.lines, document.nodes, document.keys),), ("x.yaml",))
+    assert lint(files, NOW).findings is not None
+
+
+def replaced(value, path, new):
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(copy[path[0]], path[1:], new)
+    return copy
+
+
+def test_items_of_a_list_are_looked_at():
+    """What `kubectl get -o yaml` gives, a List, is looked at item by item, at the items' places."""
+    (item,) = read(examples("LIM001")["wrong"])
+    text = dump({"apiVersion": "v1", "kind": "List", "items": [item.value]})
+    (finding,) = [f for f in lint(read_text(text, "x.yaml"), NOW).findings if f.code == "LIM001"]
+    assert finding.source.strip() == "nvidia.com/gpu: 0.5"

@@ -1,0 +1,147 @@
+"""`sluice lint`: mistakes and holes in files of policies, queues and jobs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+
+from webhook.cli import exits
+from webhook.diagnostics import Diagnostic, Severity, did_you_mean
+from webhook.offline.files import Files, read_files, read_text
+from webhook.offline.lint.pages import page, pages
+from webhook.offline.lint.run import Report, lint, mended
+from webhook.offline.lint.table import BY_CODE, TITLES
+from webhook.offline.reports.findings import as_json
+from webhook.offline.reports.github import commands
+from webhook.offline.reports.sarif import sarif
+from webhook.offline.reports.terminal import styled, summary
+
+FORMATS: Final = ("text", "json", "sarif", "github")
+EXAMPLES: Final = """\b
+Examples:
+  sluice lint policies/                       every file below a folder
+  sluice lint policies/ cluster.yaml --fix    mend what can be mended safely
+  kubectl get cq,lq,rf -A -o yaml | sluice lint -
+  sluice lint . -o sarif > lint.sarif         for code scanning
+  sluice lint --explain LIM001                what a code means
+"""
+
+
+def _codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
+    """Read codes or their letters (`LIM`), and refuse those that no rule has."""
+    found = {code.strip().upper() for value in values for code in value.split(",") if code.strip()}
+    for code in sorted(found):
+        if not any(known.startswith(code) for known in BY_CODE):
+            hint = did_you_mean(code, BY_CODE)
+            raise click.BadParameter(f"no rule has the code {code}" + (f"; {hint}" if hint else ""))
+    return frozenset(found)
+
+
+def _explain(ctx: click.Context, param: click.Parameter, code: str | None) -> None:
+    if not code:
+        return
+    if code.upper() not in BY_CODE:
+        hint = did_you_mean(code, BY_CODE)
+        raise click.BadParameter(f"no rule has the code {code}" + (f"; {hint}" if hint else ""))
+    click.echo(page(BY_CODE[code.upper()]), nl=False)
+    ctx.exit(exits.PASSED)
+
+
+def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> None:
+    """Write the pages of all codes: how `docs/findings/` is made."""
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    ctx.exit(exits.PASSED)
+
+
+@click.command(name="lint", epilog=EXAMPLES)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--fix", is_flag=True, help="Mend what can be mended without a change of meaning.")
+@click.option("--only", multiple=True, callback=_codes, help="Only these codes, or codes that start so: LIM,QUE001.")
+@click.option("--ignore", multiple=True, callback=_codes, help="Leave these codes out.")
+@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+@click.option("--explain", callback=_explain, expose_value=False, metavar="CODE", help="Say what a code means.")
+@click.option("--pages", callback=_pages, expose_value=False, type=click.Path(path_type=Path), hidden=True)
+def lint_command(
+    paths: tuple[Path, ...], output: str, fix: bool, only: frozenset[str], ignore: frozenset[str], strict: bool
+) -> None:
+    """Find mistakes and holes in policies, queues, LimitRanges and jobs.
+
+    PATHS are files or folders of YAML or JSON, or - for standard input. Exit code 0: no error was found, 1: some were,
+    2: a file cannot be read, 3: there is nothing to look at.
+    """
+    now = datetime.now(UTC)
+    files = _read(paths)
+    report = lint(files, now)
+    if fix and _write(report):
+        files = _read(paths)
+        report = lint(files, now)
+    findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
+    _print(findings, output, len(files.names))
+    sys.exit(_exit_code(files, findings, strict))
+
+
+def _read(paths: tuple[Path, ...]) -> Files:
+    """Read the paths; standard input only by itself."""
+    if not paths:
+        raise click.UsageError("name files or folders to look at, or - for standard input")
+    if Path("-") in paths:
+        if len(paths) > 1:
+            raise click.UsageError("standard input (-) stands by itself")
+        return read_text(sys.stdin.buffer.read().decode("utf-8", "replace"), "<stdin>")
+    return read_files(paths, Path.cwd())
+
+
+def _write(report: Report) -> bool:
+    """Write the repairs, each file in one step; standard input has no file to write to."""
+    written = False
+    for name, text in mended(report.edits).items():
+        path = Path(name)
+        if path.is_file():
+            fresh = path.with_name(path.name + ".sluice-fix")
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)
+            click.echo(f"mended {name}", err=True)
+            written = True
+    return written
+
+
+def _wanted(code: str, only: frozenset[str], ignore: frozenset[str]) -> bool:
+    if any(code.startswith(prefix) for prefix in ignore):
+        return False
+    return not only or any(code.startswith(prefix) for prefix in only) or code in ("FILE001", "YAML001")
+
+
+def _print(findings: Sequence[Diagnostic], output: str, files: int) -> None:
+    if output == "json":
+        click.echo(json.dumps(as_json(findings), indent=2, ensure_ascii=False))
+    elif output == "sarif":
+        click.echo(json.dumps(sarif(findings, TITLES), indent=2, ensure_ascii=False))
+    elif output == "github":
+        click.echo(commands(findings), nl=False)
+    else:
+        console = Console(soft_wrap=True, highlight=False)
+        for finding in findings:
+            console.print(styled(finding))
+        console.print(summary(findings, files))
+
+
+def _exit_code(files: Files, findings: Sequence[Diagnostic], strict: bool) -> int:
+    if files.errors:
+        return exits.BAD_INPUT
+    if not files.documents:
+        click.echo("sluice lint: there are no documents in these files", err=True)
+        return exits.NOTHING_TO_RUN
+    bad = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+    return exits.FAILED if any(f.severity in bad for f in findings) else exits.PASSED

@@ -1,0 +1,185 @@
+"""Rules for holes: ways to use the cluster past its quota and its policies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webhook.api.requests import pod_requests, with_defaults
+from webhook.diagnostics import Severity
+from webhook.jobs.describe import QUEUE
+from webhook.jobs.model import PodSet
+from webhook.kube.quantity import QuantityError
+from webhook.offline.lint.doors import in_namespace, jobs
+from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.policies import Expression, enforced, expressions, match_rules, policies, words
+from webhook.policy.kinds import VALIDATING
+
+_CONTAINERS: Final = re.compile(r"\.(\??)containers\b")
+_NO_INIT: Final = re.compile(r"Probe|lifecycle|\bports\b")
+_OWNERS: Final = re.compile(r"\bownerReferences\b")
+_MUTABLE: Final = frozenset(
+    {
+        "deployments",
+        "statefulsets",
+        "daemonsets",
+        "replicasets",
+        "cronjobs",
+        "services",
+        "ingresses",
+        "configmaps",
+        "namespaces",
+        "rayclusters",
+        "rayservices",
+        "leaderworkersets",
+        "notebooks",
+    }
+)
+
+
+def _denying(world: World) -> Iterator[Subject]:
+    """Give the validating policies that refuse."""
+    for policy in policies(world):
+        if policy.gvk.kind == VALIDATING and enforced(world, policy):
+            yield policy
+
+
+@rule("BYP001", Severity.WARNING, "a queued job asks for what it uses")
+def zero_requests(world: World) -> Iterator[Finding]:
+    """Quota is counted from requests. A job without any takes no quota: it is admitted at once, whatever the queue
+    holds, and its pods then compete with those that waited. Give requests, or a LimitRange with `defaultRequest` in
+    the namespace.
+    """
+    for subject, job in jobs(world):
+        if not job.queue:
+            continue
+        ranges = [s.value for s in world.of("", "LimitRange") if in_namespace(s) == in_namespace(subject)]
+        for pods in job.pod_sets:
+            if pods.count and not _asks(pods, ranges):
+                message = f'the pods of "{pods.name}" ask for nothing: they take no quota'
+                hint = "add resources.requests to their containers"
+                yield subject.finding((*pods.path, "spec", "containers"), message, hint, key=True)
+
+
+def _asks(pods: PodSet, ranges: list[dict[str, Any]]) -> bool:
+    """Say whether pods ask for something; what cannot be read counts as asking (it is another finding)."""
+    spec = pods.template.get("spec")
+    if not isinstance(spec, dict) or not spec.get("containers"):
+        return True
+    try:
+        return any(pod_requests(with_defaults(spec, ranges)).values())
+    except (AttributeError, TypeError, ValueError, QuantityError):
+        return True
+
+
+@rule("BYP002", Severity.WARNING, "init containers are looked at as well")
+def init_containers(world: World) -> Iterator[Finding]:
+    """A policy over `spec.containers` alone does not see `spec.initContainers`: the same image, the same device or
+    the same privilege passes there. (Ephemeral containers have no resources, but an image and privileges.)
+    """
+    for policy in policies(world):
+        found = list(expressions(policy))
+        if any("initContainers" in e.text for e in found):
+            continue
+        for expression in found:
+            match = _CONTAINERS.search(expression.text)
+            if match and expression.role != "matchConditions" and not _NO_INIT.search(expression.text):
+                message = "containers are looked at, initContainers are not"
+                hint = "(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ...)"
+                yield policy.finding(expression.path, message, hint, span=(match.start() + 1, len(match[0]) - 1))
+                break
+
+
+@rule("BYP003", Severity.WARNING, "nobody chooses by a label whether a policy applies to him")
+def object_selector(world: World) -> Iterator[Finding]:
+    """Labels are written by whoever sends the object. A policy that refuses, with an `objectSelector`, is escaped by
+    leaving a label out or adding one. Select by namespace, whose labels users cannot write.
+    """
+    for policy in _denying(world):
+        for subject, where in ((policy, "matchConstraints"), *((b, "matchResources") for b in enforced(world, policy))):
+            if subject.map("spec", where, "objectSelector"):
+                message = "an objectSelector goes by labels that the requester writes"
+                hint = "select by namespaceSelector or resourceRules; use objectSelector to opt in only"
+                yield subject.finding(("spec", where, "objectSelector"), message, hint, key=True)
+
+
+def _operations(policy: Subject) -> set[str]:
+    return {word for _, found in match_rules(policy) for word in words(found, "operations")}
+
+
+def _resources(policy: Subject) -> set[str]:
+    return {word for _, found in match_rules(policy) for word in words(found, "resources")}
+
+
+@rule("BYP004", Severity.WARNING, "a required label cannot be removed later")
+def label_removal(world: World) -> Iterator[Finding]:
+    """Labels can be changed on any object at any time. A policy that asks for the queue's name on CREATE only is
+    escaped by an update that takes it away, and the job runs past its quota.
+    """
+    guarded = {
+        r for p in policies(world) if _reads_queue(p) and {"UPDATE", "*"} & _operations(p) for r in _resources(p)
+    }
+    for policy in _denying(world):
+        expression = _reads_queue(policy)
+        if expression is None or {"UPDATE", "*"} & _operations(policy) or _resources(policy) <= guarded:
+            continue
+        message = f"{QUEUE} is looked at on CREATE only"
+        at = expression.text.index(QUEUE)
+        yield policy.finding(expression.path, message, "add UPDATE to operations", span=(at, len(QUEUE)))
+
+
+def _reads_queue(policy: Subject) -> Expression | None:
+    return next((e for e in expressions(policy) if e.role != "matchConditions" and QUEUE in e.text), None)
+
+
+@rule("BYP005", Severity.WARNING, "what can be changed is checked when it changes")
+def create_only(world: World) -> Iterator[Finding]:
+    """The pod templates of Deployments, StatefulSets, CronJobs and others can be changed after they were made. A
+    policy for them on CREATE only lets a clean object in, which then becomes what it wants.
+    """
+    for policy in _denying(world):
+        if "pods" in _resources(policy):
+            continue
+        for path, found in match_rules(policy):
+            mutable = sorted(_MUTABLE & set(words(found, "resources")))
+            if mutable and words(found, "operations") == ["CREATE"]:
+                message = f"{', '.join(mutable)} can be changed after CREATE"
+                yield policy.finding((*path, "operations"), message, "add UPDATE to operations")
+
+
+@rule("BYP006", Severity.WARNING, "nobody is freed by an ownerReference that he wrote himself")
+def forged_owner(world: World) -> Iterator[Finding]:
+    """`metadata.ownerReferences` is a field like any other: whoever creates a pod can write one. A policy that lets
+    an object pass because it has an owner lets everybody pass. With the annotation `sluice.dev/skip:
+    owned-by-workload` Sluice looks the owner up by its UID, and takes a forged or stale one for none.
+    """
+    for policy in policies(world):
+        for expression in expressions(policy):
+            if match := _OWNERS.search(expression.text):
+                message = "an ownerReference can be written by anybody"
+                hint = "use the annotation sluice.dev/skip: owned-by-workload, which checks the owner's UID"
+                yield policy.finding(expression.path, message, hint, span=(match.start(), len(match[0])))
+                break
+
+
+@rule("BYP007", Severity.WARNING, "a manifest does not claim an owner")
+def owner_in_file(world: World) -> Iterator[Finding]:
+    """Owners are written by controllers, with the UID of an object that exists. In a file the UID is of another
+    cluster or another time: the garbage collector deletes the object, and no exemption comes of it.
+    """
+    for subject, _ in jobs(world):
+        if next(subject.each("metadata", "ownerReferences"), None) and not subject.map("status"):
+            message = f"{subject} claims an owner"
+            yield subject.finding(("metadata", "ownerReferences"), message, "remove it", key=True)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    zero_requests,
+    init_containers,
+    object_selector,
+    label_removal,
+    create_only,
+    forged_owner,
+    owner_in_file,
+)

@@ -1,0 +1,190 @@
+"""What lint rules work on and give: subjects (objects with places), the world of all subjects, findings, rules.
+
+Rules must stand any value at any path, since they see files before anything else has looked at them: the
+accessors here give an empty answer where a value is of the wrong type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from webhook.diagnostics import Diagnostic, Severity
+from webhook.documents import Document, Path
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A safe repair: the source of the value at `path` of `document` is replaced by `text`."""
+
+    document: Document
+    path: Path
+    text: str
+    key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found: the place (a value or a key, or `span` characters of a string), and what to do about it."""
+
+    document: Document
+    path: Path
+    message: str
+    hint: str = ""
+    key: bool = False
+    span: tuple[int, int] | None = None
+    edit: Edit | None = None
+
+    def diagnostic(self, code: str, severity: Severity) -> Diagnostic:
+        """Give the finding as the value that is printed."""
+        document = self.document
+        if self.span is not None:
+            place = document.text_place(self.path, *self.span)
+            return Diagnostic(code, place, self.message, severity, document.source(place), self.hint)
+        told = document.diagnostic(code, self.path, self.message, key=self.key, hint=self.hint)
+        return replace(told, severity=severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One object of the files. `root` is its path within the document: () unless it is an item of a List."""
+
+    document: Document
+    root: Path
+    value: dict[str, Any]
+    gvk: GroupVersionKind
+    name: str = ""
+    namespace: str = ""
+
+    def at(self, *path: str | int) -> Any:
+        """Give the value at a path, or None."""
+        value: Any = self.value
+        for step in path:
+            if isinstance(value, dict) and isinstance(step, str):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+    def text(self, *path: str | int) -> str:
+        """Give the string at a path; empty where there is none."""
+        value = self.at(*path)
+        return value if isinstance(value, str) else ""
+
+    def map(self, *path: str | int) -> dict[str, Any]:
+        """Give the map at a path; empty where there is none."""
+        value = self.at(*path)
+        return value if isinstance(value, dict) else {}
+
+    def each(self, *path: str | int) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Give the maps of the list at a path, each with its own path."""
+        value = self.at(*path)
+        for i, item in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(item, dict):
+                yield (*path, i), item
+
+    def strings(self, *path: str | int) -> list[str]:
+        """Give the strings of the list at a path."""
+        value = self.at(*path)
+        return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
+
+    def finding(
+        self, path: Path, message: str, hint: str = "", *, key: bool = False, span: tuple[int, int] | None = None
+    ) -> Finding:
+        """Say that something is wrong at a path of this object."""
+        return Finding(self.document, (*self.root, *path), message, hint, key, span)
+
+    def edit(self, path: Path, text: str, *, key: bool = False) -> Edit:
+        """Propose another source text for the value (or the key) at a path."""
+        return Edit(self.document, (*self.root, *path), text, key)
+
+    def __str__(self) -> str:
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f'{self.gvk.kind} "{name}"'
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All subjects of the files, and the same by (group, kind). `now` is the time of the run, for expiry dates."""
+
+    subjects: tuple[Subject, ...]
+    kinds: Mapping[tuple[str, str], tuple[Subject, ...]] = field(default_factory=dict)
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def of(self, group: str, *kinds: str) -> Iterator[Subject]:
+        """Give the subjects of these kinds, whatever their version."""
+        for kind in kinds:
+            yield from self.kinds.get((group, kind), ())
+
+    def names(self, group: str, kind: str, namespace: str | None = None) -> set[str]:
+        """Give the names of a kind's subjects, those of one namespace where it is given."""
+        return {s.name for s in self.of(group, kind) if namespace is None or s.namespace == namespace}
+
+
+def world_of(documents: Iterable[Document], now: datetime) -> World:
+    """Read documents as subjects; the items of a List are subjects, documents that are no objects are left out."""
+    subjects = tuple(subject for document in documents for subject in subjects_of(document))
+    kinds: dict[tuple[str, str], list[Subject]] = {}
+    for subject in subjects:
+        kinds.setdefault((subject.gvk.group, subject.gvk.kind), []).append(subject)
+    return World(subjects, {key: tuple(found) for key, found in kinds.items()}, now)
+
+
+def subjects_of(document: Document) -> Iterator[Subject]:
+    """Give the objects that stand in one document."""
+    value = document.value
+    for root, obj in _objects(value, ()):
+        metadata = obj.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        name, namespace = metadata.get("name"), metadata.get("namespace")
+        yield Subject(
+            document,
+            root,
+            obj,
+            gvk_of(obj),
+            name if isinstance(name, str) else "",
+            namespace if isinstance(namespace, str) else "",
+        )
+
+
+def _objects(value: Any, root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    if not isinstance(value, dict) or "kind" not in value:
+        return
+    kind, items = value["kind"], value.get("items")
+    if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list):
+        for i, item in enumerate(items):
+            yield from _objects(item, (*root, "items", i))
+    else:
+        yield root, value
+
+
+Check = Callable[[World], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table of rules. `why` is the text of its page in `docs/findings/`."""
+
+    code: str
+    severity: Severity
+    title: str
+    check: Check
+    why: str = ""
+
+
+def rule(code: str, severity: Severity, title: str) -> Callable[[Check], Rule]:
+    """Make a row of a check; the check's docstring says why it matters."""
+
+    def row(check: Check) -> Rule:
+        return Rule(code, severity, title, check, _text(check.__doc__ or ""))
+
+    return row
+
+
+def _text(doc: str) -> str:
+    return "\n".join(line.strip() for line in doc.strip().splitlines())

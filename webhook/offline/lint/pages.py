@@ -1,0 +1,66 @@
+"""The page of each rule, made from its row and its example file: `docs/findings/CODE.md`, and `lint --explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from itertools import groupby
+from typing import Final
+
+from webhook import documents
+from webhook.offline.lint.model import Rule
+from webhook.offline.lint.table import BY_CODE
+
+_FAMILIES: Final = {
+    "FILE": "Reading files",
+    "YAML": "Reading files",
+    "LIM": "LimitRange and ResourceQuota",
+    "QUE": "Queues",
+    "REF": "Policies, bindings, params, exceptions: names",
+    "RCH": "Rules that never or always apply",
+    "EXC": "Exceptions",
+    "SAF": "Safety of the cluster",
+    "BYP": "Holes in quota and policy",
+}
+
+
+def examples(code: str) -> Mapping[str, str]:
+    """Give a rule's `wrong` and `right` example as YAML text; nothing where it has none."""
+    file = resources.files("webhook.offline.lint") / "examples" / f"{code}.yaml"
+    if not file.is_file():
+        return {}
+    (found,) = documents.read(file.read_text(encoding="utf-8"), f"{code}.yaml")
+    return {key: text for key, text in found.value.items() if isinstance(text, str)}
+
+
+def page(rule: Rule) -> str:
+    """Give a rule's page in Markdown."""
+    parts = [f"# {rule.code}: {rule.title}", f"Severity: {rule.severity}.", rule.why]
+    shown = examples(rule.code)
+    for key, title in (("wrong", "Wrong"), ("right", "Right")):
+        if text := shown.get(key):
+            parts.append(f"## {title}\n\n```yaml\n{text.rstrip()}\n```")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def index() -> str:
+    """Give the page that lists all codes."""
+    lines = [
+        "# Findings",
+        "",
+        "What `sluice lint` and the loader of policies say, code by code. `sluice lint --explain CODE` prints a page.",
+        "The pages are made from the table of rules; do not edit them.",
+    ]
+    for family, rules in groupby(BY_CODE.values(), key=lambda rule: _family(rule.code)):
+        lines += ["", f"## {family}", "", "| code | severity | what holds where all is well |", "|---|---|---|"]
+        lines += [f"| [{r.code}]({r.code}.md) | {r.severity} | {r.title} |" for r in rules]
+    return "\n".join(lines) + "\n"
+
+
+def _family(code: str) -> str:
+    return _FAMILIES.get(code.rstrip("0123456789"), "Others")
+
+
+def pages() -> dict[str, str]:
+    """Give every page by its file name in `docs/findings/`."""
+    return {"README.md": index(), **{f"{code}.md": page(rule) for code, rule in BY_CODE.items()}}

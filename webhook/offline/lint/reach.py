@@ -1,0 +1,186 @@
+"""Rules for what never happens: resource rules that match nothing, expressions that always fail, old exceptions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from webhook.diagnostics import Severity, did_you_mean
+from webhook.documents import Path
+from webhook.jobs.kinds import KINDS
+from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.policies import Expression, enforced, expressions, match_rules, policies, words
+from webhook.policy.kinds import EXCEPTION, MUTATING, OWN
+
+_BUILT_IN: Final = {
+    "": "pods services configmaps secrets namespaces nodes serviceaccounts persistentvolumes persistentvolumeclaims"
+    " limitranges resourcequotas replicationcontrollers endpoints events podtemplates",
+    "apps": "deployments statefulsets daemonsets replicasets controllerrevisions",
+    "batch": "jobs cronjobs",
+    "networking.k8s.io": "ingresses networkpolicies ingressclasses",
+    "rbac.authorization.k8s.io": "roles rolebindings clusterroles clusterrolebindings",
+    "policy": "poddisruptionbudgets",
+    "autoscaling": "horizontalpodautoscalers",
+    "scheduling.k8s.io": "priorityclasses",
+    "storage.k8s.io": "storageclasses volumeattachments csidrivers csinodes",
+    "coordination.k8s.io": "leases",
+    "kueue.x-k8s.io": "clusterqueues localqueues resourceflavors cohorts workloads workloadpriorityclasses"
+    " admissionchecks topologies multikueueclusters multikueueconfigs provisioningrequestconfigs",
+}
+
+
+def _known() -> Mapping[str, frozenset[str]]:
+    found = {group: set(names.split()) for group, names in _BUILT_IN.items()}
+    for kind in KINDS:
+        found.setdefault(kind.group, set()).add(kind.resource)
+    return {group: frozenset(names) for group, names in found.items()}
+
+
+RESOURCES: Final = _known()
+"""group -> the resources that are known here. Groups that are not in the table are left alone."""
+
+
+@rule("RCH001", Severity.ERROR, "a resource is written as in a URL: plural, in lower case")
+def resource_names(world: World) -> Iterator[Finding]:
+    """Rules name resources, not kinds: `pods`, not `Pod`; `jobs`, not `job`. A rule with another word matches
+    nothing, and the policy is never evaluated. `--fix` writes the resource where it is clear which one is meant.
+    """
+    for policy in policies(world):
+        for path, found in (*match_rules(policy), *match_rules(policy, "excludeResourceRules")):
+            known = _in_groups(words(found, "apiGroups"))
+            for i, word in enumerate(words(found, "resources")):
+                name = word.partition("/")[0]
+                if known and name != "*" and name not in known and not _elsewhere(name):
+                    yield _unknown(policy, (*path, "resources", i), word, known)
+
+
+def _in_groups(groups: list[str]) -> frozenset[str]:
+    """Give the resources of the groups of a rule; nothing where one of the groups is not known."""
+    if not groups or any(group not in RESOURCES for group in groups):
+        return frozenset()
+    return frozenset().union(*(RESOURCES[group] for group in groups))
+
+
+def _elsewhere(name: str) -> list[str]:
+    return sorted(group for group, names in RESOURCES.items() if name in names)
+
+
+def _unknown(policy: Subject, path: Path, word: str, known: frozenset[str]) -> Finding:
+    name, slash, sub = word.partition("/")
+    plural = next((p for p in _plurals(name.lower()) if p in known), "")
+    if plural:
+        finding = policy.finding(path, f'"{word}" matches nothing: a resource is plural and in lower case')
+        return replace(finding, hint=f'write "{plural}{slash}{sub}"', edit=policy.edit(path, f'"{plural}{slash}{sub}"'))
+    hint = did_you_mean(name, known) or f"resources there: {', '.join(sorted(known))}"
+    return policy.finding(path, f'no resource "{name}" is known in these groups', hint)
+
+
+def _plurals(name: str) -> tuple[str, ...]:
+    return name, f"{name}s", f"{name}es", f"{name[:-1]}ies"
+
+
+@rule("RCH002", Severity.ERROR, "a resource stands beside its own API group")
+def wrong_group(world: World) -> Iterator[Finding]:
+    """Each resource belongs to a group: `jobs` to `batch`, `deployments` to `apps`, `pods` to the core group, written
+    `""`. A rule that names the resource beside another group matches nothing.
+    """
+    for policy in policies(world):
+        for path, found in match_rules(policy):
+            groups = words(found, "apiGroups")
+            known = _in_groups(groups)
+            for i, word in enumerate(words(found, "resources")):
+                name = word.partition("/")[0]
+                if known and name not in known and (right := _elsewhere(name)):
+                    shown = " or ".join(f'"{group}"' for group in right)
+                    message = f"{name} is of group {shown}, not {_quoted(groups)}: the rule matches nothing"
+                    yield policy.finding((*path, "resources", i), message, f"apiGroups: [{shown}]")
+
+
+def _quoted(groups: list[str]) -> str:
+    return ", ".join(f'"{group}"' for group in groups)
+
+
+_OBJECT: Final = re.compile(r"(?<![\w.])object\s*[.\[]")
+_OLD: Final = re.compile(r"(?<![\w.])oldObject\s*[.\[]")
+_GUARD: Final = re.compile(r"\b(object|oldObject)\s*[!=]=\s*null|request\.operation|has\(request\.\w+\)")
+
+
+@rule("RCH003", Severity.WARNING, "an expression reads only what the operation has")
+def null_objects(world: World) -> Iterator[Finding]:
+    """On DELETE and CONNECT to some resources `object` is null, on CREATE `oldObject` is. An expression that reads a
+    field of null fails, and with `failurePolicy: Fail` every such request is refused: nothing can be deleted any
+    more.
+    """
+    for policy in policies(world):
+        operations = {word for _, found in match_rules(policy) for word in words(found, "operations")}
+        found = [e for e in expressions(policy) if e.role in ("matchConditions", "validations")]
+        if any(_GUARD.search(e.text) for e in expressions(policy)):
+            continue
+        for needed, pattern, name in (("DELETE", _OBJECT, "object"), ("CREATE", _OLD, "oldObject")):
+            if not operations & {needed, "*"}:
+                continue
+            other = "oldObject" if name == "object" else "object"
+            for expression in found:
+                if match := pattern.search(expression.text):
+                    message = f"{name} is null on {needed}: the expression fails there"
+                    hint = f'guard it: request.operation == "{needed}" ? {other}... : {name}..., or leave {needed} out'
+                    yield _at(policy, expression, match, message, hint)
+                    break
+
+
+def _at(policy: Subject, expression: Expression, match: re.Match[str], message: str, hint: str) -> Finding:
+    return policy.finding(expression.path, message, hint, span=(match.start(), len(match[0]) - 1))
+
+
+@rule("RCH004", Severity.ERROR, "a mutating policy matches CREATE or UPDATE")
+def mutating_operations(world: World) -> Iterator[Finding]:
+    """Only objects that are being written can be changed: on DELETE and CONNECT a mutation has nothing to work on,
+    and the API server refuses such a rule.
+    """
+    for policy in policies(world):
+        for path, found in match_rules(policy) if policy.gvk.kind == MUTATING else ():
+            for i, word in enumerate(words(found, "operations")):
+                if word in ("DELETE", "CONNECT"):
+                    message = f"a mutating policy cannot match {word}"
+                    yield policy.finding((*path, "operations", i), message, "CREATE and UPDATE are possible")
+
+
+@rule("RCH005", Severity.NOTE, "a refusal says what to change")
+def message(world: World) -> Iterator[Finding]:
+    """Without `message` or `messageExpression` the user is told "failed expression:" and the CEL text. Say what is
+    wrong and what to write instead; it is all that the user will see.
+    """
+    for policy in policies(world):
+        for path, validation in policy.each("spec", "validations") if enforced(world, policy) else ():
+            if not validation.get("message") and not validation.get("messageExpression"):
+                yield policy.finding(
+                    (*path, "expression"), "a refusal would show the expression itself", "add message:"
+                )
+
+
+@rule("EXC001", Severity.ERROR, "an exception has not expired")
+def expired(world: World) -> Iterator[Finding]:
+    """A PolicyException frees from a policy until `spec.expires`. After that it frees nobody, and stays as a trap for
+    readers. Remove it, or prolong it with a new reason.
+    """
+    for subject in world.of(OWN, EXCEPTION):
+        until = moment(subject.text("spec", "expires"))
+        if until is not None and until < world.now:
+            days = (world.now - until).days
+            message = f"{subject} expired on {until.date()}, {days} days ago"
+            yield subject.finding(("spec", "expires"), message, "remove it, or give it a later date and a reason")
+
+
+def moment(text: str) -> datetime | None:
+    """Read a date or a time of RFC 3339; a date means its midnight in UTC. None where it is neither."""
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
+    except ValueError:
+        return None
+    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
+
+
+RULES: Final[tuple[Rule, ...]] = (resource_names, wrong_group, null_objects, mutating_operations, message, expired)
