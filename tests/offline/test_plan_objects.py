@@ -1,0 +1,64 @@
+"""From the files of a cluster to the objects the core is built from."""
+
+from webhook.offline.plan_objects import cluster_of
+
+
+def job(name="train", **more):
+    spec = {"template": {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}}
+    metadata = {"name": name, "namespace": "lab", "labels": {"kueue.x-k8s.io/queue-name": "q"}, **more}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"parallelism": 2, **spec}}
+
+
+def workloads(cluster):
+    return [o for o in cluster.objects if o["kind"] == "Workload"]
+
+
+def test_a_job_becomes_a_workload_with_requests_and_queue():
+    """Requests come from limits as the API server would fill them in, and the answer can be told by the job's name."""
+    cluster = cluster_of([job()])
+    (workload,) = workloads(cluster)
+    assert workload["spec"]["queueName"] == "q"
+    (pods,) = workload["spec"]["podSets"]
+    assert pods["template"]["spec"]["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "1"}
+    assert list(cluster.jobs.values()) == ["Job lab/train"]
+
+
+def test_lists_are_unpacked_and_old_versions_made_new():
+    """`kubectl get -o yaml` gives a List; v1beta1 queues come out as v1beta2."""
+    old = {"kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": {"cohort": "c"}}
+    old["apiVersion"] = "kueue.x-k8s.io/v1beta1"
+    cluster = cluster_of([{"kind": "List", "apiVersion": "v1", "items": [old]}])
+    assert cluster.objects[0]["spec"] == {"cohortName": "c"}
+
+
+def test_a_job_that_has_a_workload_an_owner_or_an_end_makes_none():
+    """No job is counted twice, and what has ended is not counted."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+    made = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "spec": {}}
+    made["metadata"] = {"name": "w", "namespace": "lab", "ownerReferences": [owner]}
+    ended = {**job("over"), "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    owned = job("part", ownerReferences=[{**owner, "kind": "JobSet", "name": "set"}])
+    assert [w["metadata"]["name"] for w in workloads(cluster_of([job(), made, ended, owned]))] == ["w"]
+
+
+def test_a_job_without_queue_takes_the_default_one_or_is_told():
+    """A LocalQueue named `default` takes jobs that name none; elsewhere they do not wait for quota."""
+    plain = job(labels={})
+    assert cluster_of([plain]).unqueued == ("Job lab/train",)
+    default = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
+    default["metadata"] = {"name": "default", "namespace": "lab"}
+    (workload,) = workloads(cluster_of([plain, default]))
+    assert workload["spec"]["queueName"] == "default"
+
+
+def test_limit_ranges_and_priority_classes_of_the_files_count():
+    """Defaults of the namespace's LimitRange and the value of the class stand in the Workload."""
+    ranges = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "lab"}}
+    ranges["spec"] = {"limits": [{"type": "Container", "defaultRequest": {"cpu": "2"}}]}
+    high = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}}
+    high["value"] = 100
+    labels = {"kueue.x-k8s.io/queue-name": "q", "kueue.x-k8s.io/priority-class": "high"}
+    (workload,) = workloads(cluster_of([job(labels=labels), ranges, high]))
+    assert workload["spec"]["priority"] == 100
+    container = workload["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
+    assert container["resources"]["requests"]["cpu"] == "2"

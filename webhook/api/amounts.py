@@ -1,0 +1,37 @@
+"""Quantities as the queue core counts them, and back: milli-units of `cpu`, whole units of everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from webhook.kube import quantity
+
+BINARY: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+BYTES: Final = ("memory", "storage", "ephemeral-storage", "hugepages-")
+
+
+def amount(resource: str, value: str | float) -> int:
+    """Read a quantity as the core's number, rounded up. Raises `quantity.QuantityError` where it is none."""
+    return from_nanos(resource, quantity.parse(value).nanos)
+
+
+def from_nanos(resource: str, nanos: int) -> int:
+    """Give billionths of a unit as the core's number, rounded up (Quantity's MilliValue and Value)."""
+    return -(-nanos // (10**6 if resource == "cpu" else 10**9))
+
+
+def text(resource: str, number: int) -> str:
+    """Write the core's number as a quantity: whole units where it can, bytes with a binary suffix."""
+    if resource == "cpu":
+        return str(number // 1000) if number % 1000 == 0 else f"{number}m"
+    if resource.startswith(BYTES) and number:
+        for suffix, size in BINARY:
+            if number % size == 0:
+                return f"{number // size}{suffix}"
+    return str(number)
+
+
+def texts(amounts: Mapping[str, int]) -> dict[str, str]:
+    """Write a map of amounts by resource as quantities."""
+    return {resource: text(resource, number) for resource, number in amounts.items()}

@@ -1,0 +1,119 @@
+"""The objects of a cluster, as `plan` reads them: lists unpacked, versions made one, and jobs turned into Workloads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.api.convert import VERSIONED, convert
+from webhook.api.kinds import KUEUE, OLD, STORED
+from webhook.api.workloads import priority_of, workload_of
+from webhook.jobs.defaults import defaulted
+from webhook.jobs.describe import describe
+from webhook.jobs.model import Job
+
+Object = dict[str, Any]
+DEFAULT_QUEUE: Final = "default"
+DONE: Final = frozenset({"Complete", "Failed", "Succeeded", "Finished"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What `plan` decides from. `jobs` maps a Workload's `namespace/name` to the job it was made of (`Job ns/name`).
+
+    `unqueued` are jobs that name no queue, and so do not wait for quota.
+    """
+
+    objects: tuple[Object, ...]
+    jobs: Mapping[str, str]
+    unqueued: tuple[str, ...] = ()
+
+
+def cluster_of(values: Iterable[Any]) -> Cluster:
+    """Turn the values of files into the objects the queue core is built from.
+
+    A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload. A job
+    without a queue waits in its namespace's LocalQueue `default`, where there is one, as in Kueue.
+    """
+    objects = [_named(_stored(o)) for o in unpacked(values)]
+    by_kind: dict[str, list[Object]] = defaultdict(list)
+    for obj in objects:
+        by_kind[str(obj.get("kind"))].append(obj)
+    classes = by_kind["WorkloadPriorityClass"] + by_kind["PriorityClass"]
+    ranges: dict[str, list[Object]] = defaultdict(list)
+    for limit_range in by_kind["LimitRange"]:
+        ranges[limit_range["metadata"]["namespace"]].append(limit_range)
+    doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
+    owned = {_owner(w) for w in by_kind["Workload"]}
+    made, jobs, unqueued = [], {}, []
+    for obj in objects:
+        job = describe(obj) if obj.get("kind") != "Workload" else None
+        if job is None or not job.pod_sets or _ours(obj, owned) or is_done(obj):
+            continue
+        space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        if job.queue is None and (space, DEFAULT_QUEUE) not in doors:
+            unqueued.append(f"{obj['kind']} {space}/{name}")
+            continue
+        workload = _workload(obj, job, classes, ranges[space])
+        made.append(workload)
+        jobs[f"{space}/{workload['metadata']['name']}"] = f"{obj['kind']} {space}/{name}"
+    return Cluster((*objects, *made), jobs, tuple(unqueued))
+
+
+def unpacked(values: Iterable[Any]) -> Iterable[Object]:
+    """Give every object, with `kind: List` and lists of one kind taken apart; what is no object is left out."""
+    for value in values:
+        if isinstance(value, list):
+            yield from unpacked(value)
+        elif isinstance(value, dict) and isinstance(value.get("items"), list) and "List" in str(value.get("kind")):
+            inherited = {"apiVersion": value.get("apiVersion"), "kind": str(value["kind"]).removesuffix("List")}
+            for item in value["items"]:
+                yield from unpacked([item if value["kind"] == "List" else {**inherited, **item}])
+        elif isinstance(value, dict) and value.get("kind") and isinstance(value.get("metadata"), dict):
+            yield value
+
+
+def is_done(obj: Mapping[str, Any]) -> bool:
+    """Say whether a job has ended: by a condition, or by the phase of a Pod."""
+    status = obj.get("status") or {}
+    if status.get("phase") in ("Succeeded", "Failed"):
+        return True
+    conditions = status.get("conditions") or ()
+    return any(c.get("type") in DONE and c.get("status") == "True" for c in conditions if isinstance(c, dict))
+
+
+def _workload(obj: Object, job: Job, classes: list[Object], ranges: list[Object]) -> Object:
+    full = defaulted(obj)
+    workload = workload_of(full, describe(full) or job, priority_of(job, classes), ranges)
+    workload["spec"]["queueName"] = job.queue or DEFAULT_QUEUE
+    return workload
+
+
+def _stored(obj: Object) -> Object:
+    """Give an object of an older version in the stored one; others stay."""
+    if obj.get("apiVersion") == f"{KUEUE}/{OLD}" and obj.get("kind") in VERSIONED:
+        return convert([obj], f"{KUEUE}/{STORED}")[0]
+    return obj
+
+
+def _named(obj: Object) -> Object:
+    """Fill in what files leave out and an API server would not: a namespace, and a name for `generateName`."""
+    metadata = obj["metadata"]
+    name = metadata.get("name") or f"{metadata.get('generateName', 'unnamed-')}x"
+    return {**obj, "metadata": {"namespace": "default", **metadata, "name": str(name)}}
+
+
+def _owner(workload: Object) -> tuple[str, str, str]:
+    for ref in workload["metadata"].get("ownerReferences") or ():
+        if ref.get("controller"):
+            return workload["metadata"]["namespace"], str(ref.get("kind")), str(ref.get("name"))
+    return "", "", ""
+
+
+def _ours(obj: Object, owned: set[tuple[str, str, str]]) -> bool:
+    metadata = obj["metadata"]
+    if any(ref.get("controller") for ref in metadata.get("ownerReferences") or ()):
+        return True
+    return (metadata["namespace"], str(obj["kind"]), metadata["name"]) in owned
