@@ -23,8 +23,9 @@ from webhook.cel.types import (
     map_of,
     optional_of,
     param,
+    type_of,
 )
-from webhook.cel.values import Uint
+from webhook.cel.values import NONE, SECONDS_MIN, Duration, ObjectValue, Optional, Timestamp, TypeValue, type_name
 
 _A, _B, _K, _V = param("A"), param("B"), param("K"), param("V")
 _LIST, _MAP = list_of(_A), map_of(_A, _B)
@@ -60,6 +61,69 @@ def _never(*_: object) -> object:
     raise CelError("no such overload")
 
 
+def _same(value: object) -> object:
+    return value
+
+
+def type_value(value: object) -> TypeValue:
+    """The type of a value, as a value."""
+    return TypeValue(type_name(value))
+
+
+def value_of(value: object) -> object:
+    """What an optional holds."""
+    assert isinstance(value, Optional)
+    if not value.present:
+        raise CelError("optional.none() dereference")
+    return value.value
+
+
+def has_value(value: object) -> bool:
+    """Whether an optional holds anything."""
+    assert isinstance(value, Optional)
+    return value.present
+
+
+def non_zero(value: object) -> Optional:
+    """An optional of a value, none for the zero value of its type."""
+    return NONE if is_zero(value) else Optional(value)
+
+
+def is_zero(value: object) -> bool:
+    """Whether a value is the zero of its type: null, false, 0, an empty text or container, the first instant."""
+    if isinstance(value, Timestamp):
+        return value == Timestamp(SECONDS_MIN, 0)
+    if isinstance(value, Duration):
+        return value.nanos == 0
+    if isinstance(value, ObjectValue):
+        return not value.fields
+    return value is None or (isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value)
+
+
+def unwrapped(values: object) -> list[object]:
+    """What the optionals of a list hold, the empty ones left out."""
+    assert isinstance(values, list)
+    out = []
+    for value in values:
+        if not isinstance(value, Optional):
+            raise CelError(f"value {operators.shown(value)} is not optional")
+        if value.present:
+            out.append(value.value)
+    return out
+
+
+def first(values: object) -> Optional:
+    """The first element of a list, if there is one."""
+    assert isinstance(values, list)
+    return Optional(values[0]) if values else NONE
+
+
+def last(values: object) -> Optional:
+    """The last element of a list, if there is one."""
+    assert isinstance(values, list)
+    return Optional(values[-1]) if values else NONE
+
+
 def _operator(name: str, call: Callable[..., object], *rows: tuple[str, tuple[Type, ...], Type]) -> Function:
     return Function(name, tuple(Overload(i, args, result, call) for i, args, result in rows), library="operators")
 
@@ -85,7 +149,8 @@ def _one(
     return Function(name, (Overload(overload, args, result, call, member),), doc, library="optionals")
 
 
-_OPT_A, _OPT_V = optional_of(_A), optional_of(_V)
+_OPT_V, _LIST_V = optional_of(_V), list_of(_V)
+_OPT_LIST = list_of(_OPT_V)
 FUNCTIONS: Final = (
     _operator(syntax.CONDITIONAL, _never, ("conditional", (BOOL, _A, _A), _A)),
     _operator(syntax.AND, _never, ("logical_and", (BOOL, BOOL), BOOL)),
@@ -163,6 +228,17 @@ FUNCTIONS: Final = (
         ("@mapInsert_map_key_value", (map_of(_K, _V), _K, _V), map_of(_K, _V)),
         ("@mapInsert_map_map", (map_of(_K, _V), map_of(_K, _V)), map_of(_K, _V)),
     ),
+    _one("type", type_value, "type", (_A,), type_of(_A), "The type of a value."),
+    _one("dyn", _same, "to_dyn", (_A,), DYN, "The value, its type unknown to the checker."),
+    _one("optional.of", Optional, "optional_of", (_V,), _OPT_V, "An optional that holds a value."),
+    _one("optional.ofNonZeroValue", non_zero, "optional_ofNonZeroValue", (_V,), _OPT_V, "None for a zero value."),
+    _one("optional.none", lambda: NONE, "optional_none", (), _OPT_V, "The optional that holds nothing."),
+    _one("value", value_of, "optional_value", (_OPT_V,), _V, "What it holds; an error for none.", member=True),
+    _one("hasValue", has_value, "optional_hasValue", (_OPT_V,), BOOL, "Whether it holds a value.", member=True),
+    _one("optional.unwrap", unwrapped, "optional_unwrap", (_OPT_LIST,), _LIST_V, "What the optionals of a list hold."),
+    _one("unwrapOpt", unwrapped, "optional_unwrapOpt", (_OPT_LIST,), _LIST_V, "What they hold.", member=True),
+    _one("first", first, "list_first", (_LIST_V,), _OPT_V, "The first element of a list, if any.", member=True),
+    _one("last", last, "list_last", (_LIST_V,), _OPT_V, "The last element of a list, if any.", member=True),
     _one(
         "or",
         _never,
@@ -182,5 +258,3 @@ FUNCTIONS: Final = (
         member=True,
     ),
 )
-
-__all__ = ["FUNCTIONS", "Uint"]
