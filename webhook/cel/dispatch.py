@@ -34,6 +34,13 @@ def guard(wanted: Type) -> Callable[[object], bool] | None:
     return lambda value: fits(wanted, value)
 
 
+def guards_of(overload: Overload) -> list[tuple[int, Callable[[object], bool]]]:
+    """The tests of an overload's arguments by index, none where the function looks at its arguments itself."""
+    if not overload.guarded:
+        return []
+    return [(i, g) for i, t in enumerate(overload.args) if (g := guard(t)) is not None]
+
+
 def size(value: object) -> int:
     """How big a value is for the cost of comparing it."""
     if isinstance(value, Optional) and value.present:
@@ -133,7 +140,7 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...]) -> 
     cost = overload.cost or OPERATOR_COSTS.get(overload.id)
     if function.library == "operators":
         return _plain(overload.call, args, cost) if cost is not None else _operator(overload, args)
-    guards = [(i, g) for i, t in enumerate(overload.args) if (g := guard(t)) is not None]
+    guards = guards_of(overload)
     apply, name = overload.call, function.name
 
     def evaluate(frame: Frame) -> object:
@@ -153,7 +160,7 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...]) -> 
 
 
 def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...]) -> Eval:
-    rows = [(o, [(i, g) for i, t in enumerate(o.args) if (g := guard(t)) is not None]) for o in fitting]
+    rows = [(o, guards_of(o)) for o in fitting]
     by_name = costs_by_name(function)
 
     def evaluate(frame: Frame) -> object:

@@ -20,7 +20,7 @@ class Overload:
     parameters accept anything) and raises `CelError` with cel-go's wording. `cost` None means 1. `template` is a
     Python expression over `{0}`, `{1}` … for the same result, used where the types are known or were tested; it may
     use only operators and methods of the arguments. `check` looks at constant arguments (`ABSENT` where not constant)
-    at compile time and gives an error text or None.
+    at compile time and gives an error text or None. `guarded` false: run-time types are not tested before `call`.
     """
 
     id: str
@@ -31,6 +31,7 @@ class Overload:
     cost: Cost | None = None
     template: str | None = None
     check: Callable[..., str | None] | None = None
+    guarded: bool = True
 
 
 @dataclass(frozen=True, slots=True)

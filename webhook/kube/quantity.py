@@ -99,8 +99,8 @@ class Quantity:
         if mine != theirs:
             return self.sign if mine > theirs else -self.sign
         low = min(self.scale, other.scale)
-        a = self.unscaled * 10 ** (self.scale - low)
-        b = other.unscaled * 10 ** (other.scale - low)
+        a = int(self.unscaled * 10 ** (self.scale - low))
+        b = int(other.unscaled * 10 ** (other.scale - low))
         return (a > b) - (a < b)
 
     def _magnitude(self) -> int:
@@ -301,7 +301,7 @@ def _round_up(unscaled: int, scale: int) -> tuple[int, int]:
     """Exactly nine places, the last one rounded up, as inf.Dec.Round leaves it."""
     if scale < _NANO:
         return _divide_away(unscaled, _NANO - scale), _NANO
-    return unscaled * _power(scale - _NANO, unscaled), _NANO
+    return int(unscaled * _power(scale - _NANO, unscaled)), _NANO
 
 
 def _power(exponent: int, unscaled: int) -> int:
@@ -315,7 +315,7 @@ def _power(exponent: int, unscaled: int) -> int:
 def _divide_away(unscaled: int, exponent: int) -> int:
     if exponent > len(str(abs(unscaled))):
         return (unscaled > 0) - (unscaled < 0)
-    quotient, rest = divmod(abs(unscaled), 10**exponent)
+    quotient, rest = divmod(abs(unscaled), int(10**exponent))
     quotient += rest > 0
     return -quotient if unscaled < 0 else quotient
 

@@ -150,6 +150,14 @@ def flatten(elements: list[object], depth: int = 1) -> list[object]:
     return flat
 
 
+def flat(elements: object, depth: object = 1) -> list[object]:
+    """`flatten` of whatever comes: CelError `no such overload` where it is no list or the depth no int."""
+    if not isinstance(elements, list) or type(depth) is not int:
+        arguments = "" if depth == 1 else type_name(depth)
+        raise CelError(f"no such overload: {type_name(elements)}.flatten({arguments})")
+    return flatten(elements, depth)
+
+
 def sort(elements: list[object]) -> list[object]:
     """The elements in ascending order; CelError where they are not of one type that has an order."""
     return sort_by_keys(elements, elements)
@@ -271,8 +279,8 @@ FUNCTIONS: Final = library(
     Function(
         "flatten",
         (
-            member("list_flatten", list_of(list_of(_T)), (), list_of(_T), flatten, costs.flattened),
-            member("list_flatten_int", list_of(DYN), (INT,), list_of(DYN), flatten, costs.flattened),
+            Overload("list_flatten", (list_of(list_of(_T)),), list_of(_T), flat, True, costs.flattened, guarded=False),
+            Overload("list_flatten_int", (list_of(DYN), INT), list_of(DYN), flat, True, costs.flattened, guarded=False),
         ),
         "The list with the lists in it taken apart, one level or as many as given.",
         (("[[1, 2], [3]].flatten()", "[1, 2, 3]"), ("[1, [2, [3]]].flatten(2)", "[1, 2, 3]")),

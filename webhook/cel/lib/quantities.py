@@ -34,6 +34,19 @@ class QuantityValue:
             raise CelError(NO_OVERLOAD)
         return self.quantity == other.quantity
 
+    def cel_tagged(self) -> dict[str, object]:
+        """The value as the rows of `sluice eval --batch` carry it; `dec` is left out where it would be endless."""
+        tagged: dict[str, object] = {
+            "t": QUANTITY_TYPE.name,
+            "v": str(self.quantity),
+            "format": self.quantity.format.value,
+        }
+        try:
+            tagged["dec"] = self.quantity.exact()
+        except QuantityError:
+            return tagged
+        return tagged
+
     def __str__(self) -> str:
         return str(self.quantity)
 
