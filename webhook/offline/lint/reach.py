@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final
 
 from webhook.diagnostics import Severity, did_you_mean
@@ -13,6 +12,7 @@ from webhook.documents import Path
 from webhook.jobs.kinds import KINDS
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import Expression, enforced, expressions, match_rules, policies, words
+from webhook.policy.exceptions import read_date
 from webhook.policy.kinds import EXCEPTION, MUTATING, OWN
 
 _BUILT_IN: Final = {
@@ -161,26 +161,18 @@ def message(world: World) -> Iterator[Finding]:
                 )
 
 
-@rule("EXC001", Severity.ERROR, "an exception has not expired")
+@rule("EXC002", Severity.ERROR, "an exception has not expired")
 def expired(world: World) -> Iterator[Finding]:
     """A PolicyException frees from a policy until `spec.expires`. After that it frees nobody, and stays as a trap for
     readers. Remove it, or prolong it with a new reason.
     """
     for subject in world.of(OWN, EXCEPTION):
-        until = moment(subject.text("spec", "expires"))
-        if until is not None and until < world.now:
-            days = (world.now - until).days
-            message = f"{subject} expired on {until.date()}, {days} days ago"
+        text = subject.text("spec", "expires")
+        until = read_date(text)
+        if until is not None and until <= world.now.timestamp():
+            days = int(world.now.timestamp() - until) // 86_400
+            message = f"{subject} expired on {text}, {days} days ago"
             yield subject.finding(("spec", "expires"), message, "remove it, or give it a later date and a reason")
-
-
-def moment(text: str) -> datetime | None:
-    """Read a date or a time of RFC 3339; a date means its midnight in UTC. None where it is neither."""
-    try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
-    except ValueError:
-        return None
-    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
 
 
 RULES: Final[tuple[Rule, ...]] = (resource_names, wrong_group, null_objects, mutating_operations, message, expired)

@@ -41,10 +41,8 @@ CLUSTER_SCOPED: Final = frozenset(
     }
 )
 _OWN: Final = (
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations", "the registrations of webhooks"),
     ("sluice.dev", "queuepolicies", "the rules of the queue"),
-    ("authentication.k8s.io", "tokenreviews", "the API server's question who somebody is"),
-    ("authorization.k8s.io", "subjectaccessreviews", "the API server's question who may do what"),
+    ("kueue.x-k8s.io", "workloads", "what Sluice writes when a job is queued, started or evicted"),
 )
 
 
@@ -99,11 +97,11 @@ def leases(world: World) -> Iterator[Finding]:
             yield policy.finding(_place(policy, path), f"{policy} covers leases", hint)
 
 
-@rule("SAF003", Severity.ERROR, "a policy leaves the way out open")
+@rule("SAF003", Severity.WARNING, "a policy does not stand in Sluice's own way")
 def own_objects(world: World) -> Iterator[Finding]:
-    """A policy that covers webhook registrations, Sluice's own kinds, or the reviews by which the API server asks who
-    may do what, can lock everybody out: the change that would mend it is refused by it. Kubernetes itself leaves its
-    policy kinds out; the others are up to the file.
+    """A policy that covers Sluice's own kinds, or the Workloads it writes at each step of a job, is asked about every
+    write of Sluice itself: when it refuses or fails, jobs stop starting, and the rule file that would mend it may be
+    refused as well. (Policies, their bindings and webhook registrations are exempt in Kubernetes itself.)
     """
     for policy in policies(world):
         for group, resource, what in _OWN:
