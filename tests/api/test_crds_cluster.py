@@ -1,0 +1,150 @@
+"""A real API server takes the CRDs, fills in defaults, checks the rules, and serves both versions by `/convert`."""
+
+import base64
+import json
+import ssl
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.controlplane.client import ApiError
+from webhook.api.convert import conversion_review
+from webhook.api.crds import Webhook, definitions
+from webhook.api.kinds import KINDS, KUEUE
+from webhook.tls.authority import issue, new_authority
+
+GROUP = "crds-test.sluice.dev"
+"""The CRDs go under a group of the test's own, beside those that other tests of the session install."""
+
+pytestmark = pytest.mark.cluster
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode().replace(GROUP, KUEUE)
+        answer = json.dumps(conversion_review(json.loads(body))).replace(KUEUE, GROUP).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory):
+    """`/convert` over TLS: gives its address and its CA."""
+    folder = tmp_path_factory.mktemp("tls")
+    now = datetime.now(UTC)
+    authority = new_authority(now)
+    leaf = issue(authority, ("127.0.0.1",), now)
+    (folder / "cert").write_bytes(leaf.certificate)
+    (folder / "key").write_bytes(leaf.key)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert", folder / "key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_address[1]}", base64.b64encode(authority.certificate).decode()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def api(control_plane, endpoint):
+    """A client of a cluster that has the CRDs."""
+    client = control_plane.client
+    url, ca = endpoint
+    made = definitions(Webhook(url=url, ca=ca), [replace(k, group=GROUP) for k in KINDS if k.group == KUEUE])
+    for crd in made:
+        client.create(crd)
+
+    def established():
+        found = [
+            client.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{c['metadata']['name']}") for c in made
+        ]
+        conditions = [{c["type"]: c for c in f.get("status", {}).get("conditions", [])} for f in found]
+        assert not [c["NonStructuralSchema"]["message"] for c in conditions if "NonStructuralSchema" in c]
+        return all(c.get("Established", {}).get("status") == "True" for c in conditions)
+
+    control_plane.wait("the CRDs are established", established)
+    yield client
+    for crd in made:
+        client.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}")
+
+
+def queue(name, version="v1beta2", **spec):
+    return {"apiVersion": f"{GROUP}/{version}", "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+
+
+def quota(**limits):
+    resources = [{"name": "cpu", "nominalQuota": 6, **limits}]
+    return [{"coveredResources": ["cpu"], "flavors": [{"name": "default", "resources": resources}]}]
+
+
+def test_defaults_are_filled_in_and_numbers_stay_numbers(api):
+    """The strategy, the stop policy and the preemption of a plain queue, and a quota written as a number."""
+    spec = api.create(queue("plain", resourceGroups=quota()))["spec"]
+    assert spec["queueingStrategy"] == "BestEffortFIFO"
+    assert spec["preemption"] == {
+        "borrowWithinCohort": {"policy": "Never"},
+        "reclaimWithinCohort": "Never",
+        "withinClusterQueue": "Never",
+    }
+    assert spec["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] == 6
+
+
+@pytest.mark.parametrize(
+    "spec, message",
+    [
+        ({"resourceGroups": quota(borrowingLimit="1")}, "borrowingLimit needs a cohort"),
+        ({"queueingStrategy": "LIFO"}, "Unsupported value"),
+        ({"resourceGroups": quota(lendingLimit="much")}, "should match"),
+        ({"preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}, "needs reclaimWithinCohort"),
+        ({"flavorFungibility": {"preference": "BorrowingOverPreemption"}}, "both other fields"),
+    ],
+)
+def test_what_a_queue_may_not_say_is_refused_with_the_way_out(api, spec, message):
+    """Enums, patterns and CEL rules of the schema hold in the API server."""
+    with pytest.raises(ApiError, match=message):
+        api.create(queue("wrong", **spec))
+
+
+def test_an_object_of_the_old_version_is_stored_and_read_in_both(api):
+    """v1beta1 as the articles write it comes back as v1beta2, and as v1beta1 again."""
+    old = queue("old", "v1beta1", cohort="team", resourceGroups=quota(borrowingLimit=2))
+    api.create({**old, "spec": {**old["spec"], "flavorFungibility": {"whenCanBorrow": "Borrow"}}})
+    new = api.get(f"/apis/{GROUP}/v1beta2/clusterqueues/old")["spec"]
+    assert (new["cohortName"], new["flavorFungibility"]["whenCanBorrow"]) == ("team", "MayStopSearch")
+    back = api.get(f"/apis/{GROUP}/v1beta1/clusterqueues/old")["spec"]
+    assert (back["cohort"], back["flavorFungibility"]["whenCanBorrow"]) == ("team", "MayStopSearch")
+
+
+def test_a_workload_keeps_its_pod_template_and_its_status_is_its_own_resource(api, namespace):
+    """Nothing of a template is pruned, and a status written with the object is not taken."""
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "resources": {}}], "x": {"y": 1}},
+    }
+    workload = {
+        "apiVersion": f"{GROUP}/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": namespace},
+        "spec": {"queueName": "q", "podSets": [{"count": 2, "template": template}]},
+        "status": {"admission": {"clusterQueue": "cq"}},
+    }
+    made = api.create(workload)
+    assert made["spec"]["podSets"] == [{"name": "main", "count": 2, "template": template}]
+    assert made["spec"]["active"] is True
+    assert "status" not in made
+    workload["metadata"]["name"] = "v"
+    workload["spec"]["podSets"][0]["minCount"] = 3
+    with pytest.raises(ApiError, match="minCount must not be greater"):
+        api.create(workload)
