@@ -1,5 +1,6 @@
 """A server for tests: the real application on a free loopback port over TLS, with an engine the test gives."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -28,6 +29,12 @@ class ScriptedEngine:
     on_mutate: Callable[[Any], Verdict | NeedsAuthorization] = lambda request: Verdict(allowed=True)
     on_validate: Callable[[Any], Verdict | NeedsAuthorization] = lambda request: Verdict(allowed=True)
     asked: list[Any] = field(default_factory=list)
+    warm: asyncio.Event = field(default_factory=asyncio.Event)
+    cold: bool = False
+
+    def __post_init__(self):
+        if not self.cold:
+            self.warm.set()
 
     def mutate(self, request):
         return self.on_mutate(request)

@@ -109,6 +109,22 @@ def test_the_answers_of_an_authorizer_have_a_time_limit(tmp_path):
     assert counted == 1
 
 
+def test_a_request_waits_for_the_facts_of_the_cluster(tmp_path):
+    """Right after the start a request is held until the view is there; if that takes too long it is a 503."""
+
+    async def go():
+        engine = ScriptedEngine(cold=True)
+        async with serve(tmp_path, engine) as served:
+            late = await served.post("/validate?timeout=1s", json=review())
+            asyncio.get_running_loop().call_later(0.05, engine.warm.set)
+            return late, await served.post("/validate", json=review())
+
+    (status, problem), (good, _) = asyncio.run(go())
+    assert status == 503
+    assert "not known yet" in problem["message"]
+    assert good == 200
+
+
 def bad_input(tmp_path, path="/validate", **options):
     """Send one bad request; give status, message, and how often the server counted it."""
     limits = options.pop("limits", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,6 +13,9 @@ from webhook.admission.verdict import NeedsAuthorization, Verdict
 
 class Engine(Protocol):
     """Gives verdicts with the bundle that is in force at the time of the call."""
+
+    warm: asyncio.Event
+    """Set once the facts that verdicts need are known; requests wait for it."""
 
     def mutate(self, request: Request) -> Verdict | NeedsAuthorization:
         """Shape the object."""

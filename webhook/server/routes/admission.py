@@ -25,9 +25,11 @@ HEADERS = {"Content-Type": "application/json"}
 
 def admission(name: str, review: Review, engine: Engine, limits: Limits, metrics: ServerMetrics) -> Handler:
     """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics."""
-    timing, reviews = metrics.timings[name], metrics.reviews
+    timing, reviews, warm = metrics.timings[name], metrics.reviews, engine.warm
 
     async def handle(http: web.Request) -> web.Response:
+        if not warm.is_set():
+            await _warmed(warm, _patience(http, limits))
         document = await read_json(http, limits)
         start = perf_counter()
         try:
@@ -45,6 +47,15 @@ def admission(name: str, review: Review, engine: Engine, limits: Limits, metrics
         return web.Response(body=body, headers=HEADERS)
 
     return handle
+
+
+async def _warmed(warm: asyncio.Event, seconds: float) -> None:
+    """Let a request that comes right after the start wait until the facts of the cluster are known."""
+    try:
+        async with asyncio.timeout(seconds):
+            await warm.wait()
+    except TimeoutError:
+        raise BadRequest("the objects of the cluster are not known yet", 503, "unavailable") from None
 
 
 async def _authorized(

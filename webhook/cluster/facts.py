@@ -1,0 +1,117 @@
+"""What policies may know of the cluster, from the local view; and the answers of the API server's authorizer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from webhook.admission.facts import Check, Decision, Labels, Selector
+from webhook.cluster.kinds import MANAGED, NAMESPACE
+from webhook.cluster.view import View
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.store.errors import StoreError
+from webhook.store.objects import Object, key_of
+
+REMEMBER: Final = 10.0
+"""Seconds for which an authorizer's answer is used again; the API server's own webhook cache keeps them longer."""
+REMEMBERED: Final = 4096
+
+
+class ViewFacts:
+    """Answers from memory. `given` are objects that came with the policy files: params where the cluster has none."""
+
+    def __init__(self, view: View, clock: Callable[[], float]) -> None:
+        self._view, self._clock = view, clock
+        self._given: dict[tuple[str, str], list[Object]] = {}
+        self._answers: dict[Check, tuple[Decision, float]] = {}
+
+    def give(self, objects: Iterable[Object]) -> None:
+        """Replace the objects that came with the policy files."""
+        given: dict[tuple[str, str], list[Object]] = {}
+        for obj in objects:
+            gvk = gvk_of(obj)
+            given.setdefault((gvk.group, gvk.kind), []).append(obj)
+        self._given = given
+
+    def namespace(self, name: str) -> dict[str, Any] | None:
+        """Give the Namespace object, None where it is not known."""
+        return self._view.mirror(NAMESPACE).get(name)
+
+    def params(
+        self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
+    ) -> Sequence[dict[str, Any]]:
+        """Give the objects of a kind by name or by label selector, sorted by name; those of the cluster go first."""
+        live = self._view.mirror(gvk)
+        if name is not None and (found := live.get(name, namespace or "")) is not None:
+            return (found,)
+        here = {key_of(obj): obj for obj in live.all(namespace)}
+        for obj in self._given.get((gvk.group, gvk.kind), ()):
+            if namespace is None or key_of(obj)[0] in ("", namespace):
+                here.setdefault(key_of(obj), obj)
+        if name is not None:
+            return tuple(obj for (_, own), obj in here.items() if own == name)
+        return tuple(obj for _, obj in sorted(here.items()) if selector is None or selector(_labels(obj)))
+
+    def owner(self, uid: str) -> dict[str, Any] | None:
+        """Give the managed job with this uid, None where it is not known."""
+        return self._view.by_uid(uid, MANAGED)
+
+    def authorize(self, check: Check) -> Decision:
+        """Give the remembered answer, UNKNOWN where it must be asked for."""
+        answer = self._answers.get(check)
+        if answer is None or answer[1] < self._clock():
+            return Decision.UNKNOWN
+        return answer[0]
+
+    async def ask(self, checks: Sequence[Check]) -> None:
+        """Ask the API server, all at once, and remember. What cannot be asked counts as denied, for this once."""
+        if len(self._answers) > REMEMBERED:
+            self._answers.clear()
+        answers = await asyncio.gather(*(self._ask(check) for check in checks))
+        until = self._clock() + REMEMBER
+        self._answers.update((check, (answer, until)) for check, answer in zip(checks, answers, strict=True))
+
+    async def _ask(self, check: Check) -> Decision:
+        try:
+            review = await self._view.store.create(access_review(check))
+        except StoreError:
+            return Decision.DENIED
+        return Decision.ALLOWED if (review.get("status") or {}).get("allowed") is True else Decision.DENIED
+
+
+def access_review(check: Check) -> Object:
+    """Give the SubjectAccessReview (authorization.k8s.io/v1) that asks a check."""
+    spec: dict[str, Any] = {"user": check.user, "groups": list(check.groups)}
+    if check.user_uid:
+        spec["uid"] = check.user_uid
+    if check.extra:
+        spec["extra"] = {key: list(values) for key, values in check.extra}
+    if check.path:
+        spec["nonResourceAttributes"] = {"path": check.path, "verb": check.verb}
+    else:
+        spec["resourceAttributes"] = _resource_attributes(check)
+    return {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}, "spec": spec}
+
+
+def _resource_attributes(check: Check) -> dict[str, Any]:
+    texts: dict[str, Any] = {
+        "verb": check.verb,
+        "group": check.group,
+        "version": check.version,
+        "resource": check.resource,
+        "subresource": check.subresource,
+        "namespace": check.namespace,
+        "name": check.name,
+    }
+    attributes = {key: text for key, text in texts.items() if text}
+    if check.field_selector:
+        attributes["fieldSelector"] = {"rawSelector": check.field_selector}
+    if check.label_selector:
+        attributes["labelSelector"] = {"rawSelector": check.label_selector}
+    return attributes
+
+
+def _labels(obj: Mapping[str, Any]) -> Labels:
+    labels: Labels = (obj.get("metadata") or {}).get("labels") or {}
+    return labels

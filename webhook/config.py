@@ -1,0 +1,172 @@
+"""One configuration from three places: a YAML file, `SLUICE_*` variables, flags; the later wins.
+
+Strict: a field nobody knows is an error at its line, with the nearest known name. Paths are made absolute here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from webhook import documents
+from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
+from webhook.documents import Document
+from webhook.server.listener import parse_address
+
+PREFIX: Final = "SLUICE_"
+UNKNOWN, WRONG = "CFG001", "CFG002"
+
+
+class Mode(StrEnum):
+    """Who decides the queues: our own core, a Kueue that is there already, or nobody."""
+
+    EMBEDDED = "embedded"
+    EXTERNAL = "external"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of `sluice serve`. Durations are in seconds."""
+
+    policies: tuple[Path, ...] = ()
+    listen: str = "127.0.0.1:9443"
+    state_listen: str = ""
+    """A plain HTTP port for /livez, /readyz and /metrics only; empty: none."""
+    cert_dir: Path = field(default_factory=lambda: Path("certs/dev"))
+    cluster: bool = True
+    """Whether there is an API server at all; without one, policies see no facts but those of the files."""
+    kubeconfig: Path | None = None
+    context: str = ""
+    mode: Mode = Mode.EMBEDDED
+    namespace: str = "sluice-system"
+    """Sluice's own namespace: of the lease."""
+    namespace_selector: str = ""
+    """A label selector, `key=value,...`: whose jobs the queues hold; empty: every namespace's."""
+    identity: str = ""
+    """This replica's name in the lease; empty: made from host and process."""
+    leader_election: bool = True
+    lease_seconds: float = 15.0
+    reload_seconds: float = 1.0
+    writes_per_second: float = 50.0
+    shutdown_delay: float = 0.0
+    """How long `/readyz` says no before the port closes, for load balancers to notice."""
+    log_level: str = "info"
+
+
+NAMES: Final = tuple(setting.name for setting in fields(Config))
+_TYPES: Final = get_type_hints(Config)
+
+
+def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> Config:
+    """Put the configuration together. Raises SourceError with everything that is wrong, in all three places.
+
+    `flags` hold only what was given. In the file, names are written as in `Config` or in camelCase.
+    """
+    findings: list[Diagnostic] = []
+    values: dict[str, Any] = {}
+    if file is not None:
+        values |= _from_file(file, findings)
+    values |= _from_environment(environment, findings)
+    for name, value in flags.items():
+        _take(values, name, value, Diagnostic(WRONG, Place(f"--{name.replace('_', '-')}"), ""), findings)
+    if findings:
+        raise SourceError(findings)
+    return _absolute(Config(**values))
+
+
+def _from_file(file: Path, findings: list[Diagnostic]) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError([Diagnostic(WRONG, Place(str(file)), f"cannot be read: {error}")]) from None
+    values: dict[str, Any] = {}
+    for document in documents.read(text, str(file)):
+        if not isinstance(document.value, dict):
+            findings.append(document.diagnostic(WRONG, (), "the configuration must be a map"))
+            continue
+        for key, value in document.value.items():
+            _from_key(document, key, value, values, findings)
+    return values
+
+
+def _from_key(document: Document, key: str, value: Any, values: dict[str, Any], findings: list[Diagnostic]) -> None:
+    name = _snake(key)
+    if name not in NAMES:
+        hint = did_you_mean(key, (*NAMES, *map(_camel, NAMES)))
+        findings.append(document.diagnostic(UNKNOWN, (key,), f'unknown setting "{key}"', key=True, hint=hint))
+        return
+    _take(values, name, value, document.diagnostic(WRONG, (key,), ""), findings)
+
+
+def _from_environment(environment: Mapping[str, str], findings: list[Diagnostic]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, text in sorted(environment.items()):
+        name = variable.removeprefix(PREFIX).lower()
+        if variable.startswith(PREFIX) and name in NAMES:
+            _take(values, name, text, Diagnostic(WRONG, Place(variable), ""), findings)
+    return values
+
+
+def _take(values: dict[str, Any], name: str, value: Any, blame: Diagnostic, findings: list[Diagnostic]) -> None:
+    try:
+        values[name] = _typed(name, value)
+    except (TypeError, ValueError) as error:
+        findings.append(replace(blame, message=f"{name}: {error}"))
+
+
+def _typed(name: str, value: Any) -> Any:
+    """Read a value as the setting's type. Raises ValueError with what is allowed."""
+    kind = _TYPES[name]
+    if name == "policies":
+        items = value if isinstance(value, list | tuple) else str(value).split(":")
+        return tuple(Path(str(item)) for item in items)
+    if kind is bool:
+        return _boolean(value)
+    if kind is float:
+        number = float(value)
+        if number < 0:
+            raise ValueError("must not be negative")
+        return number
+    if kind is Mode:
+        if value not in [mode.value for mode in Mode]:
+            raise ValueError(f'"{value}" is none of {", ".join(Mode)}')
+        return Mode(value)
+    if name in ("listen", "state_listen"):
+        if value:
+            parse_address(str(value))
+        return str(value)
+    if not isinstance(value, str | Path):
+        raise TypeError(f"{value!r} is not text")
+    return Path(value) if kind in (Path, Path | None) else str(value)
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in ("true", "1", "yes"):
+        return True
+    if str(value).lower() in ("false", "0", "no"):
+        return False
+    raise ValueError(f'"{value}" is neither true nor false')
+
+
+def _absolute(config: Config) -> Config:
+    return replace(
+        config,
+        policies=tuple(path.absolute() for path in config.policies),
+        cert_dir=config.cert_dir.absolute(),
+        kubeconfig=config.kubeconfig.absolute() if config.kubeconfig else None,
+    )
+
+
+def _snake(text: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in text)
+
+
+def _camel(text: str) -> str:
+    first, *rest = text.split("_")
+    return first + "".join(word.capitalize() for word in rest)

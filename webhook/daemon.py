@@ -1,0 +1,219 @@
+"""Sluice as one process: certificate, policies, view, controller and ports, started and stopped in order.
+
+No globals: the configuration, the store and the clocks come in. `make run` and the tests start it over the store in
+memory, `sluice serve` over an API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any, Final
+
+from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
+
+from webhook.admission import pipeline
+from webhook.admission.facts import Check, Gate
+from webhook.admission.review import Request
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.api.convert import conversion_review
+from webhook.cluster.controller import Clocks, Controller
+from webhook.cluster.facts import ViewFacts
+from webhook.cluster.gate import ViewGate
+from webhook.cluster.kinds import BUILT_IN, MANAGED, QUEUE_KINDS
+from webhook.cluster.leader import Leader, LeaseTimes
+from webhook.cluster.queueing import QueueCore
+from webhook.cluster.report import Report
+from webhook.cluster.view import View
+from webhook.config import Config, Mode
+from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.selectors import compile_selector
+from webhook.reload import Policies, PolicyFiles
+from webhook.server.app import make_app, make_state_app
+from webhook.server.health import Condition, Health
+from webhook.server.listener import Listener, parse_address
+from webhook.server.metrics import ServerMetrics
+from webhook.server.process_metrics import ProcessMetrics, ProcessState
+from webhook.store.objects import Object, ObjectStore
+from webhook.tls.files import Folder
+from webhook.tls.serving import ServingCertificate
+
+log = logging.getLogger(__name__)
+
+CERTIFICATE_EVERY: Final = 10.0
+"""Seconds between two looks at the certificate's files."""
+LEASE_NAME: Final = "sluice"
+
+
+def system_clocks() -> Clocks:
+    """Give the clocks of this machine."""
+    return Clocks(lambda: datetime.now(UTC), monotonic)
+
+
+class LiveEngine:
+    """Verdicts by the policies in force, the facts of the view, and the gate."""
+
+    def __init__(self, policies: PolicyFiles, facts: ViewFacts, gate: Gate | None) -> None:
+        self._policies, self._facts, self._gate = policies, facts, gate
+        self.warm = asyncio.Event()
+
+    def mutate(self, request: Request) -> Verdict | NeedsAuthorization:
+        """Shape the object."""
+        return pipeline.mutate(request, self._policies.current.bundle, self._facts)
+
+    def validate(self, request: Request) -> Verdict | NeedsAuthorization:
+        """Judge the object, and ask the gate."""
+        return pipeline.validate(request, self._policies.current.bundle, self._facts, self._gate)
+
+    async def authorize(self, checks: Sequence[Check]) -> None:
+        """Ask the API server."""
+        await self._facts.ask(checks)
+
+
+class Daemon:
+    """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
+
+    def __init__(self, config: Config, store: ObjectStore, clocks: Clocks | None = None) -> None:
+        """Load policies and certificate. Raises SourceError, OSError, ValueError; nothing runs yet."""
+        self.config, self._clocks = config, clocks or system_clocks()
+        self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
+        self.policies = PolicyFiles(config.policies, self._use)
+        self.certificate = ServingCertificate(Folder(config.cert_dir))
+        embedded = config.mode is Mode.EMBEDDED
+        kinds: tuple[GroupVersionKind, ...] = (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if embedded else ()))
+        self.view = View(store, kinds, self._heard)
+        self._facts = ViewFacts(self.view, self._clocks.monotonic)
+        self.core = QueueCore(self.policies.current.rules) if embedded else None
+        self.engine = LiveEngine(self.policies, self._facts, ViewGate(self.view) if embedded else None)
+        self.controller = self._make_controller(store) if self.core is not None else None
+        self._listeners: list[Listener] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self.port = 0
+        self.state_port = 0
+        self._use(self.policies.current)
+        self._observe()
+
+    async def start(self) -> None:
+        """Open the ports and begin to follow the cluster. Raises OSError where a port cannot be opened."""
+        app = make_app(self.engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
+        self.port = await self._listen(Listener(app, *parse_address(self.config.listen), self.certificate.context))
+        if self.config.state_listen:
+            plain = Listener(make_state_app(self.health, self.registry), *parse_address(self.config.state_listen))
+            self.state_port = await self._listen(plain)
+        self.view.start()
+        self._spawn(self._warm(), "warm up")
+        self._spawn(self.policies.follow(self.config.reload_seconds), "policy files")
+        self._spawn(self._follow_certificate(), "certificate")
+        if self.controller is not None:
+            self.controller.start()
+        log.info("serving on port %d, mode %s", self.port, self.config.mode)
+
+    async def stop(self) -> None:
+        """Say not ready, finish what is in flight, let go of the lease, end every task."""
+        self.health.draining = True
+        await asyncio.sleep(self.config.shutdown_delay)
+        await asyncio.gather(*(listener.stop() for listener in self._listeners))
+        if self.controller is not None:
+            await self.controller.stop()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.view.stop()
+        log.info("stopped")
+
+    def _make_controller(self, store: ObjectStore) -> Controller:
+        config, clocks = self.config, self._clocks
+        assert self.core is not None
+        leader = None
+        if config.leader_election:
+            duration = config.lease_seconds
+            times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
+            identity = config.identity or f"{socket.gethostname()}-{os.getpid()}"
+            leader = Leader(store, identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
+        report = Report(self.registry, "follower" if leader else "standalone")
+        opted = compile_selector({"matchLabels": _labels(config.namespace_selector)})
+        return Controller(self.view, self.core, clocks, report, opted, leader)
+
+    def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        if self.controller is not None:
+            self.controller.heard(gvk, old, new)
+
+    def _use(self, policies: Policies) -> None:
+        """Take a set of policies into force: what they ask of the cluster is followed from now on."""
+        for policy in policies.bundle.policies:
+            if policy.param_kind is not None:
+                self.view.add(policy.param_kind)
+        self._facts.give(policies.bundle.objects)
+        if self.core is not None:
+            self.core.use(policies.rules)
+
+    def _observe(self) -> None:
+        for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
+            self.registry.register(collector)
+        self.registry.register(self.metrics)
+        self.registry.register(ProcessMetrics(self._state))
+        self.health.add("policies", self._policies_condition)
+        self.health.add("certificate", self._certificate_condition)
+        self.health.add("view", self._view_condition)
+
+    def _state(self) -> ProcessState:
+        files, bundle = self.policies, self.policies.current.bundle
+        expires = self.certificate.expires.timestamp()
+        return ProcessState(bundle.digest, len(bundle.policies), files.loads, not files.problem, expires)
+
+    def _policies_condition(self) -> Condition:
+        bundle = self.policies.current.bundle
+        told = f"{len(bundle.policies)} policies, {bundle.digest[:19]}"
+        if self.policies.problem:
+            return Condition(True, f"{told}; NEW FILES NOT USED: {self.policies.problem.splitlines()[0]}")
+        return Condition(True, told)
+
+    def _certificate_condition(self) -> Condition:
+        expires = self.certificate.expires
+        detail = f"valid until {expires:%Y-%m-%d}" + (f"; {self.certificate.problem}" * bool(self.certificate.problem))
+        return Condition(expires > self._clocks.now(), detail)
+
+    def _view_condition(self) -> Condition:
+        missing = self.view.missing()
+        return Condition(not missing, f"not listed yet: {', '.join(missing)}" if missing else "")
+
+    async def _listen(self, listener: Listener) -> int:
+        port = await listener.start()
+        self._listeners.append(listener)
+        return port
+
+    async def _warm(self) -> None:
+        await self.view.wait()
+        self.engine.warm.set()
+
+    async def _follow_certificate(self) -> None:
+        while True:
+            await asyncio.sleep(CERTIFICATE_EVERY)
+            before = self.certificate.problem
+            if await asyncio.to_thread(self.certificate.reload):
+                log.info("a new certificate is served, valid until %s", self.certificate.expires)
+            elif self.certificate.problem and self.certificate.problem != before:
+                log.error("%s", self.certificate.problem)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(_complain)
+        self._tasks.append(task)
+
+
+def _complain(task: asyncio.Task[None]) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        if (error := task.exception()) is not None:
+            log.error("%s ended: this is a bug of Sluice", task.get_name(), exc_info=error)
+
+
+def _labels(text: str) -> dict[str, str]:
+    pairs = (part.partition("=") for part in text.split(",") if part.strip())
+    return {key.strip(): value.strip() for key, _, value in pairs}

@@ -1,0 +1,45 @@
+"""Figures of the process: which policies are in force, and until when the certificate is good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """What there is to report, as it stands when it is asked for. `expires` is in seconds since the epoch."""
+
+    digest: str
+    policies: int
+    loads: dict[str, int]
+    last_load_good: bool
+    expires: float
+
+
+class ProcessMetrics(Collector):
+    """Reports the state that `look` gives."""
+
+    def __init__(self, look: Callable[[], ProcessState]) -> None:
+        self._look = look
+
+    def collect(self) -> Iterator[Metric]:
+        """Give all families, for a registry."""
+        state = self._look()
+        info = GaugeMetricFamily("sluice_bundle_info", "1 for the bundle in force.", labels=["digest"])
+        info.add_metric([state.digest], 1)
+        yield info
+        yield GaugeMetricFamily("sluice_bundle_policies", "Policies in force.", value=state.policies)
+        loads = CounterMetricFamily("sluice_bundle_loads", "Attempts to load policy files.", labels=["result"])
+        for result, count in sorted(state.loads.items()):
+            loads.add_metric([result], count)
+        yield loads
+        yield GaugeMetricFamily(
+            "sluice_bundle_last_load_successful", "0 while newer files are not used.", value=int(state.last_load_good)
+        )
+        yield GaugeMetricFamily(
+            "sluice_certificate_expiry_timestamp_seconds", "When the served certificate ends.", value=state.expires
+        )
