@@ -22,7 +22,7 @@ from webhook.cel.lib import times
 from webhook.cel.lib.text import to_bytes
 from webhook.cel.program import Program, compile
 from webhook.cel.types import DYN, Type
-from webhook.cel.values import Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, TypeValue, Uint
+from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, TypeValue, Uint
 
 Row = Mapping[str, Any]
 _NAMED: dict[str, Type] = {
@@ -80,7 +80,7 @@ def _special(value: object) -> dict[str, Any]:
             fields = [[name, encode(v)] for name, v in sorted(value.fields.items())]
             return {"t": "object", "n": value.type_name, "v": fields}
         case JSONPatchValue():
-            return {"t": "JSONPatch", "n": "JSONPatch", "v": _patch(value)}
+            return {"t": "JSONPatch", "v": _patch(value)}
         case Failure():
             return {"t": "error", "v": value.message}
         case _:
@@ -93,8 +93,7 @@ def _special(value: object) -> dict[str, Any]:
 
 def _patch(value: JSONPatchValue) -> dict[str, Any]:
     held: dict[str, Any] = {"op": value.op, "path": value.path, "from": value.from_}
-    if Optional(value.value).present:
-        held["value"] = encode(value.value)
+    held["value"] = encode(value.value) if value.value is not ABSENT else {"t": "nil"}
     return held
 
 
@@ -201,8 +200,6 @@ def answer(row: Row) -> Outcome:
     except CompileError as error:
         return Outcome({**out, "ok": False, "error": str(error), "stage": "compile"})
     out["type"] = str(program.type)
-    if row.get("check_only"):
-        return Outcome({**out, "ok": True, "stage": "compile"})
     values = variables(row, env)
     if composed is not None:
         values["variables"] = composed.bind(values)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from webhook.cel import operators
+from webhook.cel import host, operators
 from webhook.cel.errors import CelError
 from webhook.cel.operators import MISSING, MutableList, MutableMap
 from webhook.cel.types import Type
@@ -21,6 +21,13 @@ Eval = Callable[[Frame], Any]
 
 COST = 0
 _KEYS = (str, int, Uint, bool, float)
+_GO_TYPES = {
+    "kubernetes.Quantity": "*resource.Quantity",
+    "kubernetes.Semver": "semver.Version",
+    "kubernetes.URL": "*url.URL",
+    "net.IP": "netip.Addr",
+    "net.CIDR": "netip.Prefix",
+}
 _PATCH_FIELDS = {"op": "op", "path": "path", "from": "from_", "value": "value"}
 
 
@@ -40,7 +47,9 @@ def native(value: object) -> object:
     if isinstance(value, ObjectValue):
         return {k: native(v) for k, v in value.fields.items()}
     if isinstance(getattr(value, "cel_type", None), Type) and not getattr(value, "cel_native", False):
-        return Failure(f"unsupported conversion to ref.Val: ({type_name(value)})")
+        return Failure(
+            f"unsupported conversion to ref.Val: ({_GO_TYPES.get(type_name(value), type_name(value))}){value}"
+        )
     return value
 
 
@@ -114,7 +123,7 @@ class Qualifier:
             if type(key) not in _KEYS:
                 raise CelError(f"invalid qualifier type: {type_name(key)}")
         if self.host:
-            return getattr(value, str(key))
+            return host.read(value, str(key))
         if self.field:
             return self.find_field(native(value))
         return probe(value, key)

@@ -276,14 +276,11 @@ class Checker:
         self.set(node, ERROR)
         self.report(node, f"found no matching overload for '{name}' applied to '{signature}'")
 
-    def join(self, node: Node, before: Type | None, found: Type) -> Type:
-        """The type that covers both; the API server wants literals of one type."""
+    def join(self, before: Type | None, found: Type) -> Type:
+        """The type that covers both; dyn where there is none, which `validators.py` then refuses in most places."""
         if before is None:
             return found
-        if self.known.assignable(before, found):
-            return most_general(before, found)
-        self.mismatch(node, before, found)
-        return ERROR
+        return most_general(before, found) if self.known.assignable(before, found) else DYN
 
     def optional_value(self, node: Node, optional: bool) -> Type:
         """The type of an element, entry or field; that of its value where it is marked `?`."""
@@ -300,7 +297,7 @@ class Checker:
         element: Type | None = None
         for index, item in enumerate(node.elements):
             self.check(item)
-            element = self.join(item, element, self.optional_value(item, index in node.optional))
+            element = self.join(element, self.optional_value(item, index in node.optional))
         self.set(node, list_of(element or self.fresh()))
 
     def map(self, node: CreateMap) -> None:
@@ -309,9 +306,9 @@ class Checker:
         value: Type | None = None
         for entry in node.entries:
             self.check(entry.key)
-            key = self.join(entry.key, key, self.type(entry.key))
+            key = self.join(key, self.type(entry.key))
             self.check(entry.value)
-            value = self.join(entry.value, value, self.optional_value(entry.value, entry.optional))
+            value = self.join(value, self.optional_value(entry.value, entry.optional))
         self.set(node, map_of(key or self.fresh(), value or self.fresh()))
 
     def struct(self, node: CreateStruct) -> None:

@@ -77,14 +77,19 @@ def no_overload(name: str, args: Sequence[object]) -> CelError:
     return CelError(f"no such overload: {name}({', '.join(map(type_name, args))})")
 
 
+SINGLE = frozenset(("size", "matches"))
+"""Functions with one body for all their overloads: what the checker settled on does not bind the values."""
+
+
 def call(function: Function, overload: Overload | None, args: tuple[Eval, ...]) -> Eval:
     """The evaluator of a call. `overload` is the one the checker settled on, None where values decide."""
-    if overload is not None:
+    if overload is not None and function.name not in SINGLE:
         return _settled(function, overload, args)
     fitting = [o for o in function.overloads if len(o.args) == len(args)]
     if function.library == "operators" and fitting:
         return _operator(fitting[0], args)
-    return _open(function, fitting, args)
+    cost = overload.cost if overload is not None else None
+    return _open(function, fitting, args, cost or costs_by_name(function))
 
 
 def _operator(row: Overload, args: tuple[Eval, ...]) -> Eval:
@@ -159,16 +164,20 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...]) -> 
     return evaluate
 
 
-def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...]) -> Eval:
+def _open(
+    function: Function,
+    fitting: list[Overload],
+    args: tuple[Eval, ...],
+    cost: Callable[[Sequence[object], object], int],
+) -> Eval:
     rows = [(o, guards_of(o)) for o in fitting]
-    by_name = costs_by_name(function)
 
     def evaluate(frame: Frame) -> object:
         values = [arg(frame) for arg in args]
         for row, guards in rows:
             if all(test(values[index]) for index, test in guards):
                 result = row.call(*values)
-                frame[COST] += by_name(values, result)
+                frame[COST] += cost(values, result)
                 return result
         frame[COST] += 1
         raise no_overload(function.name, values)

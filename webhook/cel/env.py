@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from webhook.cel import host
 from webhook.cel.functions import rows
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import (
@@ -30,7 +31,9 @@ from webhook.cel.types import (
 )
 
 _TYPE_NAMES: dict[str, Type] = {
-    **{t.name: t for t in (BOOL, BYTES, DOUBLE, INT, STRING, UINT, DYN)},
+    **{t.name: t for t in (BOOL, BYTES, DOUBLE, INT, STRING, UINT)},
+    "net.IP": opaque("net.IP"),
+    "net.CIDR": opaque("net.CIDR"),
     "list": list_of(DYN),
     "map": map_of(DYN, DYN),
     "null_type": NULL,
@@ -39,6 +42,7 @@ _TYPE_NAMES: dict[str, Type] = {
     "google.protobuf.Duration": DURATION,
     "optional_type": optional_of(DYN),
 }
+_NO_TYPE = Type("")
 _PATCH = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 
 
@@ -58,7 +62,7 @@ def merge(given: Iterable[Function]) -> dict[str, Function]:
 
 @dataclass(frozen=True)
 class Env:
-    """An environment. `objects` are the fields of object types by name; `host` object types are read as attributes.
+    """An environment. `objects` are the fields of object types by name.
 
     `mutation` adds the types `Object…` and `JSONPatch` and the function `jsonpatch.escapeKey`, as the API server does
     for mutating policies. `checked` False takes names and calls as they come, at run time.
@@ -68,7 +72,6 @@ class Env:
     mutation: bool = False
     container: str = ""
     objects: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
-    host: frozenset[str] = frozenset()
     checked: bool = True
     macros: bool = True
 
@@ -92,13 +95,18 @@ class Env:
             return object_type(name)
         return _TYPE_NAMES.get(name)
 
+    def type_value(self, name: str) -> Type | None:
+        """The type a name denotes as a value; object types can be made, but are no values."""
+        return _TYPE_NAMES.get(name)
+
     def field_type(self, type_name: str, name: str) -> Type | None:
         """The type of a field of an object type, None where there is no such field."""
         if self.mutation and (type_name == "Object" or type_name.startswith("Object.")):
             return DYN
         if self.mutation and type_name == "JSONPatch":
-            return _PATCH.get(name, DYN)
-        return self.objects.get(type_name, {}).get(name)
+            return _PATCH.get(name, _NO_TYPE)
+        known = self.objects.get(type_name) or host.fields(type_name)
+        return known.get(name)
 
     def function(self, name: str) -> Function | None:
         """The function `name` means here."""

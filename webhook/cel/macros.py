@@ -185,22 +185,27 @@ def _optional(make: Factory, target: Node | None, args: tuple[Node, ...]) -> Nod
         raise MacroError(args[0].pos, f"{make.macro}() variable name must be a simple identifier")
     name = args[0].name
     value = make.method("value", make.copy(target))
-    bound: Node = Fold(
-        make.new_id(),
-        make.pos,
-        make.list(),
-        syntax.UNUSED,
-        "",
-        name,
-        value,
-        make.literal(False),
-        make.ident(name),
-        args[1],
-        "bind",
-    )
+    bound = _bound(make, name, value, args[1])
     if make.macro == "optMap":
         bound = make.call("optional.of", bound)
     return make.call(syntax.CONDITIONAL, make.method("hasValue", target), bound, make.call("optional.none"))
+
+
+def _sort_by(make: Factory, target: Node | None, args: tuple[Node, ...]) -> Node:
+    assert target is not None
+    if not isinstance(target, (CreateList, Select, Ident, Fold, Call)):
+        message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        raise MacroError(target.pos, message)
+    name = "@__sortBy_input__"
+    keys = _map(replace(make, macro="map"), make.ident(name), args)
+    sorted_call = Call(make.new_id(), make.pos, "@sortByAssociatedKeys", make.ident(name), (keys,))
+    return _bound(make, name, target, sorted_call)
+
+
+def _bound(make: Factory, name: str, value: Node, result: Node) -> Node:
+    """`result` with `name` standing for `value`, evaluated when first read."""
+    empty, never = make.list(), make.literal(False)
+    return Fold(make.new_id(), make.pos, empty, syntax.UNUSED, "", name, value, never, make.ident(name), result, "bind")
 
 
 _TABLE: dict[tuple[str, int, bool], Expander] = {
@@ -210,6 +215,7 @@ _TABLE: dict[tuple[str, int, bool], Expander] = {
     ("map", 2, True): _map,
     ("map", 3, True): _map,
     ("filter", 2, True): _filter,
+    ("sortBy", 2, True): _sort_by,
     ("transformList", 3, True): _transform_list,
     ("transformList", 4, True): _transform_list,
     **{(name, count, True): _transform_map for name in ("transformMap", "transformMapEntry") for count in (3, 4)},

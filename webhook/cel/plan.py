@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from webhook.cel import dispatch, operators, syntax
+from webhook.cel import dispatch, host, operators, syntax
 from webhook.cel.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
@@ -132,7 +132,7 @@ class Planner:
         slot = self.slot(full)
         if slot is not None:
             return Plan(attribute=Attribute(_reader(slot, full)))
-        named = self.env.type_named(full)
+        named = self.env.type_value(full)
         if named is None:
             raise PlanError(f"reference to undefined type: {full}")
         return Plan(const=TypeValue(named.name))
@@ -142,7 +142,7 @@ class Planner:
         for candidate in self.env.candidates(name):
             if (slot := self.slot(candidate)) is not None:
                 return Plan(attribute=Attribute(_reader(slot, candidate)))
-            if (named := self.env.type_named(candidate)) is not None:
+            if (named := self.env.type_value(candidate)) is not None:
                 return Plan(attribute=Attribute(_constant(TypeValue(named.name))))
         return Plan(attribute=Attribute(_unknown(name)))
 
@@ -171,7 +171,7 @@ class Planner:
         for candidate in self.env.candidates(name):
             if (slot := self.slot(candidate)) is not None:
                 return Plan(attribute=Attribute(_reader(slot, candidate)))
-            if (named := self.env.type_named(candidate)) is not None:
+            if (named := self.env.type_value(candidate)) is not None:
                 return Plan(const=TypeValue(named.name))
         return None
 
@@ -180,7 +180,7 @@ class Planner:
         over = self.checked.types.get(operand.id)
         name = over.name if over is not None and over.kind is Kind.OBJECT else ""
         field = self.env.mutation and (name == "Object" or name.startswith("Object.")) and isinstance(key, str)
-        return Qualifier(key, None, optional, test, field, name in self.env.host)
+        return Qualifier(key, None, optional, test, field, host.known(name))
 
     def index(self, node: Call, *, optional: bool) -> Plan:
         """`a[i]`, `a[?i]`, `a.?b`."""
@@ -237,6 +237,9 @@ class Planner:
         if function is None:
             return Plan(eval=_undefined(name, tuple(self.function(a) for a in args)))
         overload = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
+        if not overloads and len(function.overloads) == 1 and len(function.overloads[0].args) != len(args):
+            shape = {1: "arg", 2: "lhs, rhs"}.get(len(args), "...")
+            raise PlanError(f"no such overload: {name}({shape if args else ''})")
         plans = [self.plan(a) for a in args]
         consts = [p.const for p in plans]
         if name == syntax.IN and overload is not None and overload.id == "in_list" and isinstance(consts[1], list):

@@ -25,7 +25,17 @@ from webhook.cel.types import (
     param,
     type_of,
 )
-from webhook.cel.values import NONE, SECONDS_MIN, Duration, ObjectValue, Optional, Timestamp, TypeValue, type_name
+from webhook.cel.values import (
+    NONE,
+    SECONDS_MIN,
+    Duration,
+    JSONPatchValue,
+    ObjectValue,
+    Optional,
+    Timestamp,
+    TypeValue,
+    type_name,
+)
 
 _A, _B, _K, _V = param("A"), param("B"), param("K"), param("V")
 _LIST, _MAP = list_of(_A), map_of(_A, _B)
@@ -67,7 +77,7 @@ def _same(value: object) -> object:
 
 def type_value(value: object) -> TypeValue:
     """The type of a value, as a value."""
-    return TypeValue(type_name(value))
+    return TypeValue("type" if isinstance(value, (ObjectValue, JSONPatchValue)) else type_name(value))
 
 
 def value_of(value: object) -> object:

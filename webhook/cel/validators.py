@@ -25,15 +25,22 @@ def walk(node: Node) -> Iterator[Node]:
 def validate(text: str, checked: Checked) -> None:
     """Raises CompileError with every issue."""
     issues: list[Issue] = []
+    free = _exempt(checked.root)
     for node in walk(checked.root):
         if isinstance(node, Call) and node.args and isinstance(node.args[0], Literal):
             issues += _literal(node, node.args[0])
-        elif isinstance(node, CreateList):
+        elif isinstance(node, CreateList) and node.id not in free:
             issues += _list(checked, node)
-        elif isinstance(node, CreateMap):
+        elif isinstance(node, CreateMap) and node.id not in free:
             issues += _map(checked, node)
     if issues:
         raise CompileError(text, tuple(sorted(issues, key=lambda i: i.offset)))
+
+
+def _exempt(root: Node) -> set[int]:
+    """The ids of all nodes inside a call of `format`, whose arguments may be of mixed types."""
+    calls = [n for n in walk(root) if isinstance(n, Call) and n.function == "format"]
+    return {below.id for call in calls for below in walk(call)}
 
 
 def _converts(name: str, value: object) -> None:

@@ -1,0 +1,111 @@
+"""Data classes of the host as object types: their fields and properties become fields an expression may read.
+
+Only what is declared can be read; nothing of Python's own shows through.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types as python_types
+import typing
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import Any
+
+from webhook.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    Type,
+    list_of,
+    map_of,
+    object_type,
+)
+from webhook.cel.values import Duration, Timestamp, Uint
+
+_PLAIN: dict[Any, Type] = {
+    bool: BOOL,
+    int: INT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    Uint: UINT,
+    Timestamp: TIMESTAMP,
+    Duration: DURATION,
+}
+_FIELDS: dict[str, dict[str, Type]] = {}
+
+
+def host_type(cls: type[Any]) -> Type:
+    """The object type of a data class; its fields, and its properties that say what they return, can be read.
+
+    int, float, bool, str, bytes, sequences, mappings, enums and other data classes keep their types, all else is dyn.
+    """
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if name not in _FIELDS:
+        _FIELDS[name] = {}
+        _FIELDS[name].update(_declared(cls))
+    return object_type(name)
+
+
+def _declared(cls: type[Any]) -> dict[str, Type]:
+    hints = typing.get_type_hints(cls)
+    found = {f.name: _type(hints[f.name]) for f in dataclasses.fields(cls) if not f.name.startswith("_")}
+    for name, member in vars(cls).items():
+        if isinstance(member, property) and member.fget is not None and not name.startswith("_"):
+            found[name] = _type(typing.get_type_hints(member.fget).get("return", object))
+    return found
+
+
+def _type(hint: Any) -> Type:
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, python_types.UnionType) or hint in (Any, object):
+        return DYN
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return map_of(_type(args[0]), _type(args[1]))
+    if isinstance(origin, type) and (issubclass(origin, AbstractSet) or hasattr(origin, "__iter__")) and args:
+        return list_of(_type(args[0]))
+    return _class_type(hint)
+
+
+def _class_type(hint: Any) -> Type:
+    if not isinstance(hint, type):
+        return DYN
+    if dataclasses.is_dataclass(hint):
+        return host_type(hint)
+    if issubclass(hint, Enum):
+        return next((t for base, t in _PLAIN.items() if issubclass(hint, base)), STRING)
+    return DYN
+
+
+def known(name: str) -> bool:
+    """Whether an object type is one of the host's."""
+    return name in _FIELDS
+
+
+def fields(name: str) -> dict[str, Type]:
+    """The fields of a host type, none for another type."""
+    return _FIELDS.get(name, {})
+
+
+def read(value: object, name: str) -> object:
+    """A declared attribute as a value of the language."""
+    return plain(getattr(value, name))
+
+
+def plain(value: object) -> object:
+    """A tuple or set as a list, an enum as what it stands for; the rest as it is."""
+    if isinstance(value, tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return value.value if isinstance(value, Enum) else value
