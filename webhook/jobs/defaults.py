@@ -38,6 +38,8 @@ def is_built_in(obj: dict[str, Any]) -> bool:
 
 def defaulted(obj: dict[str, Any]) -> dict[str, Any]:
     """Give a copy of a built-in object with the API server's defaults; any other object as it is."""
+    if obj.get("apiVersion") == "v1" and obj.get("kind") == "LimitRange":
+        return _limit_range(copy.deepcopy(obj))
     if not is_built_in(obj):
         return obj
     obj = copy.deepcopy(obj)
@@ -54,6 +56,17 @@ def defaulted(obj: dict[str, Any]) -> dict[str, Any]:
     job = describe(obj)
     for pod_set in job.pod_sets if job else ():
         _pod(pod_set.template, requests=kind == "Pod")
+    return obj
+
+
+def _limit_range(obj: dict[str, Any]) -> dict[str, Any]:
+    """Fill in a LimitRange: a default limit is the max, a default request the default limit, else the min."""
+    limits = (obj.get("spec") or {}).get("limits")
+    for item in limits if isinstance(limits, list) else ():
+        if isinstance(item, dict) and item.get("type") == "Container":
+            default = {**(item.get("max") or {}), **(item.get("default") or {})}
+            request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+            item.update({k: v for k, v in (("default", default), ("defaultRequest", request)) if v})
     return obj
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook import cel
+from webhook.cel.env import Env, mutation_env, validation_env
+from webhook.cel.errors import CompileError
+from webhook.cel.program import compile as compile_text
 from webhook.cel.types import BOOL, DYN, NULL, STRING, Type, list_of, object_type
 from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.documents import Document, Path
@@ -118,19 +120,19 @@ class _Compiler:
         )
         return (None if self.findings else policy), self.findings
 
-    def environment(self, *, mutation: bool, authorizer: bool) -> cel.Env:
+    def environment(self, *, mutation: bool, authorizer: bool) -> Env:
         """Give the environment of the API server's policies, with the variables declared so far."""
-        make = cel.mutation_env if mutation else cel.validation_env
+        make = mutation_env if mutation else validation_env
         env = make(params=bool(self.spec.get("paramKind")), authorizer=authorizer, variables=object_type(VARIABLES))
         objects = {**env.objects, VARIABLES: self.types}
         return replace(env, objects=objects, host=frozenset({VARIABLES}))
 
-    def expression(self, path: Path, wanted: tuple[Type, ...] = (), env: cel.Env | None = None) -> Expression | None:
+    def expression(self, path: Path, wanted: tuple[Type, ...] = (), env: Env | None = None) -> Expression | None:
         """Compile the expression at a path; its issues become findings."""
         text = self.document.at(path)
         try:
-            program = cel.compile(text, env or self.env)
-        except cel.CompileError as error:
+            program = compile_text(text, env or self.env)
+        except CompileError as error:
             self.findings += [self.issue(path, i.offset, i.length, i.message) for i in error.issues]
             return None
         if wanted and program.type not in wanted:

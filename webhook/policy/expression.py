@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.cel.program import Program
+from webhook.cel.program import Budget, Program
 from webhook.documents import Path
 
 Values = tuple[Any, ...]
 """What an expression sees, in the order of its environment's variables."""
+
+
+class OutOfBudget(Exception):
+    """The expressions of a policy together cost more than a policy may. No operator of CEL absorbs it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,6 +24,15 @@ class Expression:
     program: Program = field(repr=False)
     path: Path = ()
 
-    def call(self, values: Values) -> Any:
-        """Evaluate it. Raises CelError."""
-        return self.program.call(*values)
+    def call(self, values: Values, budget: Budget | None = None) -> Any:
+        """Evaluate it. Raises CelError, and OutOfBudget where the budget given is spent.
+
+        Without a budget only the limit of one call holds (1,000,000 cost units).
+        """
+        if budget is None:
+            return self.program.call(*values)
+        try:
+            return self.program.metered(values, budget)
+        finally:
+            if budget.remaining < 0:
+                raise OutOfBudget

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.program import CONDITIONS_LIMIT, POLICY_LIMIT, Budget
 from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand, stands, whole
+from webhook.policy.expression import Expression, OutOfBudget, Values
 from webhook.policy.findings import Denial, Findings
 from webhook.policy.index import Entry
 from webhook.policy.model import Binding, Policy
 from webhook.policy.params import ParamError, collect
 from webhook.policy.variables import Variables
 from webhook.policy.world import World
+
+OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +80,35 @@ def stands_for(invocation: Invocation, world: World) -> tuple[Stand, ...]:
     return found if invocation.takes is _any_stand else tuple(s for s in found if invocation.takes(s))
 
 
-def values_for(invocation: Invocation, world: World, at: Stand, *, namespace: bool = True) -> tuple[Any, ...]:
-    """Give the values an expression of the policy sees, in the order of its environment."""
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the expressions of one stage see, and what they may still cost (None: they cannot pass the limit)."""
+
+    values: Values
+    budget: Budget | None
+
+    def call(self, expression: Expression) -> Any:
+        """Evaluate an expression. Raises CelError, OutOfBudget, Unanswered."""
+        return expression.call(self.values, self.budget)
+
+
+def scene(invocation: Invocation, world: World, at: Stand) -> Scene:
+    """Set the scene for a policy's rules, its annotations, or one of its mutations."""
+    budget = Budget(POLICY_LIMIT) if invocation.policy.costly else None
+    return _scene(invocation, world, at, world.namespace(), budget)
+
+
+def _scene(
+    invocation: Invocation, world: World, at: Stand, namespace: dict[str, Any] | None, budget: Budget | None
+) -> Scene:
     policy = invocation.policy
-    variables = Variables(policy.variables)
-    values: tuple[Any, ...] = (
-        at.object,
-        at.old,
-        world.attributes,
-        world.namespace() if namespace else None,
-        variables,
-    )
+    variables = Variables(policy.variables, budget)
+    values: Values = (at.object, at.old, world.attributes, namespace, variables)
     if policy.param_kind is not None:
         values += (invocation.param,)
     values += world.authorizers()
     variables.bind(values)
-    return values
+    return Scene(values, budget)
 
 
 def conditions_hold(invocation: Invocation, world: World, at: Stand, findings: Findings) -> str | bool:
@@ -102,15 +119,18 @@ def conditions_hold(invocation: Invocation, world: World, at: Stand, findings: F
     policy = invocation.policy
     if not policy.conditions:
         return True
-    values = values_for(invocation, world, at, namespace=False)
+    budget = Budget(CONDITIONS_LIMIT) if policy.costly_conditions else None
+    seen = _scene(invocation, world, at, None, budget)
     errors = []
     for i, condition in enumerate(policy.conditions):
         try:
-            held = condition.expression.call(values)
+            held = seen.call(condition.expression)
         except CelError as error:
             errors.append(f"expression '{condition.expression.text}' resulted in error: {error.message}")
             findings.saw(policy, "matchConditions", i, "error")
             continue
+        except OutOfBudget:
+            return False if policy.ignore_failure else OUT_OF_BUDGET
         except Unanswered as unanswered:
             findings.unknown.append(unanswered.check)
             return False

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
-from webhook.cel.errors import BudgetError, CelError
+from webhook.cel.errors import CelError
 from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand, put_back, stand, whole
+from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import Denial, Findings
 from webhook.policy.index import Entry
-from webhook.policy.invoke import Invocation, conditions_hold, invocations, values_for
+from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, conditions_hold, invocations, scene
 from webhook.policy.patching import MutationError, patched
 from webhook.policy.world import World
-
-OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
-MORE_ROUNDS: Final = 1
-"""Rounds tried, without effect, to see whether policies go on changing each other's work."""
 
 
 @dataclass(slots=True)
@@ -105,10 +102,9 @@ def _mutation(invocation: Invocation, index: int, world: World, at: Stand, findi
     """Do one mutation; one that fails leaves the object, and is a denial unless the failure policy is Ignore."""
     policy = invocation.policy
     mutation = policy.mutations[index]
-    values = values_for(invocation, world, at)
     try:
-        result = patched(at.object, mutation, mutation.expression.call(values))
-    except BudgetError:
+        result = patched(at.object, mutation, scene(invocation, world, at).call(mutation.expression))
+    except OutOfBudget:
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"
@@ -146,7 +142,7 @@ def _warning(invocation: Invocation, world: World, before: Stand) -> str:
     if policy.warning is None:
         return ""
     try:
-        text = policy.warning.call(values_for(invocation, world, before))
+        text = scene(invocation, world, before).call(policy.warning)
     except CelError as error:
         text = f"its {policy.name} warning failed: {error.message}"
     return f"{policy.name}: {text}" if isinstance(text, str) and text else ""

@@ -6,20 +6,19 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from webhook.cel.errors import BudgetError, CelError
+from webhook.cel.errors import CelError
 from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand
-from webhook.policy.expression import Values
+from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import FAILURE_KEY, Denial, Findings
 from webhook.policy.index import Entry
-from webhook.policy.invoke import Invocation, conditions_hold, invocations, stands_for, values_for
+from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, conditions_hold, invocations, scene, stands_for
 from webhook.policy.model import Policy, Validation
 from webhook.policy.world import World
 
 MESSAGE_BYTES: Final = 5 * 1024
 """A messageExpression that gives more is not used (apis/cel MaxEvaluatedMessageExpressionSizeBytes)."""
 ANNOTATION_BYTES: Final = 10 * 1024
-OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 def validate(entries: Sequence[Entry], world: World, findings: Findings) -> None:
@@ -42,27 +41,24 @@ def _evaluate(invocation: Invocation, world: World, at: Stand, findings: Finding
     if held is not True:
         _denied(invocation, at, 0, str(held), "", findings)
         return
-    values = values_for(invocation, world, at)
+    seen = scene(invocation, world, at)
     try:
         for i, validation in enumerate(policy.validations):
-            _validation(invocation, at, i, validation, values, findings)
-    except BudgetError:
+            _validation(invocation, at, i, validation, seen, findings)
+    except OutOfBudget:
         if not policy.ignore_failure:
             _denied(invocation, at, 0, OUT_OF_BUDGET, "", findings)
         return
     for i in range(len(policy.audit_annotations)):
-        _annotation(invocation, i, values, findings)
+        _annotation(invocation, i, seen, findings)
 
 
 def _validation(
-    invocation: Invocation, at: Stand, index: int, validation: Validation, values: Values, findings: Findings
+    invocation: Invocation, at: Stand, index: int, validation: Validation, seen: Scene, findings: Findings
 ) -> None:
     policy = invocation.policy
     try:
-        result = validation.expression.call(values)
-    except BudgetError:
-        findings.saw(policy, "validations", index, "error")
-        raise
+        result = seen.call(validation.expression)
     except CelError as error:
         findings.saw(policy, "validations", index, "error")
         if not policy.ignore_failure:
@@ -73,14 +69,14 @@ def _validation(
         findings.saw(policy, "validations", index, "true")
         return
     findings.saw(policy, "validations", index, "false")
-    _denied(invocation, at, index, _message(policy, index, validation, values, findings), validation.reason, findings)
+    _denied(invocation, at, index, _message(policy, index, validation, seen, findings), validation.reason, findings)
 
 
-def _message(policy: Policy, index: int, validation: Validation, values: Values, findings: Findings) -> str:
+def _message(policy: Policy, index: int, validation: Validation, seen: Scene, findings: Findings) -> str:
     """Word the failure: messageExpression (no authorizer there), else message, else the expression itself."""
     if validation.message_expression is not None:
         try:
-            made = validation.message_expression.call(values[:-2])
+            made = validation.message_expression.call(seen.values[:-2], seen.budget)
         except CelError:
             made = None
         findings.saw(policy, "messageExpression", index, "error" if made is None else "ran")
@@ -115,11 +111,11 @@ def _placed(denial: Denial) -> str:
     return denial.text().removeprefix(f"{denial.policy}: ")
 
 
-def _annotation(invocation: Invocation, index: int, values: Values, findings: Findings) -> None:
+def _annotation(invocation: Invocation, index: int, seen: Scene, findings: Findings) -> None:
     policy, binding = invocation.policy, invocation.binding
     annotation = policy.audit_annotations[index]
     try:
-        value = annotation.expression.call(values)
+        value = seen.call(annotation.expression)
     except CelError as error:
         findings.saw(policy, "auditAnnotations", index, "error")
         if not policy.ignore_failure:

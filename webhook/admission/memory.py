@@ -1,0 +1,71 @@
+"""Facts out of plain objects: for tests, suites and runs without a cluster. The live ones are the server's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from webhook.admission.facts import Check, Decision, Selector
+from webhook.jobs.defaults import defaulted
+from webhook.jobs.normalise import normalise
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+
+
+class MemoryFacts:
+    """The objects of a cluster, given once. A kind's version does not matter; later objects replace earlier ones."""
+
+    def __init__(
+        self,
+        objects: Iterable[dict[str, Any]] = (),
+        authorizations: Mapping[Check, bool] | None = None,
+        *,
+        otherwise: Decision = Decision.UNKNOWN,
+    ) -> None:
+        self._objects: dict[tuple[str, str], dict[tuple[str, str], dict[str, Any]]] = {}
+        self._by_uid: dict[str, dict[str, Any]] = {}
+        self._authorizations = dict(authorizations or {})
+        self._otherwise = otherwise
+        for obj in objects:
+            self.add(obj)
+
+    def add(self, obj: dict[str, Any]) -> None:
+        """Take an object in, with its quantities as strings and with defaults, as the API server would keep it."""
+        obj = defaulted(normalise(obj))
+        kind, metadata = gvk_of(obj), obj.get("metadata") or {}
+        key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+        self._objects.setdefault((kind.group, kind.kind), {})[key] = obj
+        if metadata.get("uid"):
+            self._by_uid[str(metadata["uid"])] = obj
+
+    def namespace(self, name: str) -> dict[str, Any] | None:
+        """Give the Namespace, with the label that every namespace has."""
+        found = self._objects.get(("", "Namespace"), {}).get(("", name))
+        if found is None:
+            return None
+        metadata = found["metadata"]
+        labels = {"kubernetes.io/metadata.name": name, **(metadata.get("labels") or {})}
+        return {**found, "metadata": {**metadata, "labels": labels}}
+
+    def params(
+        self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
+    ) -> Sequence[dict[str, Any]]:
+        """Give the objects of a kind by name or labels; one whose file names no namespace is in all of them."""
+        of_kind = self._objects.get((gvk.group, gvk.kind), {})
+        found = []
+        for (where, called), obj in sorted(of_kind.items()):
+            if namespace is not None and where not in ("", namespace):
+                continue
+            labels = (obj.get("metadata") or {}).get("labels") or {}
+            if called == name if name is not None else selector is None or selector(labels):
+                found.append(obj)
+        return found
+
+    def authorize(self, check: Check) -> Decision:
+        """Answer from the table."""
+        if check not in self._authorizations:
+            return self._otherwise
+        return Decision.ALLOWED if self._authorizations[check] else Decision.DENIED
+
+    def owner(self, uid: str) -> dict[str, Any] | None:
+        """Give the object with this UID."""
+        return self._by_uid.get(uid)
