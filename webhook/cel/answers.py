@@ -69,7 +69,7 @@ def encode(value: object) -> dict[str, Any]:
 def _special(value: object) -> dict[str, Any]:
     match value:
         case Timestamp():
-            return {"t": "timestamp", "v": times.timestamp_text(value)}
+            return {"t": "timestamp", "v": times.timestamp_text(Timestamp(value.seconds, value.nanos))}
         case Duration():
             return {"t": "duration", "v": str(value.nanos)}
         case TypeValue():
@@ -109,7 +109,7 @@ def _string(value: str) -> dict[str, Any]:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return {"t": "string", "v": "", "b64": base64.b64encode(to_bytes(value)).decode()}
+        return {"t": "string", "b64": base64.b64encode(to_bytes(value)).decode()}
     return {"t": "string", "v": value}
 
 
