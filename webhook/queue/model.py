@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, NoReturn
 
-EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
-NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
+
+class _Nothing(dict[str, Any]):
+    """A map without entries that never gets any; hashable, so that it may be a field's default (Python 3.11)."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return 0
+
+    def __setitem__(self, key: str, value: object) -> NoReturn:
+        raise TypeError("this map stays empty")
+
+
+EMPTY: Final[Mapping[str, str]] = _Nothing()
+NOTHING: Final[Mapping[str, int]] = _Nothing()
 
 
 class Strategy(StrEnum):
