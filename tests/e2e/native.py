@@ -1,0 +1,233 @@
+"""Sends the same objects through native policies and through our engine, in the same API server, and compares.
+
+Side `native` has the policies installed as they are; side `sluice` has two webhooks that call `webhook.admission`
+with the same files. An observing webhook on both sides sees the object after mutation, defaults included.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.client import Client, Response
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.hooks import Hooks, configuration
+from tests.native.cases import GROUP, Policy
+from webhook.admission.pipeline import mutate, validate
+from webhook.admission.review import answer, parse
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.kube.gvk import GroupVersionKind
+from webhook.policy.bundle import Bundle
+from webhook.policy.facts import Check, Decision, Selector
+from webhook.policy.load import load_bundle
+
+JSON = dict[str, Any]
+SIDES = ("native", "sluice")
+_ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*"]}]
+_PREFIXES = (
+    re.compile(r"^.*? is forbidden: (?=ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy)"),
+    re.compile(r"^admission webhook \"[^\"]*\" denied the request: "),
+    re.compile(r"^(Validating|Mutating)AdmissionPolicy '[^']*' with binding '[^']*' denied request: "),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one object on one side."""
+
+    allowed: bool
+    code: int
+    message: str
+    warnings: frozenset[str]
+    object: JSON | None
+
+
+@dataclass(slots=True)
+class ClusterFacts:
+    """Facts from the API server itself, and parameters from the policy's own documents."""
+
+    client: Client
+    documents: Sequence[JSON]
+    namespaces: dict[str, JSON] = field(default_factory=dict)
+
+    def namespace(self, name: str) -> JSON | None:
+        """The Namespace object."""
+        if name not in self.namespaces:
+            self.namespaces[name] = self.client.get(f"/api/v1/namespaces/{name}")
+        return self.namespaces[name]
+
+    def params(
+        self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
+    ) -> Sequence[JSON]:
+        """The parameters among the documents."""
+        found = [d for d in self.documents if d["kind"] == gvk.kind and d["metadata"].get("namespace") == namespace]
+        if selector is None:
+            return [d for d in found if d["metadata"]["name"] == name]
+        return [d for d in found if selector(d["metadata"].get("labels", {}))]
+
+    def authorize(self, check: Check) -> Decision:
+        """Ask the API server."""
+        attributes = {
+            "verb": check.verb, "group": check.group, "resource": check.resource, "subresource": check.subresource,
+            "namespace": check.namespace, "name": check.name, "version": check.version,
+        }  # fmt: skip
+        spec = {"user": check.user, "groups": list(check.groups), "resourceAttributes": attributes}
+        kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        body = self.client.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", kind)
+        return Decision.ALLOWED if body["status"]["allowed"] else Decision.DENIED
+
+    def owner(self, uid: str) -> JSON | None:
+        """No object of the comparison has an owner."""
+        return None
+
+
+class Comparison:
+    """Both sides, ready: a context for `run`."""
+
+    def __init__(self, plane: ControlPlane, policies: Sequence[Policy], hooks: Hooks, folder: Path) -> None:
+        """Install everything and wait until the native policies are in force."""
+        self.client = plane.client
+        self._plane = plane
+        self._policies = policies
+        self._added: list[str] = []
+        self._seen: dict[str, JSON] = {}
+        self._bundles: dict[str, tuple[Bundle, ClusterFacts]] = {}
+        for policy in policies:
+            self._load(policy, folder)
+        hooks.routes.update({"/observe": self._observe, "/mutate": self._mutate, "/validate": self._validate})
+        self._install(hooks)
+
+    def run(self, policy: Policy, obj: JSON) -> tuple[Outcome, Outcome]:
+        """What happens to the object under the policy, natively and with Sluice."""
+        native, ours = (self._send(policy.namespace(side), obj) for side in SIDES)
+        return native, ours
+
+    def _send(self, namespace: str, obj: JSON) -> Outcome:
+        sent = {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
+        self._seen.pop(namespace, None)
+        response = self.client.request("POST", self.client.path_of(sent, collection=True) + "?dryRun=All", sent)
+        return _outcome(response, self._seen.get(namespace), namespace)
+
+    def _load(self, policy: Policy, folder: Path) -> None:
+        documents = policy.on("sluice")
+        file = folder / f"{policy.name}.yaml"
+        file.write_text("---\n".join(json.dumps(d) + "\n" for d in documents))
+        params = [d for d in documents if d["apiVersion"] != GROUP]
+        self._bundles[policy.namespace("sluice")] = load_bundle([file]), ClusterFacts(self.client, params)
+
+    def _install(self, hooks: Hooks) -> None:
+        for policy in self._policies:
+            for side in SIDES:
+                self.client.apply(_namespace(policy, side))
+        for kind, name, side in (
+            ("ValidatingWebhookConfiguration", "observe", list(SIDES)),
+            ("MutatingWebhookConfiguration", "mutate", ["sluice"]),
+            ("ValidatingWebhookConfiguration", "validate", ["sluice"]),
+        ):
+            selector = {"matchExpressions": [{"key": "tests/side", "operator": "In", "values": side}]}
+            self._add(configuration(kind, name, hooks.client_config(f"/{name}"), _ANY, selector))
+        for policy in (*self._policies, *_canaries()):
+            for document in policy.on("native"):
+                self._add(document)
+        self._plane.wait("native policies are in force", self._in_force, 60)
+
+    def _add(self, document: JSON) -> None:
+        self.client.create(document)
+        self._added.append(self.client.path_of(document))
+
+    def remove(self) -> None:
+        """Take policies and webhooks away again; the namespaces stay, empty."""
+        for path in reversed(self._added):
+            self.client.delete(path)
+
+    def _in_force(self) -> bool:
+        canary = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary", "namespace": "default"}}
+        accounts = all(
+            self.client.request("GET", f"/api/v1/namespaces/{p.namespace(s)}/serviceaccounts/default").status == 200
+            for p in self._policies[-3:]
+            for s in SIDES
+        )
+        response = self.client.request("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", canary)
+        return accounts and "canary-validates" in response.body.get("message", "") and "mutated" in str(response.body)
+
+    def _observe(self, request: JSON) -> JSON:
+        self._seen[request["namespace"]] = request["object"]
+        return {"allowed": True}
+
+    def _mutate(self, request: JSON) -> JSON:
+        return self._judge(mutate, request)
+
+    def _validate(self, request: JSON) -> JSON:
+        return self._judge(validate, request)
+
+    def _judge(self, engine: Any, request: JSON) -> JSON:
+        if request["namespace"] not in self._bundles:
+            return {"allowed": True}
+        bundle, facts = self._bundles[request["namespace"]]
+        parsed = parse({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+        verdict: Verdict | NeedsAuthorization = engine(parsed, bundle, facts)
+        if isinstance(verdict, NeedsAuthorization):
+            raise AssertionError("the facts answer every check")
+        return dict(answer(request["uid"], verdict)["response"])
+
+
+def _namespace(policy: Policy, side: str) -> JSON:
+    labels = {"tests/policy": policy.name, "tests/side": side, "tests/tier": "gold"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": policy.namespace(side), "labels": labels}}
+
+
+def _outcome(response: Response, seen: JSON | None, namespace: str) -> Outcome:
+    allowed = response.status < 300
+    message = "" if allowed else _stripped(str(response.body.get("message", "")), namespace)
+    warnings = frozenset(_stripped(w, namespace) for w in response.warnings)
+    return Outcome(allowed, response.status, message, warnings, normalised(seen) if allowed and seen else None)
+
+
+def _stripped(text: str, namespace: str) -> str:
+    for prefix in _PREFIXES:
+        text = prefix.sub("", text)
+    return text.replace(namespace, "NAMESPACE")
+
+
+def normalised(obj: JSON) -> JSON:
+    """The object without what differs from request to request."""
+    meta = {k: v for k, v in obj["metadata"].items() if k not in _VOLATILE}
+    return {**json.loads(_TOKEN.sub("TOKEN", json.dumps(obj))), "metadata": meta}
+
+
+_VOLATILE = ("uid", "creationTimestamp", "managedFields", "namespace", "resourceVersion", "generation")
+_TOKEN = re.compile(r"kube-api-access-[a-z0-9]{5}")
+
+
+def _canaries() -> Iterator[Policy]:
+    """One policy of each kind that is created last: when they work, all do."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"],
+              "resourceNames": ["canary"]}]  # fmt: skip
+    for kind, rest in (
+        ("Mutating", {"reinvocationPolicy": "Never", "mutations": [_CANARY]}),
+        ("Validating", {"validations": [{"expression": "false",
+                        "messageExpression": "'canary-validates ' + object.metadata.?labels[?'c'].orValue('no')"}]}),
+    ):  # fmt: skip
+        name = f"canary-{kind.lower()}"
+        spec = {"matchConstraints": {"resourceRules": rules}, **rest}
+        policy = {"apiVersion": GROUP, "kind": f"{kind}AdmissionPolicy", "metadata": {"name": name}, "spec": spec}
+        binding = {
+            "apiVersion": GROUP,
+            "kind": f"{kind}AdmissionPolicyBinding",
+            "metadata": {"name": name},
+            "spec": {"policyName": name, **({"validationActions": ["Deny"]} if kind == "Validating" else {})},
+        }
+        yield _Everywhere(name, (policy, binding))
+
+
+_CANARY = {
+    "patchType": "ApplyConfiguration",
+    "applyConfiguration": {"expression": "Object{metadata: Object.metadata{labels: {'c': 'mutated'}}}"},
+}
+
+
+class _Everywhere(Policy):
+    def on(self, side: str) -> list[JSON]:
+        return list(self.documents)

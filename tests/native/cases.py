@@ -1,0 +1,95 @@
+"""The policies and objects of the comparison, as documents.
+
+Every policy gets a namespace of its own on each side, and its bindings are narrowed to that namespace, so that all
+policies can be installed at once.
+"""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+JSON = dict[str, Any]
+
+GROUP = "admissionregistration.k8s.io/v1"
+_POD = "has(object.spec.template) ? object.spec.template.spec : object.spec"
+_VARIABLES = [
+    {"name": "spec", "expression": _POD},
+    {"name": "containers", "expression": "variables.spec.containers + variables.spec.?initContainers.orValue([])"},
+]
+_RULES = [
+    {"apiGroups": ["", "batch", "apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+     "resources": ["pods", "jobs", "deployments"]},
+]  # fmt: skip
+_BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy with its bindings and parameters, as written."""
+
+    name: str
+    documents: tuple[JSON, ...]
+
+    def on(self, side: str) -> list[JSON]:
+        """The documents for one side (`native` or `sluice`): bindings narrowed, parameters in its namespace."""
+        return [_narrowed(d, self.name, side, self.namespace(side)) for d in copy.deepcopy(self.documents)]
+
+    def namespace(self, side: str) -> str:
+        """The namespace of this policy on that side."""
+        return f"{side}-{self.name}"
+
+
+def _narrowed(document: JSON, policy: str, side: str, namespace: str) -> JSON:
+    if document["kind"] in _BINDINGS:
+        match = document["spec"].setdefault("matchResources", {})
+        selector = match.setdefault("namespaceSelector", {})
+        selector.setdefault("matchLabels", {}).update({"tests/policy": policy, "tests/side": side})
+    elif document["apiVersion"] != GROUP:
+        document["metadata"]["namespace"] = namespace
+    return document
+
+
+def policies() -> list[Policy]:
+    """Every policy of the comparison: the table's rows, then the files."""
+    rows = yaml.safe_load((HERE / "rules.yaml").read_text(encoding="utf-8"))
+    return [_from_row(row) for row in rows] + [
+        Policy(path.stem, tuple(_read(path))) for path in sorted((HERE / "policies").glob("*.yaml"))
+    ]
+
+
+def objects() -> list[JSON]:
+    """Every object of the comparison."""
+    return [obj for path in sorted((HERE / "objects").glob("*.yaml")) for obj in _read(path)]
+
+
+def _read(path: Path) -> Iterator[JSON]:
+    return (d for d in yaml.safe_load_all(path.read_text(encoding="utf-8")) if d)
+
+
+def _from_row(row: JSON) -> Policy:
+    validation = {
+        "expression": row["check"],
+        **{k: row[k] for k in ("message", "messageExpression", "reason") if k in row},
+    }
+    validations = [validation, *([row["second"]] if "second" in row else [])]
+    spec = {
+        "failurePolicy": row.get("failurePolicy", "Fail"),
+        "matchConstraints": {"resourceRules": _RULES},
+        "variables": _VARIABLES,
+        "validations": validations,
+    }
+    meta = {"name": row["name"]}
+    policy = {"apiVersion": GROUP, "kind": "ValidatingAdmissionPolicy", "metadata": meta, "spec": spec}
+    binding = {
+        "apiVersion": GROUP,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": meta,
+        "spec": {"policyName": row["name"], "validationActions": ["Deny"]},
+    }
+    return Policy(row["name"], (policy, binding))
