@@ -1,0 +1,104 @@
+"""The simulation: what becomes of work, and the numbers and the picture made of it."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from webhook.documents import read
+from webhook.offline.simulate import Arrival, simulate
+from webhook.offline.simulate_generate import generate
+from webhook.offline.simulate_plot import plot, seconds
+from webhook.offline.simulate_report import jain, summarise
+from webhook.queue.defaults import KueueRules
+
+RULES = KueueRules()
+TWO = """
+cohorts:
+- name: org
+  queues:
+  - name: a
+    quota: {cpu: 4}
+    preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
+    workloads: [{class: low, count: 3, every: 1s, run: 10s, priority: 1, requests: {cpu: 4}}]
+  - name: b
+    quota: {cpu: 4}
+    preemption: {reclaimWithinCohort: Any}
+    workloads: [{class: late, count: 2, start: 5s, run: 10s, priority: 1, requests: {cpu: 4}}]
+"""
+
+
+def run(text=TWO, rules=RULES):
+    made = generate(read(text)[0])
+    return simulate(made.snapshot, made.arrivals, rules, "kueue")
+
+
+def test_work_borrows_is_reclaimed_and_starts_again():
+    """Queue a fills both quotas, b takes its own back after 5 s, and the evicted job runs its whole time again."""
+    outcome = run()
+    assert {j.arrival.name: j.finished for j in outcome.jobs} == {
+        "org-0-a-0-low-0": 10_000,
+        "org-0-a-0-low-1": 20_000,
+        "org-0-a-0-low-2": 30_000,
+        "org-0-b-0-late-0": 15_000,
+        "org-0-b-0-late-1": 25_000,
+    }
+    summary = summarise(outcome)
+    assert (summary.total.preemptions, summary.total.lost, summary.makespan) == (1, 4000, 30_000)
+    assert summary.utilisation["cpu"] == pytest.approx((5 * 10 + 4) * 4 / (8 * 30))
+
+
+def test_waits_and_percentiles_are_those_of_the_schedule():
+    """Three equal jobs through a queue of one: they wait 0, 10 and 20 seconds."""
+    text = "cohorts: [{queues: [{quota: {cpu: 1}, workloads: [{class: x, count: 3, run: 10s, requests: {cpu: 1}}]}]}]"
+    (row,) = summarise(run(text)).rows
+    assert (row.jobs, row.wait_mean, row.wait_median, row.wait_max) == (3, 10_000, 10_000, 20_000)
+
+
+def test_what_can_never_start_is_counted_and_ends_nothing():
+    """A job above all quota waits for ever; the simulation ends all the same."""
+    text = "cohorts: [{queues: [{quota: {cpu: 1}, workloads: [{class: x, run: 10s, requests: {cpu: 2}}]}]}]"
+    summary = summarise(run(text))
+    assert (summary.never_started, summary.total.finished) == (1, 0)
+
+
+def test_the_same_input_gives_the_same_outcome_and_the_same_picture():
+    """Nothing in a simulation is random, whatever the order of the arrivals of one time."""
+    made = generate(read(TWO)[0])
+    first = simulate(made.snapshot, made.arrivals, RULES, "kueue")
+    second = simulate(made.snapshot, made.arrivals, RULES, "kueue")
+    assert first.jobs == second.jobs
+    assert plot([first]) == plot([second])
+
+
+def test_a_trace_may_name_a_cluster_queue_and_repeat_a_name():
+    """Without a LocalQueue of that name the ClusterQueue itself is meant; equal names are told apart."""
+    made = generate(read(TWO)[0])
+    twice = [Arrival(0, 1000, "lab", "org-0-a-0", "same", {"cpu": 1000})] * 2
+    outcome = simulate(made.snapshot, twice, RULES)
+    assert [j.finished for j in outcome.jobs] == [1000, 1000]
+
+
+@pytest.mark.parametrize("values, index", [([1, 1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25), ([], 1.0), ([0, 0], 1.0)])
+def test_jains_index(values, index):
+    """1 for equal shares, 1/n where one has everything."""
+    assert jain(values) == index
+
+
+def test_the_picture_is_well_formed_and_has_a_column_for_each_rule_set():
+    """Two outcomes beside each other; names of queues are escaped."""
+    outcome = run(TWO.replace("name: org", "name: 'a<b'"))
+    root = ET.fromstring(plot([outcome, outcome]))
+    texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("kueue") == 2
+    assert "a<b-0-a-0" in texts
+
+
+def test_times_are_told_in_the_unit_that_reads_best():
+    """From milliseconds to hours."""
+    assert [seconds(n) for n in (250, 1000, 90_000, 600_000, 7_200_000)] == [
+        "250 ms",
+        "1.0 s",
+        "90.0 s",
+        "10.0 min",
+        "2.0 h",
+    ]

@@ -1,0 +1,94 @@
+"""Traces in their three forms, and queues with a trace from a generator file."""
+
+import pytest
+
+from webhook.diagnostics import SourceError
+from webhook.documents import read
+from webhook.offline.simulate_generate import generate
+from webhook.offline.simulate_trace import milliseconds, read_trace
+
+GENERATOR = """
+cohorts:
+- name: org
+  count: 2
+  queues:
+  - name: team
+    count: 3
+    weight: 2
+    quota: {cpu: {nominal: 20, borrowingLimit: "100"}}
+    preemption: {reclaimWithinCohort: Any, withinClusterQueue: LowerPriority}
+    workloads:
+    - {class: small, count: 4, every: 100ms, run: 200ms, priority: 50, requests: {cpu: 500m}}
+    - {class: large, count: 1, start: 1s, run: 1s, requests: {cpu: 20}}
+"""
+
+
+@pytest.mark.parametrize("text, expected", [("200ms", 200), ("1.5s", 1500), (3, 3000), ("2m", 120_000), ("1h", 3.6e6)])
+def test_times_are_read_with_their_unit(text, expected):
+    """A number alone is seconds, as in the standard workload format."""
+    assert milliseconds(text) == expected
+
+
+def test_a_csv_trace_is_read_in_order_of_arrival_with_resources_as_columns():
+    """Columns that are no fields of a job are resources; cpu counts in milli-units."""
+    text = "time,queue,run,cpu,nvidia.com/gpu,class\n5,b,60,500m,,x\n1,a,2m,2,8,y\n"
+    first, second = read_trace(text, "t.csv")
+    assert (first.at, first.queue, first.run, dict(first.requests)) == (
+        1000,
+        "a",
+        120_000,
+        {"cpu": 2000, "nvidia.com/gpu": 8},
+    )
+    assert (second.group, dict(second.requests)) == ("x", {"cpu": 500})
+
+
+def test_json_lines_give_the_same_as_csv():
+    """Both forms have the same fields; JSON may put resources under `requests`."""
+    as_csv = read_trace("time,queue,run,count,memory\n1,a,2,3,1Gi\n", "t.csv")
+    as_json = read_trace('{"time": 1, "queue": "a", "run": 2, "count": 3, "requests": {"memory": "1Gi"}}\n', "t.jsonl")
+    assert [(a.at, a.run, a.count, a.requests) for a in as_csv] == [(a.at, a.run, a.count, a.requests) for a in as_json]
+
+
+def test_the_standard_workload_format_is_read_and_jobs_that_never_ran_are_left_out():
+    """Comment lines, a job with unknown request (the allocated processors count), and a cancelled job."""
+    ran, never = "1 10 0 60 4 -1 -1 -1 -1 2048 1 7 1 -1 3 -1 -1 -1", "2 11 0 -1 4 -1 -1 4 -1 -1 5 7 1 -1 3 -1 -1 -1"
+    text = f"; Version: 2\n{ran}\n{never}\n"
+    (job,) = read_trace(text, "log.swf")
+    assert (job.at, job.run, job.queue, job.count, job.user) == (10_000, 60_000, "q3", 4, "u7")
+    assert job.requests == {"cpu": 1000, "memory": 2048 * 1024}
+
+
+def test_every_bad_line_is_told_with_its_number():
+    """All mistakes of a trace come at once."""
+    with pytest.raises(SourceError) as error:
+        read_trace('{"time": 1}\nnope\n{"time": "soon", "queue": "a", "run": 1}\n', "t.jsonl")
+    assert [(d.code, d.place.line) for d in error.value.diagnostics] == [
+        ("TRACE001", 1),
+        ("TRACE001", 2),
+        ("TRACE001", 3),
+    ]
+    assert "no queue, run" in error.value.diagnostics[0].message
+
+
+def test_a_generator_file_makes_cohorts_queues_and_arrivals():
+    """Two cohorts of three queues, each with its classes of work, in order of arrival."""
+    made = generate(read(GENERATOR)[0])
+    assert len(made.snapshot.cohorts) == 2
+    assert len(made.snapshot.cluster_queues) == 6
+    queue = made.snapshot.cluster_queues[0]
+    assert (queue.name, queue.cohort, queue.weight) == ("org-0-team-0", "org-0", 2000)
+    quota = queue.groups[0].flavors[0].quotas["cpu"]
+    assert (quota.nominal, quota.borrowing_limit, quota.lending_limit) == (20_000, 100_000, None)
+    assert len(made.arrivals) == 6 * 5
+    assert [a.at for a in made.arrivals] == sorted(a.at for a in made.arrivals)
+
+
+def test_mistakes_in_a_generator_file_have_a_place_and_a_hint():
+    """A misspelt field, a bad quantity and a bad time, each at its line and column."""
+    text = GENERATOR.replace("every", "evry").replace("500m", "half").replace("run: 1s", "run: long")
+    with pytest.raises(SourceError) as error:
+        generate(read(text, "g.yaml")[0])
+    messages = error.value.render()
+    assert 'did you mean "every"?' in messages
+    assert '"half" is not a quantity' in messages
+    assert "g.yaml:12:" in messages
