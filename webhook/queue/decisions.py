@@ -94,7 +94,7 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A workload still waits: why, in numbers, at which place of its queue (from 1; 0: in none), until when (estimate)."""
+    """A workload still waits: why, in numbers, at which place of its queue (from 1; 0: none), until when perhaps."""
 
     workload: str
     cluster_queue: str
@@ -119,12 +119,14 @@ class Evicted:
 class Decisions:
     """The outcome of one call. `complete` is False where the budget ran out: call again to go on.
 
+    `admitted` got their quota now; `ready` had it before, and their last admission check came ready.
     `next_at` is the time of the next back-off that ends (milliseconds), None where none runs.
     """
 
     admitted: tuple[Admitted, ...] = ()
     preempted: tuple[Preempted, ...] = ()
     evicted: tuple[Evicted, ...] = ()
+    ready: tuple[Admitted, ...] = ()
     pending: tuple[Pending, ...] = field(default=())
     complete: bool = True
     next_at: int | None = None

@@ -1,0 +1,83 @@
+"""Whether pods keep their own limits and the namespace's LimitRanges: what is wrong with them, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from webhook.api.requests import pod_requests
+from webhook.kube import quantity
+
+Object = Mapping[str, Any]
+CONTAINERS: Final = ("initContainers", "containers")
+
+
+def problem_of(specs: Iterable[Object], limit_ranges: Iterable[Object]) -> str:
+    """Give the first thing that keeps pods with these specs (defaults filled in) from being created, "" if nothing."""
+    ranges = tuple(limit_ranges)
+    for spec in specs:
+        for container in _containers(spec):
+            if problem := _over_own_limit(container):
+                return problem
+        for limit_range in ranges:
+            for item in (limit_range.get("spec") or {}).get("limits") or ():
+                if problem := _outside(spec, item, limit_range["metadata"]["name"]):
+                    return problem
+    return ""
+
+
+def _containers(spec: Object) -> list[Object]:
+    return [container for field in CONTAINERS for container in spec.get(field) or ()]
+
+
+def _nanos(value: str | float) -> int:
+    return quantity.parse(value).nanos
+
+
+def _over_own_limit(container: Object) -> str:
+    resources = container.get("resources") or {}
+    limits = resources.get("limits") or {}
+    for resource, asked in (resources.get("requests") or {}).items():
+        if _nanos(asked) < 0:
+            return f"container {container.get('name')} requests {asked} {resource}: less than nothing"
+        if resource in limits and _nanos(asked) > _nanos(limits[resource]):
+            return f"container {container.get('name')} requests {asked} {resource}, its limit is {limits[resource]}"
+    return ""
+
+
+def _outside(spec: Object, item: Object, name: str) -> str:
+    kind = item.get("type")
+    if kind == "Container":
+        subjects = [(f"container {c.get('name')}", _highest(c), _lowest(c)) for c in _containers(spec)]
+    elif kind == "Pod":
+        total = pod_requests(spec)
+        subjects = [("the pod", total, total)]
+    else:
+        return ""
+    for who, high, low in subjects:
+        for resource, most in (item.get("max") or {}).items():
+            if high.get(resource, 0) > _nanos(most):
+                return f"{who} asks for more {resource} than LimitRange {name} allows: at most {most}"
+        for resource, least in (item.get("min") or {}).items():
+            if resource in low and low[resource] < _nanos(least):
+                return f"{who} asks for less {resource} than LimitRange {name} wants: at least {least}"
+    return ""
+
+
+def _highest(container: Object) -> dict[str, int]:
+    resources = container.get("resources") or {}
+    return _merged((resources.get("requests") or {}, resources.get("limits") or {}), max)
+
+
+def _lowest(container: Object) -> dict[str, int]:
+    resources = container.get("resources") or {}
+    return _merged((resources.get("requests") or {}, resources.get("limits") or {}), min)
+
+
+def _merged(parts: Iterable[Mapping[str, Any]], choose: Any) -> dict[str, int]:
+    merged: dict[str, int] = {}
+    for part in parts:
+        for resource, value in part.items():
+            nanos = _nanos(value)
+            merged[resource] = choose(merged[resource], nanos) if resource in merged else nanos
+    return merged

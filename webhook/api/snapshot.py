@@ -1,0 +1,177 @@
+"""Kubernetes objects become the queue core's snapshot, or events: names, numbers and times as the core counts them.
+
+Reads kueue.x-k8s.io v1beta1 and v1beta2, Volcano's Queue and PodGroup, and the objects around them; what it does not
+know it leaves alone. Nothing is checked here: that is admission's, and `lint`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from webhook.api import snapshot_quota as quota
+from webhook.api import snapshot_workload as load
+from webhook.api import volcano
+from webhook.api.snapshot_workload import Surroundings
+from webhook.queue.events import (
+    Definition,
+    DefinitionChanged,
+    DefinitionGone,
+    Event,
+    WorkloadChanged,
+    WorkloadGone,
+)
+from webhook.queue.model import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    LocalQueue,
+    Namespace,
+    Snapshot,
+    Workload,
+)
+
+Object = Mapping[str, Any]
+KUEUE: Final = "kueue.x-k8s.io"
+VOLCANO: Final = "scheduling.volcano.sh"
+QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], Callable[[Object], Definition]]]] = {
+    "ResourceFlavor": (Flavor, quota.flavor),
+    "ClusterQueue": (ClusterQueue, quota.cluster_queue),
+    "Cohort": (Cohort, quota.cohort),
+    "LocalQueue": (LocalQueue, quota.local_queue),
+    "AdmissionCheck": (AdmissionCheck, quota.check),
+}
+AROUND: Final = ("LimitRange", "PriorityClass", "WorkloadPriorityClass", "Configuration", "RuntimeClass")
+"""Kinds that change how Workloads are read."""
+
+
+def snapshot(objects: Iterable[Object]) -> Snapshot:
+    """Give the snapshot of a cluster's objects; their order does not matter, of equal names the last counts."""
+    return Reader(objects).snapshot()
+
+
+class Reader:
+    """Keeps the objects it has seen, so that one object's change becomes the events it causes."""
+
+    def __init__(self, objects: Iterable[Object] = ()) -> None:
+        self._objects: dict[str, dict[str, Object]] = {}
+        for obj in objects:
+            for item in obj.get("items") or () if str(obj.get("kind", "")).endswith("List") else (obj,):
+                if kind := _kind(item):
+                    self._objects.setdefault(kind, {})[_name(item)] = item
+        self._around = self._surroundings()
+        self._sent: dict[tuple[type[Definition], str], Definition] = {}
+        self._workloads: dict[str, Workload] = {}
+
+    def snapshot(self) -> Snapshot:
+        """Give the snapshot of all objects seen."""
+        definitions = self._definitions()
+        self._sent = definitions
+        self._workloads = self._all_workloads()
+        by_type: dict[type[Any], list[Any]] = {}
+        for (kind, _), definition in sorted(definitions.items(), key=lambda item: item[0][1]):
+            by_type.setdefault(kind, []).append(definition)
+        return Snapshot(
+            flavors=tuple(by_type.get(Flavor, ())),
+            cluster_queues=tuple(by_type.get(ClusterQueue, ())),
+            cohorts=tuple(by_type.get(Cohort, ())),
+            local_queues=tuple(by_type.get(LocalQueue, ())),
+            namespaces=tuple(by_type.get(Namespace, ())),
+            checks=tuple(by_type.get(AdmissionCheck, ())),
+            workloads=tuple(w for _, w in sorted(self._workloads.items())),
+        )
+
+    def changed(self, obj: Object) -> list[Event]:
+        """Take note of an object that was added or changed, and give the events for a state built from `snapshot`."""
+        kind = _kind(obj)
+        if not kind:
+            return []
+        self._objects.setdefault(kind, {})[_name(obj)] = obj
+        return self._events(kind, obj)
+
+    def gone(self, obj: Object) -> list[Event]:
+        """Take note of an object that was deleted, and give the events."""
+        kind = _kind(obj)
+        if not kind or self._objects.get(kind, {}).pop(_name(obj), None) is None:
+            return []
+        return self._events(kind, obj)
+
+    def _events(self, kind: str, obj: Object) -> list[Event]:
+        if kind == "Workload":
+            return self._one(_name(obj), self._objects[kind].get(_name(obj)))
+        if kind in AROUND:
+            self._around = self._surroundings()
+            return self._differences(self._all_workloads())
+        if kind == "PodGroup":
+            return self._differences(self._all_workloads())
+        definitions, events = self._definitions(), []
+        for key, definition in definitions.items():
+            if self._sent.get(key) != definition:
+                events.append(DefinitionChanged(definition))
+        gone: list[Event] = [DefinitionGone(*key) for key in self._sent if key not in definitions]
+        self._sent = definitions
+        return [*events, *gone]
+
+    def _one(self, key: str, obj: Object | None) -> list[Event]:
+        if obj is None:
+            return [WorkloadGone(key)] if self._workloads.pop(key, None) is not None else []
+        workload = load.workload(obj, self._around)
+        if self._workloads.get(key) == workload:
+            return []
+        self._workloads[key] = workload
+        return [WorkloadChanged(workload)]
+
+    def _differences(self, workloads: dict[str, Workload]) -> list[Event]:
+        known, self._workloads = self._workloads, workloads
+        events: list[Event] = [WorkloadChanged(w) for k, w in workloads.items() if known.get(k) != w]
+        return [*events, *(WorkloadGone(k) for k in known if k not in workloads)]
+
+    def _all(self, kind: str) -> Iterable[Object]:
+        return self._objects.get(kind, {}).values()
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings.of({kind: tuple(self._all(kind)) for kind in AROUND})
+
+    def _all_workloads(self) -> dict[str, Workload]:
+        workloads = {name: load.workload(obj, self._around) for name, obj in self._objects.get("Workload", {}).items()}
+        for group in self._all("PodGroup"):
+            made = volcano.workload(group, self._around)
+            workloads.setdefault(made.key, made)
+        return workloads
+
+    def _definitions(self) -> dict[tuple[type[Definition], str], Definition]:
+        found: list[tuple[type[Definition], Definition]] = [
+            (made, read(obj)) for kind, (made, read) in QUOTA_KINDS.items() for obj in self._all(kind)
+        ]
+        quotas = tuple(self._all("ResourceQuota"))
+        found += [(Namespace, quota.namespace(obj, quotas)) for obj in self._all("Namespace")]
+        if self._objects.get("Queue"):
+            found += volcano.definitions(self._all("Queue"), self._all("PodGroup"), self._all("Node"))
+        return {(kind, _definition_name(d)): d for kind, d in found}
+
+
+def _kind(obj: Object) -> str:
+    """Give the kind of an object that matters here, "" for any other."""
+    kind = str(obj.get("kind") or "")
+    group = str(obj.get("apiVersion") or "").partition("/")[0]
+    if group == KUEUE:
+        return kind if kind in (*QUOTA_KINDS, "Workload", "WorkloadPriorityClass") else ""
+    if group == VOLCANO:
+        return kind if kind in ("Queue", "PodGroup") else ""
+    if kind == "Configuration":
+        return kind if group == "config.kueue.x-k8s.io" else ""
+    return kind if kind in ("Namespace", "ResourceQuota", "Node", *AROUND) else ""
+
+
+def _name(obj: Object) -> str:
+    metadata = obj.get("metadata") or {}
+    name = str(metadata.get("name") or "")
+    namespaced = obj.get("kind") in ("Workload", "LocalQueue", "LimitRange", "ResourceQuota", "PodGroup")
+    return f"{metadata.get('namespace') or 'default'}/{name}" if namespaced else name
+
+
+def _definition_name(definition: Definition) -> str:
+    if isinstance(definition, LocalQueue):
+        return f"{definition.namespace}/{definition.name}"
+    return definition.name

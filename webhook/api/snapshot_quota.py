@@ -1,0 +1,235 @@
+"""Queues, cohorts, flavors, checks and namespaces as the queue core's definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from webhook.api.amounts import amount
+from webhook.kube import quantity
+from webhook.queue.model import (
+    AdmissionCheck,
+    AdmissionCheckUse,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    FlavorQuotas,
+    Fungibility,
+    History,
+    LocalQueue,
+    Namespace,
+    Preemption,
+    Quota,
+    Requirement,
+    ResourceGroup,
+    ResourceQuota,
+    Selector,
+    Taint,
+    Toleration,
+)
+
+Object = Mapping[str, Any]
+OLD_WORDS: Final = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
+"""v1beta1's words for `whenCanBorrow` and `whenCanPreempt`, in v1beta2's."""
+
+
+def flavor(obj: Object) -> Flavor:
+    """Read a ResourceFlavor."""
+    spec = obj.get("spec") or {}
+    return Flavor(
+        name=obj["metadata"]["name"],
+        node_labels=dict(spec.get("nodeLabels") or {}),
+        taints=tuple(
+            Taint(t.get("key") or "", t.get("value") or "", t.get("effect") or "") for t in spec.get("nodeTaints") or ()
+        ),
+        tolerations=tolerations(spec.get("tolerations")),
+        topology=spec.get("topologyName") or "",
+    )
+
+
+def cluster_queue(obj: Object) -> ClusterQueue:
+    """Read a ClusterQueue of v1beta1 or v1beta2."""
+    spec = obj.get("spec") or {}
+    status = (obj.get("status") or {}).get("fairSharing") or {}
+    return ClusterQueue(
+        name=obj["metadata"]["name"],
+        cohort=spec.get("cohortName") or spec.get("cohort") or "",
+        groups=groups(spec.get("resourceGroups")),
+        namespace_selector=selector(spec.get("namespaceSelector")),
+        strategy=spec.get("queueingStrategy") or "BestEffortFIFO",
+        preemption=_preemption(spec.get("preemption") or {}),
+        fungibility=_fungibility(spec.get("flavorFungibility") or {}),
+        weight=weight(spec.get("fairSharing")),
+        stop_policy=spec.get("stopPolicy") or "None",
+        checks=_checks(spec),
+        admission_mode=((spec.get("admissionScope") or {}).get("admissionMode") or ""),
+        history=history(status.get("admissionFairSharingStatus")),
+        **labelled(obj),
+    )
+
+
+def cohort(obj: Object) -> Cohort:
+    """Read a Cohort of v1alpha1, v1beta1 or v1beta2."""
+    spec = obj.get("spec") or {}
+    return Cohort(
+        name=obj["metadata"]["name"],
+        parent=spec.get("parentName") or spec.get("parent") or "",
+        groups=groups(spec.get("resourceGroups")),
+        weight=weight(spec.get("fairSharing")),
+        **labelled(obj),
+    )
+
+
+def local_queue(obj: Object) -> LocalQueue:
+    """Read a LocalQueue."""
+    spec = obj.get("spec") or {}
+    status = (obj.get("status") or {}).get("fairSharing") or {}
+    return LocalQueue(
+        namespace=obj["metadata"].get("namespace") or "default",
+        name=obj["metadata"]["name"],
+        cluster_queue=spec.get("clusterQueue") or "",
+        stop_policy=spec.get("stopPolicy") or "None",
+        weight=weight(spec.get("fairSharing")),
+        history=history(status.get("admissionFairSharingStatus")),
+        **labelled(obj),
+    )
+
+
+def check(obj: Object) -> AdmissionCheck:
+    """Read an AdmissionCheck; one without an `Active` condition counts as active."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    active = all(c.get("status") == "True" for c in conditions if c.get("type") == "Active")
+    return AdmissionCheck(obj["metadata"]["name"], (obj.get("spec") or {}).get("controllerName") or "", active)
+
+
+def namespace(obj: Object, quotas: Iterable[Object] = ()) -> Namespace:
+    """Read a Namespace, with the ResourceQuotas in it; it carries its own name as a label, as in a cluster."""
+    metadata = obj["metadata"]
+    name = metadata["name"]
+    return Namespace(
+        name=name,
+        labels={"kubernetes.io/metadata.name": name, **(metadata.get("labels") or {})},
+        annotations=dict(metadata.get("annotations") or {}),
+        quotas=tuple(
+            resource_quota(q)
+            for q in sorted(quotas, key=lambda q: str(q["metadata"]["name"]))
+            if q["metadata"].get("namespace") == name
+        ),
+    )
+
+
+def resource_quota(obj: Object) -> ResourceQuota:
+    """Read a ResourceQuota; its status goes before its spec."""
+    status = obj.get("status") or {}
+    hard = status.get("hard") or (obj.get("spec") or {}).get("hard") or {}
+    return ResourceQuota(obj["metadata"]["name"], _by_quota_name(hard), _by_quota_name(status.get("used") or {}))
+
+
+def _by_quota_name(amounts: Mapping[str, Any]) -> dict[str, int]:
+    return {name: amount(name.removeprefix("requests.").removeprefix("limits."), v) for name, v in amounts.items()}
+
+
+def groups(value: Iterable[Object] | None) -> tuple[ResourceGroup, ...]:
+    """Read resource groups."""
+    return tuple(
+        ResourceGroup(
+            tuple(group.get("coveredResources") or ()),
+            tuple(
+                FlavorQuotas(f["name"], {r["name"]: _quota(r) for r in f.get("resources") or ()})
+                for f in group.get("flavors") or ()
+            ),
+        )
+        for group in value or ()
+    )
+
+
+def _quota(resource: Object) -> Quota:
+    name = resource["name"]
+    numbers = (_amount(name, resource.get(k)) for k in ("nominalQuota", "borrowingLimit", "lendingLimit"))
+    nominal, borrowing, lending = numbers
+    return Quota(nominal or 0, borrowing, lending)
+
+
+def _amount(name: str, value: str | float | None) -> int | None:
+    return None if value is None else amount(name, value)
+
+
+def _preemption(value: Object) -> Preemption:
+    borrow = value.get("borrowWithinCohort") or {}
+    return Preemption(
+        value.get("withinClusterQueue") or "Never",
+        value.get("reclaimWithinCohort") or "Never",
+        borrow.get("policy") or "Never",
+        borrow.get("maxPriorityThreshold"),
+    )
+
+
+def _fungibility(value: Object) -> Fungibility:
+    borrow = value.get("whenCanBorrow") or "MayStopSearch"
+    preempt = value.get("whenCanPreempt") or "TryNextFlavor"
+    return Fungibility(OLD_WORDS.get(borrow, borrow), OLD_WORDS.get(preempt, preempt), _preference(value))
+
+
+def _preference(value: Object) -> str:
+    wanted = value.get("preference") or ""
+    return wanted if isinstance(wanted, str) else ""
+
+
+def _checks(spec: Object) -> tuple[AdmissionCheckUse, ...]:
+    strategy = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
+    plain = (AdmissionCheckUse(name) for name in spec.get("admissionChecks") or ())
+    return (*plain, *(AdmissionCheckUse(c["name"], tuple(c.get("onFlavors") or ())) for c in strategy))
+
+
+def tolerations(value: Iterable[Object] | None) -> tuple[Toleration, ...]:
+    """Read tolerations."""
+    return tuple(
+        Toleration(t.get("key") or "", t.get("operator") or "Equal", t.get("value") or "", t.get("effect") or "")
+        for t in value or ()
+    )
+
+
+def selector(value: Object | None) -> Selector | None:
+    """Read a label selector; absent it selects nothing, empty everything."""
+    if value is None:
+        return None
+    labels = (Requirement(k, "In", (str(v),)) for k, v in sorted((value.get("matchLabels") or {}).items()))
+    return Selector((*labels, *requirements(value.get("matchExpressions"))))
+
+
+def requirements(value: Iterable[Object] | None) -> tuple[Requirement, ...]:
+    """Read the requirements of a selector, or of a node selector's term."""
+    return tuple(
+        Requirement(r.get("key") or "", r.get("operator") or "", tuple(str(v) for v in r.get("values") or ()))
+        for r in value or ()
+    )
+
+
+def weight(fair_sharing: Object | None) -> int:
+    """Read a fair sharing weight in thousandths, 1000 where there is none."""
+    value = (fair_sharing or {}).get("weight")
+    return 1000 if value is None else quantity.parse(value).millis
+
+
+def history(value: Object | None) -> History:
+    """Read decayed usage from a status."""
+    if not value:
+        return History()
+    consumed = value.get("consumedResources") or {}
+    usage = {name: quantity.parse(v).nanos / (1e6 if name == "cpu" else 1e9) for name, v in consumed.items()}
+    return History(milliseconds(value.get("lastUpdate")), usage)
+
+
+def labelled(obj: Object) -> dict[str, Any]:
+    """Give an object's labels and annotations as arguments."""
+    metadata = obj["metadata"]
+    return {"labels": dict(metadata.get("labels") or {}), "annotations": dict(metadata.get("annotations") or {})}
+
+
+def milliseconds(time: str | datetime | None) -> int:
+    """Read a time (RFC 3339) as milliseconds since the epoch; 0 where there is none."""
+    if not time:
+        return 0
+    moment = time if isinstance(time, datetime) else datetime.fromisoformat(str(time).replace("Z", "+00:00"))
+    return round(moment.timestamp() * 1000)

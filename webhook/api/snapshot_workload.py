@@ -1,0 +1,202 @@
+"""Workload objects as the queue core's workloads: requests summed, defaults filled in, conditions read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.api.amounts import amount, from_nanos
+from webhook.api.limits import problem_of
+from webhook.api.requests import pod_requests, with_defaults
+from webhook.api.snapshot_quota import labelled, milliseconds, requirements, tolerations
+from webhook.kube import quantity
+from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
+
+Object = Mapping[str, Any]
+USER: Final = "sluice.dev/user"
+RUN_TIME: Final = "sluice.dev/run-time-seconds"
+EVICTION_ORDERS: Final = ("PodsReadyTimeout", "AdmissionCheck")
+"""Reasons of an eviction after which a workload is ordered by the time it was evicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """A resource that is counted as others (Kueue's `resources.transformations`): output amounts in billionths."""
+
+    source: str
+    outputs: Mapping[str, int]
+    keep: bool = True
+    multiply_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What decides how a Workload is read, besides itself."""
+
+    limit_ranges: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
+    classes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    overheads: Mapping[str, Object] = field(default_factory=dict)
+    excluded: tuple[str, ...] = ()
+    transformations: tuple[Transformation, ...] = ()
+
+    @classmethod
+    def of(cls, objects: Mapping[str, Iterable[Object]]) -> Surroundings:
+        """Read LimitRanges, classes of priority and run time, and Kueue's Configuration."""
+        ranges: dict[str, tuple[Object, ...]] = {}
+        for item in objects.get("LimitRange", ()):
+            namespace = item["metadata"].get("namespace") or "default"
+            ranges[namespace] = (*ranges.get(namespace, ()), item)
+        resources: Object = {}
+        for item in objects.get("Configuration", ()):
+            resources = item.get("resources") or {}
+        return cls(
+            ranges,
+            {
+                (kind, c["metadata"]["name"]): int(c.get("value") or 0)
+                for kind in ("PriorityClass", "WorkloadPriorityClass")
+                for c in objects.get(kind, ())
+            },
+            {
+                c["metadata"]["name"]: (c.get("overhead") or {}).get("podFixed") or {}
+                for c in objects.get("RuntimeClass", ())
+            },
+            tuple(resources.get("excludeResourcePrefixes") or ()),
+            tuple(_transformation(t) for t in resources.get("transformations") or ()),
+        )
+
+
+def workload(obj: Object, around: Surroundings) -> Workload:
+    """Read a Workload of v1beta1 or v1beta2."""
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    namespace = metadata.get("namespace") or "default"
+    conditions = {c["type"]: c for c in status.get("conditions") or () if c.get("status") == "True"}
+    done = {p["name"]: int(p.get("count") or 0) for p in status.get("reclaimablePods") or ()}
+    ranges = around.limit_ranges.get(namespace, ())
+    specs = [_filled(p, ranges, around) for p in spec.get("podSets") or ()]
+    created = milliseconds(metadata.get("creationTimestamp"))
+    admission = _admission(status, conditions, done)
+    evicted = conditions.get("Evicted")
+    requeue = status.get("requeueState") or {}
+    labels = labelled(obj)
+    return Workload(
+        namespace=namespace,
+        name=metadata["name"],
+        queue=spec.get("queueName") or "",
+        pod_sets=tuple(_pod_set(p, s, done, around) for p, s in zip(spec.get("podSets") or (), specs, strict=True)),
+        priority=_priority(spec, around),
+        created=created,
+        uid=str(metadata.get("uid") or ""),
+        queued_at=_queued_at(created, evicted),
+        active=spec.get("active", True) is not False,
+        finished="Finished" in conditions,
+        admission=admission,
+        admitted="Admitted" in conditions,
+        evicted=admission is not None and evicted is not None,
+        evicted_at=milliseconds(evicted.get("lastTransitionTime")) if evicted else 0,
+        evicted_reason=str(evicted.get("reason") or "") if evicted else "",
+        requeue_at=milliseconds(requeue.get("requeueAt")),
+        requeue_count=int(requeue.get("count") or 0),
+        problem=problem_of(specs, ranges),
+        checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},
+        user=labels["annotations"].get(USER, ""),
+        run_time=_run_time(spec, labels["annotations"]),
+        priority_class=(spec.get("priorityClassRef") or {}).get("name") or spec.get("priorityClassName") or "",
+        **labels,
+    )
+
+
+def pod_set_requests(spec: Object, around: Surroundings) -> dict[str, int]:
+    """Sum what one pod asks for as quota counts it: without excluded resources, and transformed."""
+    nanos = {r: n for r, n in pod_requests(spec).items() if not r.startswith(around.excluded or ("\0",))}
+    for transformation in around.transformations:
+        held = nanos.get(transformation.source)
+        if held is None:
+            continue
+        factor = held
+        if transformation.multiply_by:
+            factor = held * nanos.get(transformation.multiply_by, 0) // 10**9
+        if not transformation.keep:
+            del nanos[transformation.source]
+        for resource, per_unit in transformation.outputs.items():
+            nanos[resource] = nanos.get(resource, 0) + per_unit * factor // 10**9
+    return {r: from_nanos(r, max(0, n)) for r, n in nanos.items()}
+
+
+def _transformation(value: Object) -> Transformation:
+    return Transformation(
+        value["input"],
+        {r: quantity.parse(q).nanos for r, q in (value.get("outputs") or {}).items()},
+        value.get("strategy") != "Replace",
+        value.get("multiplyBy") or "",
+    )
+
+
+def _filled(pod_set: Object, ranges: Iterable[Object], around: Surroundings) -> dict[str, Any]:
+    spec = (pod_set.get("template") or {}).get("spec") or {}
+    filled = with_defaults(spec, ranges)
+    overhead = around.overheads.get(str(spec.get("runtimeClassName") or ""))
+    return {**filled, "overhead": overhead} if overhead and not spec.get("overhead") else filled
+
+
+def _pod_set(value: Object, spec: Object, done: Mapping[str, int], around: Surroundings) -> PodSet:
+    name = value.get("name") or "main"
+    count = int(value.get("count", 1))
+    least = value.get("minCount")
+    node_affinity = ((spec.get("affinity") or {}).get("nodeAffinity")) or {}
+    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return PodSet(
+        name=name,
+        count=max(0, count - done.get(name, 0)),
+        requests=pod_set_requests(spec, around),
+        min_count=None if least is None else min(int(least), max(0, count - done.get(name, 0))),
+        node_selector=dict(spec.get("nodeSelector") or {}),
+        affinity=_terms(required) if required is not None else None,
+        tolerations=tolerations(spec.get("tolerations")),
+    )
+
+
+def _terms(required: Object) -> tuple[Selector, ...]:
+    return tuple(Selector(requirements(t.get("matchExpressions"))) for t in required.get("nodeSelectorTerms") or ())
+
+
+def _priority(spec: Object, around: Surroundings) -> int:
+    if (given := spec.get("priority")) is not None:
+        return int(given)
+    ref = spec.get("priorityClassRef") or {}
+    name = str(ref.get("name") or spec.get("priorityClassName") or "")
+    kinds = (ref["kind"],) if ref.get("kind") else ("WorkloadPriorityClass", "PriorityClass")
+    return next((around.classes[k, name] for k in kinds if (k, name) in around.classes), 0)
+
+
+def _queued_at(created: int, evicted: Object | None) -> int:
+    if evicted is not None and evicted.get("reason") in EVICTION_ORDERS:
+        return milliseconds(evicted.get("lastTransitionTime"))
+    return created
+
+
+def _admission(status: Object, conditions: Mapping[str, Object], done: Mapping[str, int]) -> Admission | None:
+    value = status.get("admission")
+    reserved = conditions.get("QuotaReserved")
+    if not value or reserved is None:
+        return None
+    assignments = tuple(_assignment(p, done) for p in value.get("podSetAssignments") or ())
+    return Admission(value["clusterQueue"], assignments, milliseconds(reserved.get("lastTransitionTime")))
+
+
+def _assignment(value: Object, done: Mapping[str, int]) -> PodSetAssignment:
+    name = value.get("name") or "main"
+    count = int(value.get("count") or 0)
+    left = max(0, count - done.get(name, 0))
+    usage = {r: amount(r, q) for r, q in (value.get("resourceUsage") or {}).items()}
+    if count and left < count:
+        usage = {r: n // count * left for r, n in usage.items()}
+    return PodSetAssignment(name, dict(value.get("flavors") or {}), usage, left)
+
+
+def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:
+    given = annotations.get(RUN_TIME, "")
+    if given.isascii() and given.isdigit():
+        return int(given) * 1000
+    limit = spec.get("maximumExecutionTimeSeconds")
+    return int(limit) * 1000 if limit else None

@@ -1,0 +1,323 @@
+"""`decide`: heads of the queues are nominated, ordered among each other, and admitted, or preempt, or wait.
+
+One round looks at one head of each queue; rounds go on until nothing more can be placed, or until the rules' number
+of heads is reached. The state is changed by what was decided; the decisions say how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Place, Preempted, Reason
+from webhook.queue.due import checks_ready, settle
+from webhook.queue.explain import describe
+from webhook.queue.flavors import Assignment
+from webhook.queue.line import Entry, Kind, Line, Verdict
+from webhook.queue.model import Admission, PodSetAssignment
+from webhook.queue.nominate import Nomination, Nominator, refuse
+from webhook.queue.report import SILENT, Reporter
+from webhook.queue.rules import Mode, Outcome, Placement, Rules
+from webhook.queue.shares import Tournament
+from webhook.queue.state import State
+from webhook.queue.tree import Tree, Usage
+from webhook.queue.victims import Target, without
+
+UNLIMITED = 1 << 60
+WAITS_FOR_CHANGE = frozenset(
+    {
+        Outcome.NO_FIT,
+        Outcome.NO_CANDIDATES,
+        Outcome.MISCONFIGURED,
+        Outcome.NAMESPACE_MISMATCH,
+        Outcome.SUSPENDED,
+        Outcome.DENIED,
+    }
+)
+WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
+
+
+@dataclass(slots=True)
+class Log:
+    """What a call decided so far; `waits` are the heads that were looked at and not admitted."""
+
+    admitted: list[Admitted] = field(default_factory=list)
+    preempted: list[Preempted] = field(default_factory=list)
+    evicted: list[Evicted] = field(default_factory=list)
+    ready: list[Admitted] = field(default_factory=list)
+    waits: dict[str, Entry] = field(default_factory=dict)
+
+
+def decide(state: State, rules: Rules, now: int, reporter: Reporter = SILENT, budget: int | None = None) -> Decisions:
+    """Decide for all queues of a state at a time (milliseconds).
+
+    `budget` bounds the heads looked at; where it runs out, `complete` is False, and the next call goes on. Admitted
+    work holds its quota in the state from now on; preempted work does until an event says that it gave it back.
+    """
+    state.bind(rules, now)
+    state.awake(now)
+    log = Log()
+    settle(state, log.ready, log.evicted)
+    left = UNLIMITED if budget is None else budget
+    for tree in _trees(state):
+        if left <= 0:
+            break
+        left = _Call(state, rules, tree, now, reporter, log).run(left)
+    return Decisions(
+        tuple(log.admitted),
+        tuple(log.preempted),
+        tuple(log.evicted),
+        tuple(log.ready),
+        _pending(state, log),
+        left > 0,
+        state.backoff[0][0] if state.backoff else None,
+    )
+
+
+def _trees(state: State) -> list[Tree]:
+    wanted = {line.node.tree for line in state.ready}
+    return [t for t in state.trees if t in wanted] if len(wanted) > 1 else list(wanted)
+
+
+def _pending(state: State, log: Log) -> tuple[Pending, ...]:
+    return tuple(describe(state, entry) for entry in log.waits.values())
+
+
+class _Call:
+    """Rounds over one tree.
+
+    `base` is its usage with what preemptors reserved, `usage` that of the round with what other heads hold as well.
+    Both still hold the victims, who are `gone` for whoever comes after.
+    """
+
+    __slots__ = ("base", "gone", "lines", "log", "now", "reporter", "round", "rules", "state", "tree", "usage")
+
+    def __init__(self, state: State, rules: Rules, tree: Tree, now: int, reporter: Reporter, log: Log) -> None:
+        self.state, self.rules, self.tree, self.now, self.reporter, self.log = state, rules, tree, now, reporter, log
+        self.lines = [line for line in state.by_tree[tree] if line in state.ready]
+        self.base: Usage = tree.usage.copy()
+        self.usage: Usage = self.base
+        self.gone: dict[str, Target] = {}
+        self.round = 0
+
+    def run(self, left: int) -> int:
+        """Do rounds until nothing is active, or `left` heads were looked at; give how many are left."""
+        limit = self.rules.heads or UNLIMITED
+        lines = self.lines
+        while left > 0 and self.round < limit:
+            if self.rules.ordered_by_usage:
+                self._reorder()
+            heads = [(line, entry) for line in self.lines if (entry := line.head()) is not None]
+            if not heads:
+                break
+            self.round += 1
+            self.reporter.cycle(self.round, len(heads))
+            left -= len(heads)
+            self._one_round(heads)
+        for line in lines:
+            for entry in line.take_aside():
+                self.state.push(entry)
+            if line.head() is None:
+                self.state.ready.pop(line, None)
+        return left
+
+    def _reorder(self) -> None:
+        for line in self.lines:
+            if line.queue.admission_mode:
+                for entry in line.waiting():
+                    usage = self.state.histories.usage(entry, self.state)
+                    entry.rank = self.rules.order(entry.workload, line.queue, self.now, usage)
+                line.reorder()
+
+    def _without(self, targets: Iterable[Target] = ()) -> Usage:
+        """Give the usage as it will be when all victims are gone."""
+        away = [*self.gone.values(), *targets]
+        return without(self.usage, away) if away else self.usage
+
+    def _one_round(self, heads: Iterable[tuple[Line, Entry]]) -> None:
+        self.usage = self.base
+        nominator = Nominator(self.state, self._without(), self.gone)
+        nominations = []
+        for line, entry in heads:
+            self.reporter.considered(entry.key, line.queue.name)
+            refusal = refuse(self.state, entry, line, self.now)
+            if refusal is None:
+                nominations.append(nominator.nominate(entry, line))
+            else:
+                self._wait(entry, line, Verdict(refusal.reason, refusal.outcome, refusal.message))
+        self.usage = self.base.copy()
+        for nomination in self._ordered(nominations):
+            self._process(nomination)
+
+    def _ordered(self, nominations: list[Nomination]) -> Iterable[Nomination]:
+        if len(nominations) < 2:
+            return nominations
+        if self.rules.fair and not self.tree.root.is_queue:
+            return self._by_tournament(nominations)
+        across = self.rules.across
+        return sorted(nominations, key=lambda n: (across(n.entry.workload, n.line.queue, _placement(n)), n.entry.key))
+
+    def _by_tournament(self, nominations: list[Nomination]) -> Iterable[Nomination]:
+        by_node = {n.line.node: n for n in nominations}
+        heads = {node: (n.entry, n.assignment.amounts()) for node, n in by_node.items()}
+        tournament, seen = Tournament(heads, self.rules), self.usage.copy()
+        while tournament.heads:
+            stale = seen != self.usage
+            if stale:
+                seen = self.usage.copy()
+            yield by_node[tournament.pop(self.tree.root, self.usage, stale)]
+
+    def _process(self, nomination: Nomination) -> None:
+        if any(t.entry.key in self.gone for t in nomination.targets):
+            if not self.rules.recompute:
+                self._fail(nomination, Outcome.OVERLAP, Reason.WAITING_FOR_QUOTA, "its victims go for another workload")
+                return
+            nomination = self._again(nomination)
+            if nomination.assignment.mode == Mode.FIT:
+                self._defer(nomination)
+                return
+        assignment, line = nomination.assignment, nomination.line
+        if assignment.mode == Mode.NO_FIT:
+            self._fail(nomination, Outcome.NO_FIT, assignment.reason)
+        elif assignment.mode != Mode.FIT and not nomination.targets:
+            self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
+        elif not self.tree.fits(line.node, assignment.amounts(), self._without(nomination.targets)):
+            message = "it no longer fits after another workload of this cycle"
+            self._fail(nomination, Outcome.NO_LONGER_FITS, Reason.WAITING_FOR_QUOTA, message)
+        elif nomination.targets:
+            self._preempt(nomination)
+        elif self.gone and not self.tree.fits(line.node, assignment.amounts(), self.tree.usage):
+            self._defer(nomination)
+        else:
+            self._admit(nomination)
+
+    def _again(self, nomination: Nomination) -> Nomination:
+        """Look for victims again as if those of this cycle were gone, on the flavors nominated before."""
+        keep = {
+            (plan.name, group.index): choice.flavor
+            for plan, _, chosen in nomination.assignment.pod_sets
+            for group in plan.groups
+            for choice, _ in chosen.values()
+            if choice in group.choices
+        }
+        nominator = Nominator(self.state, self._without(), self.gone)
+        return nominator.nominate(nomination.entry, nomination.line, keep)
+
+    def _admit(self, nomination: Nomination) -> None:
+        entry, line, assignment = nomination.entry, nomination.line, nomination.assignment
+        pod_sets = _assigned(assignment)
+        ready = checks_ready(entry.workload, line.queue, pod_sets)
+        self.state.hold(entry, line, Admission(line.queue.name, pod_sets, self.now), ready)
+        self.state.histories.charge(entry, self.state)
+        self._use(nomination)
+        entry.verdict = None
+        self.log.waits.pop(entry.key, None)
+        decision = Admitted(entry.key, line.queue.name, pod_sets, ready, assignment.borrow > 0)
+        self.log.admitted.append(decision)
+        self.reporter.admitted(decision)
+
+    def _use(self, nomination: Nomination) -> None:
+        amounts, node = nomination.assignment.amounts(), nomination.line.node
+        self.tree.add(node, amounts, self.usage)
+        self.tree.add(node, amounts, self.base)
+
+    def _preempt(self, nomination: Nomination) -> None:
+        entry = nomination.entry
+        for target in nomination.targets:
+            self.gone[target.entry.key] = target
+            victim = target.entry.victim
+            assert victim is not None
+            if not victim.evicted:
+                victim.evicted = True
+                target.entry.preemptor = entry.key
+                decision = Preempted(target.entry.key, target.line.queue.name, target.why, entry.key)
+                self.log.preempted.append(decision)
+                self.reporter.preempted(decision)
+        self._use(nomination)
+        message = f"waits for {len(nomination.targets)} workload(s) to give their quota back"
+        self._fail(nomination, Outcome.PREEMPTING, Reason.WAITING_FOR_PREEMPTED, message)
+
+    def _defer(self, nomination: Nomination) -> None:
+        """Let a head wait for victims of others: when they are gone, it fits without any of its own."""
+        assignment = nomination.assignment
+        if not self.tree.fits(nomination.line.node, assignment.amounts(), self._without()):
+            message = "it no longer fits after another workload of this cycle"
+            self._fail(nomination, Outcome.NO_LONGER_FITS, Reason.WAITING_FOR_QUOTA, message)
+            return
+        self._use(nomination)
+        message = "waits for workloads that were preempted already"
+        self._fail(nomination, Outcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, message)
+
+    def _fail(self, nomination: Nomination, outcome: Outcome, reason: Reason, message: str = "") -> None:
+        entry, line, assignment = nomination.entry, nomination.line, nomination.assignment
+        if self.rules.reserves(entry.workload, line.queue, outcome):
+            self._reserve(nomination)
+        self._wait(entry, line, Verdict(reason, outcome, message, assignment), nomination)
+
+    def _reserve(self, nomination: Nomination) -> None:
+        node, assignment = nomination.line.node, nomination.assignment
+        amounts = []
+        for column, asked in assignment.usage.items():
+            at = node.base + column
+            amounts.append((column, self.rules.reserved(self.tree.cells[at], self.usage[at], asked, assignment.borrow)))
+        self.tree.add(node, amounts, self.usage)
+        if self.rules.hold:
+            self.tree.add(node, amounts, self.base)
+
+    def _wait(self, entry: Entry, line: Line, verdict: Verdict, nomination: Nomination | None = None) -> None:
+        """Leave a head unplaced: parked until a change, out for this call, or to be looked at in the next round."""
+        kind, outcome = entry.kind, verdict.outcome
+        assert kind is not None
+        parks = self.rules.park(entry.workload, line.queue, outcome)
+        strict = self.rules.strict(entry.workload, line.queue)
+        verdict.place = Place.INADMISSIBLE if parks else Place.ACTIVE
+        entry.verdict = verdict
+        self.log.waits[entry.key] = entry
+        if outcome in WAITS_FOR_CHANGE:
+            kind.verdict = verdict
+            if parks or strict:
+                _watch(kind, verdict, nomination, self.rules)
+                line.block(kind, strict and not parks)
+                self.state.changes.blocked(kind)
+            else:
+                line.set_aside(entry)
+        elif outcome in WAITS_FOR_VICTIMS:
+            line.set_aside(entry)
+        if strict and not parks and outcome in WAITS_FOR_VICTIMS:
+            self.lines = [other for other in self.lines if other is not line]
+
+
+def _watch(kind: Kind, verdict: Verdict, nomination: Nomination | None, rules: Rules) -> None:
+    """Note what must change before a kind is looked at again."""
+    kind.hunts = kind.crosses = kind.volatile = False
+    kind.watch = ()
+    if nomination is None:
+        kind.volatile = verdict.outcome == Outcome.DENIED
+        return
+    assignment, base = nomination.assignment, nomination.line.node.base
+    kind.hunts, kind.crosses = nomination.hunted, nomination.crossed
+    fair = rules.fair and nomination.hunted
+    kind.volatile = fair or bool(kind.plan.shrinks) or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
+    watch = []
+    for lack in assignment.lacks:
+        if lack.column < 0 or lack.asked > lack.most:
+            continue
+        best = max(lack.free, nomination.freed.get(lack.column, lack.free))
+        watch.append((base + lack.column, lack.free + max(1, lack.asked - best)))
+    kind.watch = tuple(watch)
+
+
+def _placement(nomination: Nomination) -> Placement:
+    return Placement(nomination.assignment.mode, nomination.assignment.borrow)
+
+
+def _assigned(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
+    return tuple(
+        PodSetAssignment(
+            plan.name,
+            {resource: choice.flavor for resource, (choice, _) in chosen.items()},
+            {resource: amount * count for resource, (_, amount) in chosen.items()},
+            count,
+        )
+        for plan, count, chosen in assignment.pod_sets
+    )

@@ -1,0 +1,152 @@
+"""Why a workload waits, in numbers: what it asked, what was free, who holds it, what must end first, and its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
+from webhook.queue.flavors import Assignment, Lack
+from webhook.queue.line import Entry, Line, Status, Verdict
+from webhook.queue.rules import Mode, Outcome
+from webhook.queue.state import State
+
+ALIKE = frozenset({Outcome.NO_FIT, Outcome.NO_CANDIDATES})
+MAX_HOLDERS = 10
+"""How many holders of quota are named: the first that are needed to end, and no more."""
+
+
+def describe(state: State, entry: Entry) -> Pending:
+    """Explain one pending workload as it was last looked at, without its position (see `pending`)."""
+    line, verdict = entry.line, entry.verdict
+    name = line.queue.name if line is not None else ""
+    if entry.status == Status.BACKOFF:
+        return Pending(entry.key, name, Place.INADMISSIBLE, Reason.BACKOFF, "waits for its back-off to end")
+    if line is None or entry.status != Status.WAITING:
+        reason = (
+            Reason.SUSPENDED if "stopped" in entry.why_out or "not active" in entry.why_out else Reason.MISCONFIGURED
+        )
+        return Pending(entry.key, name, Place.NONE, reason, entry.why_out)
+    if verdict is None:
+        verdict = _from_kind(entry)
+    if verdict is None:
+        return _not_considered(entry, line)
+    shortages = _shortages(state, line, verdict.assignment) if verdict.assignment else ()
+    message = verdict.message or _message(verdict, shortages)
+    return Pending(entry.key, name, verdict.place, verdict.reason, message, shortages)
+
+
+def pending(state: State) -> Iterator[Pending]:
+    """Explain all pending workloads with their positions, queue by queue in order, then those in no queue."""
+    for line in (line for tree in state.trees for line in state.by_tree[tree]):
+        for position, entry in enumerate(sorted(line.waiting(), key=lambda e: e.rank), 1):
+            yield _placed(state, entry, line, position)
+    for _, entry in sorted(state.entries.items()):
+        if entry.status == Status.BACKOFF or (entry.status == Status.OUT and _is_pending(entry)):
+            yield describe(state, entry)
+
+
+def position(state: State, entry: Entry) -> int:
+    """Count an entry's place among all that waits in its queue, from 1; 0 where it waits in none."""
+    if entry.line is None or entry.status != Status.WAITING:
+        return 0
+    return 1 + sum(other.rank < entry.rank for other in entry.line.waiting())
+
+
+def _is_pending(entry: Entry) -> bool:
+    return not entry.workload.finished and entry.admission is None and entry.workload.admission is None
+
+
+def _from_kind(entry: Entry) -> Verdict | None:
+    kind = entry.kind
+    if kind is None or not kind.blocked or kind.verdict is None or kind.verdict.outcome not in ALIKE:
+        return None
+    return kind.verdict if kind.verdict.place == Place.INADMISSIBLE else None
+
+
+def _not_considered(entry: Entry, line: Line) -> Pending:
+    if line.inactive:
+        message = f"ClusterQueue {line.queue.name} is inactive: {line.inactive}"
+        return Pending(entry.key, line.queue.name, Place.ACTIVE, Reason.SUSPENDED, message)
+    reason, message = Reason.NOT_CONSIDERED, "it was not at the head of its queue yet"
+    if line.strict:
+        reason, message = Reason.BEHIND_HEAD, "the head of its queue does not fit, and the queue is strict"
+    return Pending(entry.key, line.queue.name, Place.ACTIVE, reason, message)
+
+
+def _placed(state: State, entry: Entry, line: Line, place: int) -> Pending:
+    told = describe(state, entry)
+    holders = {s.resource: s for s in told.shortages}
+    start = _start(told) if holders and place == 1 else None
+    return Pending(
+        told.workload, told.cluster_queue, told.place, told.reason, told.message, told.shortages, place, start
+    )
+
+
+def _start(told: Pending) -> int | None:
+    """Estimate when what must end first has ended: the latest end over the resources of the flavor that is soonest."""
+    by_flavor: dict[str, list[int | None]] = {}
+    for shortage in told.shortages:
+        if shortage.free < shortage.asked:
+            ends = [h.ends for h in shortage.holders]
+            last = max((e for e in ends if e is not None), default=None)
+            enough = shortage.free + sum(h.amount for h in shortage.holders) >= shortage.asked
+            by_flavor.setdefault(shortage.flavor, []).append(last if enough and None not in ends else None)
+    soonest = [max(t for t in times if t is not None) for times in by_flavor.values() if times and None not in times]
+    return min(soonest, default=None)
+
+
+def _shortages(state: State, line: Line, assignment: Assignment) -> tuple[Shortage, ...]:
+    return tuple(_shortage(state, line, lack) for lack in assignment.lacks)
+
+
+def _shortage(state: State, line: Line, lack: Lack) -> Shortage:
+    if lack.column < 0:
+        return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
+    tree, node = line.node.tree, line.node
+    cell = tree.cells[node.base + lack.column]
+    borrowed = max(0, tree.usage[cell.at] - cell.subtree)
+    holders = _holders(state, line, lack) if lack.asked <= lack.most else ()
+    return Shortage(
+        lack.pod_set,
+        lack.flavor,
+        lack.resource,
+        lack.asked,
+        lack.free,
+        lack.most,
+        cell.nominal,
+        borrowed,
+        "",
+        holders,
+    )
+
+
+def _holders(state: State, line: Line, lack: Lack) -> tuple[Holder, ...]:
+    """Give who must end so that the request fits, the soonest to end first; unknown ends come last."""
+    found = []
+    for other in state.by_tree[line.node.tree]:
+        for entry in other.holders.values():
+            amount = sum(a for c, a in entry.amounts if c == lack.column)
+            if amount > 0 and entry.admission is not None:
+                run = entry.workload.run_time
+                ends = None if run is None else entry.admission.reserved_at + run
+                found.append(Holder(entry.key, other.queue.name, amount, ends))
+    found.sort(key=lambda h: (h.ends is None, h.ends or 0, h.workload))
+    free, count = lack.free, 0
+    while count < min(len(found), MAX_HOLDERS) and free < lack.asked:
+        free += found[count].amount
+        count += 1
+    return tuple(found[:count])
+
+
+def _message(verdict: Verdict, shortages: tuple[Shortage, ...]) -> str:
+    parts = []
+    for s in shortages:
+        if s.note:
+            parts.append(s.note)
+        elif s.asked > s.most:
+            parts.append(f"asks {s.asked} {s.resource} of flavor {s.flavor}, the queue can have {s.most} at most")
+        elif s.asked > s.free:
+            parts.append(f"asks {s.asked} {s.resource} of flavor {s.flavor}, {max(0, s.free)} free")
+    if verdict.assignment is not None and verdict.assignment.mode in (Mode.NO_CANDIDATES,):
+        parts.append("no workload may be preempted for it")
+    return "; ".join(parts)

@@ -1,0 +1,186 @@
+"""One ClusterQueue's own part of the state: what holds its quota, and what waits, in order, by kinds.
+
+Waiting workloads that ask the same at the same priority are one kind: when its first does not fit, none does, and
+the whole kind is set aside in one step until something it looked at changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from heapq import heapify, heappop, heappush
+
+from webhook.queue.decisions import Place, Reason
+from webhook.queue.flavors import Assignment
+from webhook.queue.model import Admission, ClusterQueue, Workload
+from webhook.queue.plan import Plan
+from webhook.queue.rules import Key, Option, Outcome, Victim
+from webhook.queue.tree import Node
+
+
+class Status(IntEnum):
+    """Where a workload stands in the state."""
+
+    OUT = 0
+    WAITING = 1
+    BACKOFF = 2
+    HOLDING = 3
+
+
+@dataclass(slots=True, eq=False)
+class Verdict:
+    """Why a head was not admitted when it was last looked at; kept for explaining and for waking up."""
+
+    reason: Reason
+    outcome: Outcome
+    message: str = ""
+    assignment: Assignment | None = None
+    place: Place = Place.ACTIVE
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A workload in the state. `amounts` is what it uses of its tree, `rank` its place among the waiting."""
+
+    workload: Workload
+    key: str
+    status: Status = Status.OUT
+    line: Line | None = None
+    kind: Kind | None = None
+    rank: Key = ()
+    amounts: tuple[tuple[int, int], ...] = ()
+    admission: Admission | None = None
+    victim: Victim | None = None
+    admitted: bool = False
+    preemptor: str = ""
+    verdict: Verdict | None = None
+    why_out: str = ""
+    seq: int = -1
+
+    def waits(self, kind: Kind, seq: int) -> bool:
+        """Say whether a place in a kind's heap is still this entry's."""
+        return self.seq == seq and self.kind is kind and self.status == Status.WAITING
+
+
+@dataclass(slots=True, eq=False)
+class Kind:
+    """Waiting workloads of one shape and priority. `blocked` ones wait for what `watch` says: (place, amount) pairs.
+
+    `hunts`: victims were looked for, in other queues too where `crosses`; `volatile`: any change may help.
+    """
+
+    key: Hashable
+    plan: Plan
+    line: Line
+    heap: list[tuple[Key, int, Entry]] = field(default_factory=list)
+    blocked: bool = False
+    verdict: Verdict | None = None
+    watch: tuple[tuple[int, int], ...] = ()
+    hunts: bool = False
+    crosses: bool = False
+    volatile: bool = False
+
+    def head(self) -> Entry | None:
+        """Give the first waiting entry; entries that went elsewhere meanwhile are dropped here."""
+        heap = self.heap
+        while heap:
+            _, seq, entry = heap[0]
+            if entry.seq == seq and entry.kind is self and entry.status == Status.WAITING:
+                return entry
+            heappop(heap)
+        return None
+
+
+class Line:
+    """The queue side of one ClusterQueue."""
+
+    __slots__ = ("active", "aside", "blocked", "holders", "inactive", "kinds", "node", "queue", "seen", "strict")
+
+    def __init__(self, node: Node) -> None:
+        assert isinstance(node.definition, ClusterQueue)
+        self.node = node
+        self.queue: ClusterQueue = node.definition
+        self.kinds: dict[Hashable, Kind] = {}
+        self.active: list[tuple[Key, int, Kind]] = []
+        self.blocked: dict[Kind, None] = {}
+        self.aside: list[Entry] = []
+        self.holders: dict[str, Entry] = {}
+        self.inactive = ""
+        self.seen: dict[Option, tuple[Key, bool]] = {}
+        self.strict = False
+
+    def push(self, entry: Entry, seq: int) -> None:
+        """Let an entry wait; its kind becomes active when it comes before all that was found not to fit."""
+        kind = entry.kind
+        assert kind is not None
+        first = kind.head()
+        entry.seq = seq
+        heappush(kind.heap, (entry.rank, seq, entry))
+        if first is None or entry.rank < first.rank:
+            if kind.blocked:
+                self.unblock(kind)
+            else:
+                heappush(self.active, (entry.rank, seq, kind))
+
+    def head(self) -> Entry | None:
+        """Give the first active entry, or None; behind a blocked head of a strict queue there is none."""
+        active = self.active
+        while active:
+            _, seq, kind = active[0]
+            if kind.blocked:
+                if self.strict:
+                    return None
+                heappop(active)
+                continue
+            entry = kind.head()
+            if entry is not None and entry.seq == seq:
+                return entry
+            heappop(active)
+            if entry is not None:
+                heappush(active, (entry.rank, entry.seq, kind))
+        return None
+
+    def block(self, kind: Kind, strict: bool) -> None:
+        """Set a kind aside until it is woken. In a strict queue it stays at the front, and all others behind it."""
+        kind.blocked = True
+        self.blocked[kind] = None
+        self.strict = self.strict or strict
+
+    def unblock(self, kind: Kind) -> None:
+        """Make a kind active again."""
+        kind.blocked = False
+        self.blocked.pop(kind, None)
+        self.strict = self.strict and bool(self.blocked)
+        if (entry := kind.head()) is not None:
+            heappush(self.active, (entry.rank, entry.seq, kind))
+
+    def set_aside(self, entry: Entry) -> None:
+        """Leave an entry out for the rest of this call."""
+        self.aside.append(entry)
+        entry.seq = -1
+
+    def take_aside(self) -> list[Entry]:
+        """Give what was left out and still waits, to be pushed again."""
+        aside, self.aside = self.aside, []
+        return [entry for entry in aside if entry.status == Status.WAITING and entry.line is self]
+
+    def reorder(self) -> None:
+        """Build the heaps again after ranks changed."""
+        self.active = []
+        for kind in self.kinds.values():
+            kind.heap = [(e.rank, seq, e) for _, seq, e in kind.heap if e.waits(kind, seq)]
+            heapify(kind.heap)
+            if (first := kind.head()) is not None and (self.strict or not kind.blocked):
+                self.active.append((first.rank, first.seq, kind))
+        heapify(self.active)
+
+    def waiting(self) -> Iterator[Entry]:
+        """Give all that waits, in no order."""
+        for kind in self.kinds.values():
+            for _, seq, entry in kind.heap:
+                if entry.waits(kind, seq):
+                    yield entry
+        for entry in self.aside:
+            if entry.status == Status.WAITING:
+                yield entry

@@ -1,0 +1,168 @@
+"""What a head would get: may it be considered at all, which flavors, at what size, and at whose cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from webhook.queue.decisions import Reason
+from webhook.queue.fair import FairHunt
+from webhook.queue.flavors import Assignment, Search
+from webhook.queue.line import Entry, Line
+from webhook.queue.matching import selects
+from webhook.queue.plan import Plan
+from webhook.queue.rules import Facts, Mode, Outcome
+from webhook.queue.state import State
+from webhook.queue.tree import Usage
+from webhook.queue.victims import Hunt, Target
+
+
+@dataclass(slots=True, eq=False)
+class Nomination:
+    """An assignment for a head, and its victims. `crossed` and `freed` are what the search for victims learned."""
+
+    entry: Entry
+    line: Line
+    assignment: Assignment
+    targets: list[Target] = field(default_factory=list)
+    hunted: bool = False
+    crossed: bool = False
+    freed: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a head is not considered at all."""
+
+    reason: Reason
+    outcome: Outcome
+    message: str
+
+
+def refuse(state: State, entry: Entry, line: Line, now: int) -> Refusal | None:
+    """Say why a head must not be considered, or None."""
+    workload = entry.workload
+    if any(c in ("Retry", "Rejected") for c in workload.checks.values()):
+        return Refusal(Reason.NOT_CONSIDERED, Outcome.MISCONFIGURED, "an admission check failed")
+    if line.inactive:
+        message = f"ClusterQueue {line.queue.name} is inactive: {line.inactive}"
+        return Refusal(Reason.SUSPENDED, Outcome.SUSPENDED, message)
+    namespace = state.namespaces.get(workload.namespace)
+    selector = line.queue.namespace_selector
+    if selector is None or (selector.requirements and not (namespace and selects(selector, namespace.labels))):
+        message = f"namespace {workload.namespace} does not match the selector of ClusterQueue {line.queue.name}"
+        return Refusal(Reason.MISCONFIGURED, Outcome.NAMESPACE_MISMATCH, message)
+    if workload.problem:
+        return Refusal(Reason.MISCONFIGURED, Outcome.MISCONFIGURED, workload.problem)
+    rules = state.rules
+    assert rules is not None
+    if rules.conditional and (denial := rules.admit(workload, line.queue, facts(state, entry, line), now)):
+        return Refusal(Reason.DENIED_BY_RULE, Outcome.DENIED, denial.message or denial.reason)
+    return None
+
+
+def facts(state: State, entry: Entry, line: Line) -> Facts:
+    """Gather what the rules of `admit` may look at."""
+    workload = entry.workload
+    requests: dict[str, int] = {}
+    for pod_set in workload.pod_sets:
+        for resource, amount in pod_set.requests.items():
+            requests[resource] = requests.get(resource, 0) + amount * pod_set.count
+    user = state.histories.read(("user", workload.user), state)
+    namespace = state.histories.read(("namespace", workload.namespace), state)
+    queue = state.histories.read(("queue", line.queue.name), state)
+    return Facts(
+        namespace=state.namespaces.get(workload.namespace),
+        requests=requests,
+        user_usage=user.held,
+        namespace_usage=namespace.held,
+        queue_usage=queue.held,
+        user_workloads=user.workloads,
+        user_history=user.past,
+        namespace_history=namespace.past,
+        queue_history=queue.past,
+    )
+
+
+@dataclass(slots=True, eq=False)
+class Nominator:
+    """Nominates heads of one tree against one usage list. `gone` are victims that count as evicted already."""
+
+    state: State
+    usage: Usage
+    gone: Mapping[str, Target]
+
+    def nominate(self, entry: Entry, line: Line, keep: Mapping[tuple[str, int], str] | None = None) -> Nomination:
+        """Find flavors and victims for a head; `keep` holds it to flavors it was nominated to before."""
+        rules, kind = self.state.rules, entry.kind
+        assert rules is not None
+        assert kind is not None
+        hunt = self._hunt(entry, line)
+        oracle = _Memo(hunt)
+        search = Search(line.node, self.usage, rules, oracle, line.seen)
+        search.keep = keep or {}
+        assignment = search.assign(kind.plan)
+        nomination = Nomination(entry, line, assignment, hunted=oracle.asked)
+        if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
+            nomination.targets = oracle.targets(assignment)
+        if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and kind.plan.shrinks:
+            self._smaller(nomination, search, oracle, kind.plan)
+        nomination.crossed, nomination.freed = hunt.crossed, hunt.freed or {}
+        return nomination
+
+    def _hunt(self, entry: Entry, line: Line) -> Hunt:
+        state = self.state
+        assert state.rules is not None
+        made = FairHunt if state.rules.fair else Hunt
+        history: Callable[[Entry], float] = lambda e: state.histories.usage(e, state)  # noqa: E731
+        return made(line, entry.workload, self.usage, state.rules, state.lines, self.gone, history)
+
+    def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: Plan) -> None:
+        """Look for the largest counts that can be placed: all pod sets shrink together, found by halving."""
+        deltas = [p.count - p.min_count for p in plan.pod_sets]
+        low, high = 0, plan.shrinks + 1
+        while low < high:
+            step = (low + high) // 2
+            counts = [p.count - d * step // plan.shrinks for p, d in zip(plan.pod_sets, deltas, strict=True)]
+            found = self._try(search, oracle, plan, counts) if step <= plan.shrinks else None
+            if found is not None:
+                nomination.assignment, nomination.targets = found
+                high = step
+            else:
+                low = step + 1
+
+    def _try(
+        self, search: Search, oracle: _Memo, plan: Plan, counts: Sequence[int]
+    ) -> tuple[Assignment, list[Target]] | None:
+        assignment = search.assign(plan, counts)
+        if assignment.mode == Mode.FIT:
+            return assignment, []
+        if assignment.mode == Mode.NO_FIT:
+            return None
+        targets = oracle.targets(assignment)
+        return (assignment, targets) if targets else None
+
+
+class _Memo:
+    """Asks a hunt, and remembers the answers: the victims for one column are often those for the whole request."""
+
+    __slots__ = ("_known", "asked", "hunt")
+
+    def __init__(self, hunt: Hunt) -> None:
+        self.hunt = hunt
+        self.asked = False
+        self._known: dict[tuple[int, int], list[Target]] = {}
+
+    def __call__(self, column: int, amount: int) -> tuple[int, int]:
+        self.asked = True
+        hunt = self.hunt
+        key = (column, amount)
+        if key not in self._known:
+            self._known[key] = hunt.targets((key,), (column,))
+        return hunt.outcome(self._known[key], column, amount)
+
+    def targets(self, assignment: Assignment) -> list[Target]:
+        amounts, short = assignment.amounts(), sorted(assignment.short)
+        if len(amounts) == 1 and amounts[0] in self._known:
+            return list(self._known[amounts[0]])
+        return self.hunt.targets(amounts, short)

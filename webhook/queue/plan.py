@@ -1,0 +1,137 @@
+"""What a workload of one shape asks of one queue: worked out once per shape, looked at in every cycle.
+
+A plan lists, per pod set and resource group, the flavors in the order they are tried, with the columns of the tree
+they would use. Pods that can never run on a flavor are known here; how much is free is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from webhook.queue.matching import match
+from webhook.queue.model import ClusterQueue, Flavor, PodSet, ResourceGroup
+from webhook.queue.rules import Rules
+from webhook.queue.tree import Node
+
+PODS = "pods"
+Shape = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One flavor for one resource group of a pod set. `why` says why it is out of the question, "" if it is not.
+
+    `asks` are (resource, column, amount of one pod).
+    """
+
+    flavor: str
+    why: str
+    asks: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The resources of a pod set that come from one flavor together, and the flavors to try."""
+
+    index: int
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetPlan:
+    """A pod set's groups in the order they are looked at; `missing` is a resource no group covers."""
+
+    name: str
+    count: int
+    min_count: int
+    groups: tuple[GroupPlan, ...]
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A workload's pod sets; `shrinks` is by how many pods it may start smaller in all."""
+
+    pod_sets: tuple[PodSetPlan, ...]
+    shrinks: int
+
+
+def make_plan(pod_sets: tuple[PodSet, ...], node: Node, flavors: Mapping[str, Flavor], rules: Rules) -> Plan:
+    """Work out what pod sets ask of a queue."""
+    queue = node.definition
+    assert isinstance(queue, ClusterQueue)
+    covering = {r: i for i, g in reversed(list(enumerate(queue.groups))) for r in g.resources}
+    plans = tuple(_pod_set_plan(p, node, queue, covering, flavors, rules) for p in pod_sets)
+    return Plan(plans, sum(p.count - p.min_count for p in plans))
+
+
+def shape_of(pod_sets: tuple[PodSet, ...]) -> Shape:
+    """Give a hashable value that is equal for pod sets that ask the same."""
+    return tuple(
+        (
+            p.name,
+            p.count,
+            p.min_count,
+            tuple(sorted(p.requests.items())),
+            tuple(sorted(p.node_selector.items())),
+            p.affinity,
+            p.tolerations,
+        )
+        for p in pod_sets
+    )
+
+
+def _pod_set_plan(
+    pod_set: PodSet,
+    node: Node,
+    queue: ClusterQueue,
+    covering: Mapping[str, int],
+    flavors: Mapping[str, Flavor],
+    rules: Rules,
+) -> PodSetPlan:
+    requests = {**pod_set.requests, PODS: 1} if PODS in covering else dict(pod_set.requests)
+    indexes: dict[int, None] = {}
+    missing = ""
+    for resource in sorted(requests):
+        if resource in covering:
+            indexes.setdefault(covering[resource])
+        elif requests[resource] * pod_set.count and not missing:
+            missing = resource
+    groups = [_group_plan(i, queue.groups[i], pod_set, requests, node, flavors, rules, covering) for i in indexes]
+    least = pod_set.count if pod_set.min_count is None else pod_set.min_count
+    return PodSetPlan(pod_set.name, pod_set.count, least, tuple(groups), missing)
+
+
+def _group_plan(
+    index: int,
+    group: ResourceGroup,
+    pod_set: PodSet,
+    requests: Mapping[str, int],
+    node: Node,
+    flavors: Mapping[str, Flavor],
+    rules: Rules,
+    covering: Mapping[str, int],
+) -> GroupPlan:
+    queue = node.definition
+    assert isinstance(queue, ClusterQueue)
+    asked = [r for r in sorted(requests) if r in group.resources and covering[r] == index]
+    choices = []
+    for quotas in group.flavors:
+        flavor = flavors.get(quotas.flavor)
+        why = _why_not(pod_set, flavor, queue, rules) if flavor else f"flavor {quotas.flavor} not found"
+        columns = ((r, node.tree.column(quotas.flavor, r)) for r in asked)
+        asks = tuple((r, c, requests[r]) for r, c in columns if c is not None)
+        choices.append(Choice(quotas.flavor, why, asks))
+    return GroupPlan(index, tuple(choices))
+
+
+def _why_not(pod_set: PodSet, flavor: Flavor, queue: ClusterQueue, rules: Rules) -> str:
+    found = match(pod_set, flavor)
+    if rules.eligible(pod_set, found, queue):
+        return ""
+    if found.untolerated:
+        return f"taint {found.untolerated} of flavor {flavor.name} is not tolerated"
+    if not found.affinity:
+        return f"node affinity rules out flavor {flavor.name}"
+    return f"flavor {flavor.name} is not eligible"

@@ -1,0 +1,283 @@
+"""What may be ruled by a file: the questions the engine asks, each answered by one expression of a QueuePolicy.
+
+The engine does the recursion over the tree, the search for flavors and the tournament; every condition, order and
+number in them is asked here. `policy.rules` binds CEL to it, `defaults` answers in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from webhook.queue.model import NOTHING, ClusterQueue, Flavor, Namespace, PodSet, Workload
+
+if TYPE_CHECKING:
+    from webhook.queue.tree import Cell
+
+Key = tuple[Any, ...]
+"""Sort keys, ascending. Keys of one rule are comparable with each other."""
+
+
+class Mode(IntEnum):
+    """How a request could be placed on a flavor, worst first."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+
+class Variant(StrEnum):
+    """What kind of victim a workload would be."""
+
+    NEVER = "Never"
+    WITHIN_QUEUE = "WithinQueue"
+    HIERARCHY = "Hierarchy"
+    WITHOUT_BORROWING = "WithoutBorrowing"
+    WHILE_BORROWING = "WhileBorrowing"
+
+
+class Outcome(StrEnum):
+    """What became of a head in a cycle, where it was not admitted."""
+
+    NO_FIT = "NoFit"
+    NO_CANDIDATES = "NoCandidates"
+    PREEMPTING = "Preempting"
+    NO_LONGER_FITS = "NoLongerFits"
+    OVERLAP = "Overlap"
+    DEFERRED = "Deferred"
+    MISCONFIGURED = "Misconfigured"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
+    SUSPENDED = "Suspended"
+    DENIED = "Denied"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A flavor as it would serve a request: `borrow` is the height of the subtree it needs, 0 the queue itself."""
+
+    mode: int
+    borrow: int
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How a pod set suits a flavor: the first taint it does not tolerate ("" if none), and its node affinity."""
+
+    flavor: Flavor
+    untolerated: str
+    affinity: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An assignment as seen between the heads of different queues."""
+
+    mode: int
+    borrow: int
+    usage: Mapping[str, int] = NOTHING
+
+
+@dataclass(slots=True, eq=False)
+class Victim:
+    """A workload that holds quota, as a victim of preemption."""
+
+    workload: Workload
+    cluster_queue: str
+    priority: int
+    queued_at: int
+    reserved_at: int
+    uid: str
+    evicted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a workload may look for victims: facts about its queue and the subtree it looks into.
+
+    `parent`: the queue is in a cohort. `advantage`: the request fits in the quota of a subtree below the one looked
+    into. `under`: the queue uses less than nominal of all that is short.
+    """
+
+    parent: bool
+    advantage: bool
+    under: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Which kinds of victims there are in other queues; `under` as in `Reach`."""
+
+    others: bool
+    hierarchy: bool
+    under: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much of what is lent a node borrows. `ratio` is unweighted, `value` is what shares are compared by.
+
+    `borrowing` says whether the node uses more than its quota at all, `infinite` that no weight entitles it to that.
+    """
+
+    ratio: float = 0.0
+    value: float = 0.0
+    borrowing: bool = False
+    infinite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A head in the tournament of fair sharing, seen at one level: its subtree's share with the head's usage."""
+
+    borrowing: bool
+    share: float
+    ratio: float
+    infinite: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Three shares that fair preemption compares: the preemptor's after admission, the victim's before and after."""
+
+    preemptor: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """Why a rule of `admit` keeps a workload waiting; `message` is written by the rule."""
+
+    reason: str
+    message: str = ""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the rules of `admit` see besides the workload: sums over the workloads that hold quota.
+
+    Amounts are by resource; `user_usage`, `namespace_usage` and `queue_usage` are those of the workload's own user,
+    namespace and ClusterQueue, the `_history` ones are decayed usage. `namespace` is None where it is not known.
+    """
+
+    namespace: Namespace | None = None
+    requests: Mapping[str, int] = field(default_factory=dict)
+    user_usage: Mapping[str, int] = field(default_factory=dict)
+    namespace_usage: Mapping[str, int] = field(default_factory=dict)
+    queue_usage: Mapping[str, int] = field(default_factory=dict)
+    user_workloads: int = 0
+    user_history: Mapping[str, float] = field(default_factory=dict)
+    namespace_history: Mapping[str, float] = field(default_factory=dict)
+    queue_history: Mapping[str, float] = field(default_factory=dict)
+
+
+class Rules(Protocol):
+    """The rule points. All are pure: the same arguments give the same answer."""
+
+    fair: bool
+    """Heads of different queues meet in a tournament of shares, and shares decide who may be evicted."""
+    strategies: tuple[str, ...]
+    """Names of the comparisons of `allowed`, in the order they are tried (fair sharing only; at most two)."""
+    heads: int
+    """Heads of one queue looked at in a cycle; 0 is no limit."""
+    partial: bool
+    """Whether pod sets with a minimum may start smaller."""
+    recompute: bool
+    """Whether victims are looked for again where another workload took them in the same cycle."""
+    ordered_by_usage: bool
+    """Whether `order` gives other keys as time passes or work is admitted."""
+    half_life: int
+    """Milliseconds in which decayed usage halves; 0 is no decay."""
+    sampling: int
+    """Milliseconds between two writes of decayed usage; a new admission counts as running for so long at once."""
+    resource_weights: Mapping[str, float]
+    """How much a unit of a resource counts in decayed usage; 1 where it is not named."""
+    conditional: bool
+    """Whether there is any condition in `admit`."""
+    hold: bool
+    """Whether `reserves` holds for the whole call instead of for one cycle."""
+
+    def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
+        """Give the keys by which pending work of one queue is ordered; `usage` is its LocalQueue's decayed share."""
+
+    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement) -> Key:
+        """Give the keys between the heads of different queues."""
+
+    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest) -> Key:
+        """Give the keys between heads at one level of the tree (fair sharing only)."""
+
+    def strict(self, workload: Workload, queue: ClusterQueue) -> bool:
+        """Say whether a head that does not fit blocks those behind it."""
+
+    def admit(self, workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
+        """Give the first condition that does not hold, or None."""
+
+    def reserves(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
+        """Say whether a head that could not be placed holds capacity for the rest of the cycle."""
+
+    def reserved(self, cell: Cell, usage: int, asked: int, borrow: int) -> int:
+        """Give how much of a cell such a head holds."""
+
+    def park(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
+        """Say whether a head waits for an event (True), or stays active and is looked at again in the next cycle."""
+
+    def guaranteed(self, cell: Cell) -> int:
+        """Give how much of its quota a node never lends."""
+
+    def available(self, cell: Cell, usage: int, parent: int) -> int:
+        """Give how much more may be used at a node; `parent` is the same number of its parent (0 at the root)."""
+
+    def most(self, cell: Cell, parent: int) -> int:
+        """Give how much a node could use of an empty tree; `parent` as in `available`."""
+
+    def borrows(self, cell: Cell, usage: int) -> bool:
+        """Say whether a node with this usage is above its own quota."""
+
+    def eligible(self, pod_set: PodSet, match: Match, queue: ClusterQueue) -> bool:
+        """Say whether a pod set may run on a flavor at all."""
+
+    def preference(self, option: Option, queue: ClusterQueue) -> Key:
+        """Give the keys by which flavors, and resources within one flavor, are compared: the smaller the better."""
+
+    def stop(self, option: Option, queue: ClusterQueue) -> bool:
+        """Say whether the search for a flavor ends with this one."""
+
+    def may_preempt(self, cell: Cell, asked: int, queue: ClusterQueue, below_root: bool) -> bool:
+        """Say whether victims are looked for where quota is short; `below_root`: a subtree could hold the request."""
+
+    def reach(self, queue: ClusterQueue, reach: Reach) -> bool:
+        """Say whether victims are looked for in other queues."""
+
+    def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool) -> str:
+        """Give the `Variant` of a victim."""
+
+    def victim_order(self, victim: Victim, workload: Workload, queue: ClusterQueue, variant: str, usage: float) -> Key:
+        """Give the keys by which victims are taken; `usage` is the decayed share of the victim's LocalQueue."""
+
+    def attempts(self, queue: ClusterQueue, found: Found) -> tuple[bool, ...]:
+        """Give the attempts to find enough victims: each with (True) or without borrowing."""
+
+    def while_borrowing(self, variant: str) -> bool:
+        """Say whether a kind of victim may be taken in an attempt with borrowing."""
+
+    def reclaims_always(self, queue: ClusterQueue) -> bool:
+        """Say whether a queue gets its nominal quota back whatever the priorities."""
+
+    def entitled(self, cell: Cell, usage: int) -> bool:
+        """Say whether a preemptor with this usage (its request included) takes victims whatever the shares."""
+
+    def allowed(self, strategy: str, shares: Shares) -> bool:
+        """Say whether fair sharing lets the victim be taken."""
+
+    def ratio(self, borrowed: int, lendable: int) -> float:
+        """Give the unweighted share of one resource."""
+
+    def share(self, ratio: float, weight: int, borrowing: bool) -> float:
+        """Give the number that shares are compared by; `weight` in thousandths."""
+
+    def requeue(self, workload: Workload, now: int) -> int:
+        """Give the time (milliseconds) before which an evicted workload is not looked at."""

@@ -1,0 +1,113 @@
+"""Shares of fair sharing, and the tournament between heads: whose turn it is, by who borrows least of what is lent.
+
+The recursion over the tree is here; the share itself and what is compared are rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from webhook.queue.line import Entry
+from webhook.queue.model import ClusterQueue
+from webhook.queue.rules import Contest, Key, Rules, Share
+from webhook.queue.tree import Amounts, Node, Usage
+
+NONE = Share()
+ROOTLESS = NONE
+
+
+def share_of(node: Node, usage: Usage, rules: Rules) -> Share:
+    """Give a node's dominant share: of the resources it borrows, the largest part of what its parent could have."""
+    return _share(node, usage, rules)[0]
+
+
+def _share(node: Node, usage: Usage, rules: Rules) -> tuple[Share, tuple[int, ...]]:
+    parent = node.parent
+    if parent is None:
+        return ROOTLESS, ()
+    tree, base = node.tree, node.base
+    borrowed: dict[str, int] = {}
+    columns = []
+    for column in range(tree.width):
+        excess = usage[base + column] - tree.cells[base + column].subtree
+        if excess > 0:
+            resource = tree.resources[column]
+            borrowed[resource] = borrowed.get(resource, 0) + excess
+            columns.append(column)
+    ratio = 0.0
+    for resource, amount in borrowed.items():
+        lendable = sum(tree.cells[parent.base + c].most for c in range(tree.width) if tree.resources[c] == resource)
+        if lendable > 0:
+            ratio = max(ratio, rules.ratio(amount, lendable))
+    value = rules.share(ratio, node.definition.weight, bool(borrowed))
+    return Share(ratio, value, bool(borrowed), value == float("inf")), tuple(columns)
+
+
+def compare(share: Share) -> tuple[bool, float]:
+    """Give a key by which shares compare: infinite ones last, and those by their unweighted ratio."""
+    return (share.infinite, share.ratio if share.infinite else share.value)
+
+
+def relative(share: Share, to: Share) -> float:
+    """Give a share as a number that compares with `to`'s as the shares do, where `to`'s may be infinite."""
+    if not to.infinite:
+        return share.value
+    return share.ratio if share.infinite else -1.0
+
+
+class Tournament:
+    """The heads of the queues of one tree. Each level of the tree sends up the head that its rules put first."""
+
+    __slots__ = ("_contests", "heads", "rules")
+
+    def __init__(self, heads: Mapping[Node, tuple[Entry, Amounts]], rules: Rules) -> None:
+        self.heads = dict(heads)
+        self.rules = rules
+        self._contests: dict[tuple[Node, Node], Contest] = {}
+
+    def pop(self, root: Node, usage: Usage, stale: bool) -> Node:
+        """Take out the winner's queue. `stale` says that the usage changed since the last call."""
+        if stale or not self._contests:
+            self._contests = {}
+            for node, (_, amounts) in self.heads.items():
+                self._contest(node, amounts, usage)
+        winner = root if root.is_queue else self._winner(root)
+        assert winner is not None
+        del self.heads[winner]
+        return winner
+
+    def _contest(self, node: Node, amounts: Amounts, usage: Usage) -> None:
+        trial = usage.copy()
+        node.tree.add(node, amounts, trial)
+        asked = {column for column, amount in amounts if amount > 0}
+        for below, ancestor in zip(node.path, node.path[1:], strict=False):
+            share, borrowed = _share(below, trial, self.rules)
+            on = any(column in asked for column in borrowed)
+            self._contests[node, ancestor] = Contest(on, share.value, share.ratio, share.infinite)
+
+    def _winner(self, cohort: Node) -> Node | None:
+        best: Node | None = None
+        best_key: Key = ()
+        for node in self._candidates(cohort):
+            entry, _ = self.heads[node]
+            queue = node.definition
+            assert isinstance(queue, ClusterQueue)
+            key = self.rules.tournament(entry.workload, queue, self._contests[node, cohort])
+            if best is None or (key, entry.key) < (best_key, self.heads[best][0].key):
+                best, best_key = node, key
+        return best
+
+    def _candidates(self, cohort: Node) -> Iterable[Node]:
+        for child in cohort.children:
+            if (winner := self._winner(child)) is not None:
+                yield winner
+        yield from (queue for queue in cohort.queues if queue in self.heads)
+
+
+def almost_common(first: Node, second: Node) -> tuple[Node, Node]:
+    """Give the ancestors of two queues (or they themselves) right below the lowest cohort that holds both."""
+    above: Sequence[Node] = first.path
+    for below, ancestor in zip(second.path, second.path[1:], strict=False):
+        if ancestor in above:
+            return above[above.index(ancestor) - 1], below
+    return first, second

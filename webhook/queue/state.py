@@ -1,0 +1,358 @@
+"""The state of the core: trees with their usage, what holds quota and what waits, kept up to date by events.
+
+Built from a snapshot, changed by events and by `cycle.decide`; a state built anew from the same facts is equal.
+Definitions may change any time: the trees are then built again at the next use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import Any, Final, TypeVar
+
+from webhook.queue.events import (
+    DefinitionChanged,
+    DefinitionGone,
+    Event,
+    WorkloadChanged,
+    WorkloadEvicted,
+    WorkloadGone,
+)
+from webhook.queue.forest import grow
+from webhook.queue.history import Histories
+from webhook.queue.line import Entry, Kind, Line, Status
+from webhook.queue.model import (
+    Admission,
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    LocalQueue,
+    Namespace,
+    Snapshot,
+    StopPolicy,
+    Workload,
+)
+from webhook.queue.plan import Plan, Shape, make_plan, shape_of
+from webhook.queue.rules import Rules, Victim
+from webhook.queue.tree import Node, Tree
+from webhook.queue.wake import Changes
+
+T = TypeVar("T")
+TABLES: Final[dict[type[Any], str]] = {
+    Flavor: "flavors",
+    ClusterQueue: "cluster_queues",
+    Cohort: "cohorts",
+    LocalQueue: "local_queues",
+    Namespace: "namespaces",
+    AdmissionCheck: "checks",
+}
+
+
+class State:
+    """Everything the core knows. Times are milliseconds; `bind` must be called before anything is decided."""
+
+    def __init__(self) -> None:
+        self.flavors: dict[str, Flavor] = {}
+        self.cluster_queues: dict[str, ClusterQueue] = {}
+        self.cohorts: dict[str, Cohort] = {}
+        self.local_queues: dict[str, LocalQueue] = {}
+        self.namespaces: dict[str, Namespace] = {}
+        self.checks: dict[str, AdmissionCheck] = {}
+        self.entries: dict[str, Entry] = {}
+        self.rules: Rules | None = None
+        self.trees: list[Tree] = []
+        self.lines: dict[Node, Line] = {}
+        self.by_queue: dict[str, Line] = {}
+        self.by_tree: dict[Tree, list[Line]] = {}
+        self.ready: dict[Line, None] = {}
+        self.changes = Changes()
+        self.histories = Histories()
+        self.backoff: list[tuple[int, str]] = []
+        self.due: dict[str, None] = {}
+        self._stale = True
+        self._seq = 0
+        self._plans: dict[tuple[Line, Shape], Plan] = {}
+        self._shapes: dict[int, tuple[object, Shape]] = {}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> State:
+        """Build a state from a snapshot; the order of its parts does not matter."""
+        state = cls()
+        for part in (snapshot.flavors, snapshot.cluster_queues, snapshot.cohorts, snapshot.local_queues):
+            for definition in part:
+                state._table(definition)[_key(definition)] = definition
+        for other in (*snapshot.namespaces, *snapshot.checks):
+            state._table(other)[_key(other)] = other
+        for workload in sorted(snapshot.workloads, key=lambda w: w.key):
+            state.entries[workload.key] = Entry(workload, workload.key)
+        return state
+
+    def snapshot(self) -> Snapshot:
+        """Give the facts that this state was built from and came to, sorted by name."""
+        return Snapshot(
+            flavors=_sorted(self.flavors),
+            cluster_queues=_sorted(self.cluster_queues),
+            cohorts=_sorted(self.cohorts),
+            local_queues=_sorted(self.local_queues),
+            namespaces=_sorted(self.namespaces),
+            checks=_sorted(self.checks),
+            workloads=tuple(facts_of(e) for _, e in sorted(self.entries.items())),
+        )
+
+    def copy(self) -> State:
+        """Give an independent state of the same facts, for a what-if."""
+        copied = State.from_snapshot(self.snapshot())
+        if self.rules is not None:
+            copied.bind(self.rules)
+        return copied
+
+    def apply(self, event: Event) -> None:
+        """Change the state by one event."""
+        match event:
+            case WorkloadChanged(workload):
+                self._changed(workload)
+            case WorkloadGone(key):
+                if (entry := self.entries.pop(key, None)) is not None:
+                    self._leave(entry)
+                    entry.status = Status.OUT
+            case WorkloadEvicted():
+                self._evicted(event)
+            case DefinitionChanged(definition):
+                table = self._table(definition)
+                self._stale = self._stale or table.get(_key(definition)) != definition
+                table[_key(definition)] = definition
+            case DefinitionGone(kind, key):
+                self._stale = getattr(self, TABLES[kind]).pop(key, None) is not None or self._stale
+
+    def bind(self, rules: Rules, now: int = 0) -> None:
+        """Make the state ready to decide by these rules: trees and queues are built where they are not yet."""
+        if self.rules is rules and not self._stale:
+            return
+        self.rules, self._stale = rules, False
+        self.trees, self.lines, self.by_tree = [], {}, {}
+        for root in grow(self.cluster_queues, self.cohorts):
+            tree = Tree(root, rules)
+            self.trees.append(tree)
+            self.by_tree[tree] = [Line(n) for n in tree.nodes if n.is_queue]
+            self.lines.update((line.node, line) for line in self.by_tree[tree])
+        self.by_queue = {line.queue.name: line for line in self.lines.values()}
+        self.ready, self.changes, self.backoff, self.due = {}, Changes(), [], {}
+        self.changes.now = now
+        self._plans, self._shapes = {}, {}
+        for line in self.lines.values():
+            line.inactive = self._why_inactive(line.queue)
+        for entry in self.entries.values():
+            entry.line = entry.kind = entry.victim = None
+            entry.amounts = ()
+            self._enter(entry)
+
+    def _table(self, definition: object) -> dict[str, object]:
+        table: dict[str, object] = getattr(self, TABLES[type(definition)])
+        return table
+
+    def _changed(self, workload: Workload) -> None:
+        entry = self.entries.get(workload.key)
+        if entry is None:
+            entry = self.entries[workload.key] = Entry(workload, workload.key)
+        elif facts_of(entry) == workload:
+            return
+        else:
+            self._leave(entry)
+            entry.verdict = None
+        entry.workload, entry.admission, entry.admitted = workload, None, False
+        if not self._stale:
+            self._enter(entry)
+
+    def _evicted(self, event: WorkloadEvicted) -> None:
+        entry = self.entries.get(event.key)
+        if entry is None:
+            return
+        before = facts_of(entry)
+        count = before.requeue_count + (1 if event.requeue_at else 0)
+        self._leave(entry)
+        entry.workload = replace_workload(before, event.queued_at, event.requeue_at, count)
+        entry.admission, entry.admitted, entry.verdict, entry.preemptor = None, False, None, ""
+        if not self._stale:
+            self._enter(entry)
+
+    def _enter(self, entry: Entry) -> None:
+        workload = entry.workload
+        entry.status, entry.why_out = Status.OUT, ""
+        admission = entry.admission or workload.admission
+        if workload.finished:
+            return
+        if admission is not None:
+            if (line := self.by_queue.get(admission.cluster_queue)) is not None:
+                self.hold(entry, line, admission, workload.admitted or entry.admitted)
+            else:
+                entry.admission, entry.why_out = admission, f"ClusterQueue {admission.cluster_queue} not found"
+            return
+        entry.why_out = self._why_out(workload)
+        if not entry.why_out:
+            self._wait(entry)
+
+    def _why_out(self, workload: Workload) -> str:
+        if not workload.active:
+            return "the workload is not active"
+        if workload.evicted:
+            return "the workload is being evicted"
+        local = self.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        if local is None:
+            return f'LocalQueue "{workload.queue}" is not there' if workload.queue else "no queue is named"
+        if local.stop_policy != StopPolicy.NONE:
+            return f"LocalQueue {local.name} is stopped"
+        if local.cluster_queue not in self.by_queue:
+            return f'ClusterQueue "{local.cluster_queue}" is not there'
+        return ""
+
+    def _wait(self, entry: Entry) -> None:
+        workload, rules = entry.workload, self.rules
+        assert rules is not None
+        line = self.by_queue[self.local_queues[f"{workload.namespace}/{workload.queue}"].cluster_queue]
+        entry.line = line
+        if (until := rules.requeue(workload, workload.evicted_at)) > self.changes.now:
+            entry.status = Status.BACKOFF
+            heappush(self.backoff, (until, entry.key))
+            return
+        self.queue(entry)
+
+    def queue(self, entry: Entry) -> None:
+        """Let an entry wait in its line."""
+        workload, line, rules = entry.workload, entry.line, self.rules
+        assert line is not None
+        assert rules is not None
+        entry.status = Status.WAITING
+        entry.kind = self._kind(workload, line, entry.key if rules.conditional or workload.problem else "")
+        entry.rank = rules.order(workload, line.queue, self.changes.now, self.histories.usage(entry, self))
+        self.push(entry)
+
+    def push(self, entry: Entry) -> None:
+        """Put a waiting entry into its line's heap."""
+        assert entry.line is not None
+        self._seq += 1
+        entry.line.push(entry, self._seq)
+        self.ready[entry.line] = None
+
+    def _kind(self, workload: Workload, line: Line, only: str) -> Kind:
+        cached = self._shapes.get(id(workload.pod_sets))
+        if cached is None:
+            cached = self._shapes[id(workload.pod_sets)] = workload.pod_sets, shape_of(workload.pod_sets)
+        shape = cached[1]
+        key: Hashable = (shape, workload.priority, workload.namespace, only)
+        if (kind := line.kinds.get(key)) is None:
+            kind = line.kinds[key] = Kind(key, self.plan(workload, line, shape), line)
+        return kind
+
+    def plan(self, workload: Workload, line: Line, shape: Shape) -> Plan:
+        """Give what a workload asks of a line; worked out once per shape."""
+        assert self.rules is not None
+        if (plan := self._plans.get((line, shape))) is None:
+            plan = make_plan(workload.pod_sets, line.node, self.flavors, self.rules)
+            self._plans[line, shape] = plan
+        return plan
+
+    def hold(self, entry: Entry, line: Line, admission: Admission, admitted: bool) -> None:
+        """Let an entry hold the quota of an admission."""
+        tree, workload = line.node.tree, entry.workload
+        sums: dict[int, int] = {}
+        for pod_set in admission.pod_sets:
+            for resource, flavor in pod_set.flavors.items():
+                column = tree.columns.get((flavor, resource))
+                if column is not None:
+                    sums[column] = sums.get(column, 0) + pod_set.usage.get(resource, 0)
+        entry.status, entry.line, entry.kind = Status.HOLDING, line, None
+        entry.admission, entry.admitted = admission, admitted
+        entry.amounts = tuple(sums.items())
+        entry.victim = Victim(
+            workload,
+            line.queue.name,
+            workload.priority,
+            workload.queued_at,
+            admission.reserved_at,
+            workload.uid or entry.key,
+            workload.evicted,
+        )
+        line.holders[entry.key] = entry
+        tree.add(line.node, entry.amounts, tree.usage)
+        self.histories.held(entry, self)
+        self.changes.held(entry, line)
+        self.due[entry.key] = None
+
+    def _leave(self, entry: Entry) -> None:
+        line = entry.line
+        if entry.status == Status.HOLDING and line is not None:
+            line.node.tree.remove(line.node, entry.amounts, line.node.tree.usage)
+            del line.holders[entry.key]
+            self.histories.released(entry, self)
+            self.changes.released(line)
+            entry.victim = None
+        elif entry.kind is not None and line is not None:
+            self.ready[line] = None
+            if entry.kind.blocked and line.strict and entry.kind.head() is entry:
+                line.unblock(entry.kind)
+        entry.status, entry.line, entry.kind, entry.seq = Status.OUT, None, None, -1
+
+    def awake(self, now: int) -> None:
+        """Take back into their lines whose back-off ended, and look again at kinds that a change may help."""
+        self.changes.now = max(now, self.changes.now)
+        while self.backoff and self.backoff[0][0] <= now:
+            _, key = heappop(self.backoff)
+            entry = self.entries.get(key)
+            if entry is not None and entry.status == Status.BACKOFF:
+                self.queue(entry)
+        for line in self.changes.wake(self):
+            self.ready[line] = None
+
+    def _why_inactive(self, queue: ClusterQueue) -> str:
+        if queue.stop_policy != StopPolicy.NONE:
+            return "it is stopped"
+        for group in queue.groups:
+            for flavor in group.flavors:
+                if flavor.flavor not in self.flavors:
+                    return f"ResourceFlavor {flavor.flavor} is not there"
+        for use in queue.checks:
+            check = self.checks.get(use.name)
+            if check is None or not check.active:
+                return f"AdmissionCheck {use.name} is not {'there' if check is None else 'active'}"
+        return ""
+
+
+def facts_of(entry: Entry) -> Workload:
+    """Give a workload as it stands now."""
+    workload = entry.workload
+    evicted = entry.victim.evicted if entry.victim is not None else workload.evicted
+    if (entry.admission, entry.admitted, evicted) == (workload.admission, workload.admitted, workload.evicted):
+        return workload
+    return replace(workload, admission=entry.admission or workload.admission, admitted=entry.admitted, evicted=evicted)
+
+
+def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count: int) -> Workload:
+    """Give an evicted workload as it waits again."""
+    return replace(
+        workload,
+        admission=None,
+        admitted=False,
+        evicted=False,
+        queued_at=queued_at,
+        evicted_at=queued_at,
+        requeue_at=requeue_at,
+        requeue_count=count,
+    )
+
+
+def _key(definition: object) -> str:
+    if isinstance(definition, LocalQueue):
+        return f"{definition.namespace}/{definition.name}"
+    return str(getattr(definition, "name", ""))
+
+
+def _sorted(table: dict[str, T]) -> tuple[T, ...]:
+    return tuple(value for _, value in sorted(table.items()))
+
+
+def waiting(lines: Iterable[Line]) -> Iterator[Entry]:
+    """Give all that waits in some lines."""
+    for line in lines:
+        yield from line.waiting()

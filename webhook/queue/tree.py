@@ -1,0 +1,192 @@
+"""Cohort trees: quota numbers per node, flavor and resource, and the arithmetic of usage along the tree.
+
+Definitions are frozen in cells; usage is one flat list of ints per tree, so a what-if works on a copy of a list.
+The recursion is here, every number in it is a rule of `rules.Rules`. Who gets what is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from webhook.queue.model import ClusterQueue, Cohort, Quota, ResourceGroup
+from webhook.queue.rules import Rules
+
+FlavorResource = tuple[str, str]
+Usage = list[int]
+Amounts = Sequence[tuple[int, int]]
+"""(column, amount) pairs: a column is a flavor and resource of one tree."""
+
+NO_QUOTA = Quota()
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """The numbers of one node for one flavor and resource. A limit of -1 is no limit.
+
+    `nominal` is the node's own quota, `subtree` adds what its children lend, `guaranteed` is what it never lends,
+    `most` is what it could use of an empty tree. `at` is its place in the tree's usage list.
+    """
+
+    flavor: str
+    resource: str
+    at: int
+    nominal: int = 0
+    borrowing_limit: int = -1
+    lending_limit: int = -1
+    subtree: int = 0
+    guaranteed: int = 0
+    most: int = 0
+    root: bool = False
+    parent: Cell | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A ClusterQueue or a cohort in its tree. `path` leads from the node itself up to the root."""
+
+    name: str
+    definition: ClusterQueue | Cohort
+    tree: Tree
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    queues: list[Node] = field(default_factory=list)
+    path: tuple[Node, ...] = ()
+    base: int = 0
+    height: int = 0
+    is_queue: bool = False
+
+
+class Tree:
+    """The nodes under one root, their cells and their usage. A queue without a cohort is a tree of its own."""
+
+    __slots__ = ("cells", "columns", "names", "nodes", "resources", "root", "rules", "usage", "width")
+
+    def __init__(self, root: Node, rules: Rules) -> None:
+        self.root = root
+        self.rules = rules
+        self.nodes = list(_walk(root))
+        self.columns: dict[FlavorResource, int] = {}
+        for node in self.nodes:
+            for key in _quotas(node.definition.groups):
+                self.columns.setdefault(key, len(self.columns))
+        self.names = tuple(self.columns)
+        self.resources = tuple(resource for _, resource in self.names)
+        self.width = len(self.columns)
+        self.cells: list[Cell] = []
+        for index, node in enumerate(self.nodes):
+            node.tree, node.base = self, index * self.width
+            node.path = (node, *node.parent.path) if node.parent else (node,)
+            self.cells.extend(self._cells(node))
+        self._fill(root)
+        self.usage: Usage = [0] * len(self.cells)
+
+    def _cells(self, node: Node) -> Iterator[Cell]:
+        quotas = _quotas(node.definition.groups)
+        for column, (flavor, resource) in enumerate(self.names):
+            quota = quotas.get((flavor, resource), NO_QUOTA)
+            yield Cell(
+                flavor=flavor,
+                resource=resource,
+                at=node.base + column,
+                nominal=quota.nominal,
+                borrowing_limit=-1 if quota.borrowing_limit is None else quota.borrowing_limit,
+                lending_limit=-1 if quota.lending_limit is None else quota.lending_limit,
+                root=node.parent is None,
+                parent=self.cells[node.parent.base + column] if node.parent else None,
+            )
+
+    def _fill(self, root: Node) -> None:
+        for node in reversed(self.nodes):
+            node.height = max((c.height + 1 for c in node.children), default=min(len(node.queues), 1))
+            for column in range(self.width):
+                cell = self.cells[node.base + column]
+                lent = (self.cells[c.base + column] for c in (*node.children, *node.queues))
+                cell.subtree = cell.nominal + sum(c.subtree - c.guaranteed for c in lent)
+                cell.guaranteed = self.rules.guaranteed(cell)
+        for cell in self.cells:
+            cell.most = self.rules.most(cell, cell.parent.most if cell.parent else 0)
+
+    def column(self, flavor: str, resource: str) -> int | None:
+        """Give the column of a flavor and resource; None where no node of the tree has quota for it."""
+        return self.columns.get((flavor, resource))
+
+    def available(self, at: int, usage: Usage) -> int:
+        """How much more may be used at a cell, by the tree's `usage` or a copy of it; negative when over-admitted."""
+        cell = self.cells[at]
+        parent = cell.parent
+        if parent is None:
+            return self.rules.available(cell, usage[at], 0)
+        return self.rules.available(cell, usage[at], self.available(parent.at, usage))
+
+    def add(self, node: Node, amounts: Amounts, usage: Usage) -> None:
+        """Use `amounts` at a node. What goes beyond a node's guaranteed quota is used at its parent too."""
+        for column, amount in amounts:
+            at = node.base + column
+            cell: Cell | None = self.cells[at]
+            while cell is not None:
+                free = cell.guaranteed - usage[cell.at]
+                usage[cell.at] += amount
+                if free > 0:
+                    amount -= free
+                    if amount <= 0:
+                        break
+                cell = cell.parent
+
+    def remove(self, node: Node, amounts: Amounts, usage: Usage) -> None:
+        """Give `amounts` back at a node, and at its ancestors what was used of theirs."""
+        for column, amount in amounts:
+            at = node.base + column
+            cell: Cell | None = self.cells[at]
+            while cell is not None:
+                stored = usage[cell.at] - cell.guaranteed
+                usage[cell.at] -= amount
+                if stored <= 0:
+                    break
+                amount = min(amount, stored)
+                cell = cell.parent
+
+    def fits(self, node: Node, amounts: Amounts, usage: Usage) -> bool:
+        """Whether all `amounts` may be used at a node at once."""
+        return all(amount <= self.available(node.base + column, usage) for column, amount in amounts)
+
+    def local(self, cell: Cell, usage: Usage) -> int:
+        """How much of a node's guaranteed quota is unused."""
+        return max(0, cell.guaranteed - usage[cell.at])
+
+    def height_to_fit(self, node: Node, column: int, amount: int, usage: Usage) -> tuple[int, bool]:
+        """Give the height of the lowest subtree whose quota holds `amount` more, and whether it lies below the root.
+
+        0 is the queue itself; where no subtree holds it, the height of the whole tree.
+        """
+        cells, borrows = self.cells, self.rules.borrows
+        cell = cells[node.base + column]
+        if node.parent is None or not borrows(cell, usage[cell.at] + amount):
+            return 0, node.parent is not None
+        for below, ancestor in zip(node.path, node.path[1:], strict=False):
+            amount -= self.local(cells[below.base + column], usage)
+            cell = cells[ancestor.base + column]
+            if not borrows(cell, usage[cell.at] + amount):
+                return ancestor.height, ancestor.parent is not None
+        return self.root.height, False
+
+    def over(self, node: Node, columns: Iterable[int], usage: Usage) -> bool:
+        """Whether a node uses more than its quota in any of the columns."""
+        cells, borrows = self.cells, self.rules.borrows
+        base = node.base
+        return any(borrows(cells[base + c], usage[base + c]) for c in columns)
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in (*node.children, *node.queues):
+        yield from _walk(child)
+
+
+def _quotas(groups: tuple[ResourceGroup, ...]) -> Mapping[FlavorResource, Quota]:
+    return {
+        (flavor.flavor, resource): quota
+        for group in groups
+        for flavor in group.flavors
+        for resource, quota in flavor.quotas.items()
+    }

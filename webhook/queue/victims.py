@@ -1,0 +1,203 @@
+"""The classic search for victims: who must give quota back so that a workload fits, and no one more than needed.
+
+Candidates are collected along the tree and taken in the rules' order on a copy of the usage until the workload fits;
+then those that proved unneeded are put back. Fair sharing has its own search in `fair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.queue.decisions import Why
+from webhook.queue.line import Entry, Line
+from webhook.queue.model import Workload
+from webhook.queue.rules import Found, Key, Mode, Reach, Rules, Variant
+from webhook.queue.tree import Amounts, Node, Usage
+
+WHY: Final[Mapping[str, Why]] = {
+    Variant.WITHIN_QUEUE: Why.IN_CLUSTER_QUEUE,
+    Variant.HIERARCHY: Why.RECLAIM,
+    Variant.WITHOUT_BORROWING: Why.RECLAIM,
+    Variant.WHILE_BORROWING: Why.RECLAIM_WHILE_BORROWING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A victim, its line, and why it is one."""
+
+    entry: Entry
+    line: Line
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible victim. `below` are the nodes from its queue up to, and without, the subtree it was found in."""
+
+    key: Key
+    entry: Entry
+    line: Line
+    variant: str
+    below: tuple[Node, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Hunt:
+    """A search for victims on behalf of one workload. `gone` are keys of workloads that count as evicted already.
+
+    Afterwards `crossed` says whether other queues were looked into, and `freed` how much each column could have at
+    most where the search failed.
+    """
+
+    line: Line
+    workload: Workload
+    usage: Usage
+    rules: Rules
+    lines: Mapping[Node, Line]
+    gone: Mapping[str, Target]
+    history: Callable[[Entry], float]
+    crossed: bool = False
+    freed: dict[int, int] | None = None
+
+    def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
+        """Give victims so that all `amounts` fit; `short` are the columns that lack. Nothing where none suffice."""
+        node, rules = self.line.node, self.rules
+        under = all(self.usage[node.base + c] < node.tree.cells[node.base + c].nominal for c in short)
+        candidates = self._candidates(amounts, short, under)
+        if not candidates:
+            return []
+        candidates.sort(key=_key)
+        variants = {c.variant for c in candidates if c.line is not self.line}
+        found = Found(bool(variants), Variant.HIERARCHY in variants, under)
+        for borrowing in rules.attempts(self.line.queue, found):
+            if chosen := self._attempt(candidates, amounts, short, borrowing):
+                return chosen
+        return []
+
+    def outcome(self, chosen: Sequence[Target], column: int, amount: int) -> tuple[int, int]:
+        """Say what victims make possible in one column: the mode, and the height borrowed from afterwards."""
+        node = self.line.node
+        if not chosen:
+            return Mode.NO_CANDIDATES, node.tree.height_to_fit(node, column, amount, self.usage)[0]
+        usage = without(self.usage, chosen)
+        mode = Mode.PREEMPT if any(t.line is self.line for t in chosen) else Mode.RECLAIM
+        return mode, node.tree.height_to_fit(node, column, amount, usage)[0]
+
+    def _candidates(self, amounts: Amounts, short: Sequence[int], under: bool) -> list[Candidate]:
+        out: list[Candidate] = []
+        self._take(self.line, short, False, (), out)
+        node, tree, cells = self.line.node, self.line.node.tree, self.line.node.tree.cells
+        advantage, left, inside = False, dict(amounts), None
+        for below, ancestor in zip(node.path, node.path[1:], strict=False):
+            fits = all(
+                not self.rules.borrows(cells[below.base + c], self.usage[below.base + c] + v) for c, v in left.items()
+            )
+            left = {c: max(0, v - tree.local(cells[below.base + c], self.usage)) for c, v in left.items()}
+            advantage = advantage or fits
+            if self.rules.reach(self.line.queue, Reach(True, advantage, under)):
+                self.crossed = True
+                self._subtree(ancestor, inside, short, advantage, (), out)
+            inside = ancestor
+        return out
+
+    def _subtree(
+        self,
+        node: Node,
+        inside: Node | None,
+        short: Sequence[int],
+        advantage: bool,
+        below: tuple[Node, ...],
+        out: list[Candidate],
+    ) -> None:
+        tree = node.tree
+        for child in node.children:
+            if child is not inside and tree.over(child, short, self.usage):
+                self._subtree(child, None, short, advantage, (child, *below), out)
+        for queue in node.queues:
+            line = self.lines[queue]
+            if line is not self.line and line.holders and tree.over(queue, short, self.usage):
+                self._take(line, short, advantage, (queue, *below), out)
+
+    def _take(
+        self, line: Line, short: Sequence[int], advantage: bool, below: tuple[Node, ...], out: list[Candidate]
+    ) -> None:
+        candidate, order, queue, workload = (
+            self.rules.candidate,
+            self.rules.victim_order,
+            self.line.queue,
+            self.workload,
+        )
+        for entry in line.holders.values():
+            victim = entry.victim
+            assert victim is not None
+            variant = candidate(victim, workload, queue, advantage)
+            if variant == Variant.NEVER or entry.key in self.gone:
+                continue
+            if not any(c in short for c, _ in entry.amounts):
+                continue
+            key = order(victim, workload, queue, variant, self.history(entry))
+            out.append(Candidate(key, entry, line, variant, below))
+
+    def _attempt(
+        self, candidates: Iterable[Candidate], amounts: Amounts, short: Sequence[int], borrowing: bool
+    ) -> list[Target]:
+        tree, trial = self.line.node.tree, self.usage.copy()
+        chosen: list[Target] = []
+        for c in candidates:
+            if c.line is not self.line and not self._valid(c, short, trial, borrowing):
+                continue
+            tree.remove(c.line.node, c.entry.amounts, trial)
+            chosen.append(Target(c.entry, c.line, WHY[c.variant]))
+            if fits(self.rules, self.line.node, amounts, trial, borrowing):
+                return put_back(chosen, lambda: fits(self.rules, self.line.node, amounts, trial, borrowing), trial)
+        base = self.line.node.base
+        best = {c: tree.available(base + c, trial) for c, _ in amounts}
+        self.freed = best if self.freed is None else {c: max(v, self.freed.get(c, v)) for c, v in best.items()}
+        return []
+
+    def _valid(self, candidate: Candidate, short: Sequence[int], usage: Usage, borrowing: bool) -> bool:
+        if borrowing and not self.rules.while_borrowing(candidate.variant):
+            return False
+        tree = self.line.node.tree
+        return all(tree.over(node, short, usage) for node in candidate.below)
+
+
+def fits(rules: Rules, node: Node, amounts: Amounts, usage: Usage, borrowing: bool) -> bool:
+    """Say whether amounts fit at a queue, and where it must not borrow, also within its own quota."""
+    tree = node.tree
+    for column, amount in amounts:
+        at = node.base + column
+        if not borrowing and rules.borrows(tree.cells[at], usage[at] + amount):
+            return False
+        if amount > tree.available(at, usage):
+            return False
+    return True
+
+
+def put_back(chosen: list[Target], still: Callable[[], bool], usage: Usage) -> list[Target]:
+    """Put victims back while it `still` fits, the last but one first; the last was needed."""
+    for index in range(len(chosen) - 2, -1, -1):
+        target = chosen[index]
+        node = target.line.node
+        node.tree.add(node, target.entry.amounts, usage)
+        if still():
+            chosen[index] = chosen[-1]
+            chosen.pop()
+        else:
+            node.tree.remove(node, target.entry.amounts, usage)
+    return chosen
+
+
+def without(usage: Usage, targets: Iterable[Target]) -> Usage:
+    """Give a copy of a usage list without what the targets use."""
+    trial = usage.copy()
+    for target in targets:
+        target.line.node.tree.remove(target.line.node, target.entry.amounts, trial)
+    return trial
+
+
+def _key(candidate: Candidate) -> Key:
+    return candidate.key

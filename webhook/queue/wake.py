@@ -1,0 +1,93 @@
+"""Which kinds that did not fit are worth looking at again, after what changed since.
+
+A kind is woken only when one of the numbers it failed on came within reach, when someone it could evict came, or when
+its own queue gave quota back; without that, looking again would give the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from webhook.queue.line import Entry, Kind, Line
+from webhook.queue.rules import Variant
+from webhook.queue.tree import Tree
+
+if TYPE_CHECKING:
+    from webhook.queue.state import State
+
+
+class Changes:
+    """What changed in a state since kinds were last woken. `now` is the latest time heard of."""
+
+    __slots__ = ("always", "arrived", "crossing", "freed", "moved", "now")
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.freed: dict[Line, None] = {}
+        self.moved: dict[Tree, None] = {}
+        self.arrived: list[tuple[Entry, Line]] = []
+        self.crossing: dict[Tree, dict[Kind, None]] = {}
+        self.always: dict[Kind, None] = {}
+
+    def held(self, entry: Entry, line: Line) -> None:
+        """Hear that an entry got quota."""
+        tree = line.node.tree
+        self.moved[tree] = None
+        if line.blocked or self.crossing.get(tree):
+            self.arrived.append((entry, line))
+
+    def released(self, line: Line) -> None:
+        """Hear that a queue gave quota back."""
+        self.freed[line] = None
+        self.moved[line.node.tree] = None
+
+    def blocked(self, kind: Kind) -> None:
+        """Hear that a kind was set aside."""
+        if kind.crosses:
+            self.crossing.setdefault(kind.line.node.tree, {})[kind] = None
+
+    def wake(self, state: State) -> Iterator[Line]:
+        """Make kinds active that may fit now, and give their lines."""
+        woken = dict.fromkeys(self.always)
+        for entry, line in self.arrived:
+            if entry.victim is not None:
+                woken.update(dict.fromkeys(self._hunters(entry, line, state)))
+        freed = {line.node.tree for line in self.freed}
+        above = {node for line in self.freed for node in (line.node, *line.node.path[1:-1])}
+        for tree in self.moved:
+            for line in state.by_tree[tree]:
+                if line.blocked:
+                    closer = tree in freed and not above.isdisjoint(line.node.path)
+                    woken.update((k, None) for k in line.blocked if _worth_it(k, tree, tree in freed, closer))
+        self.freed, self.moved, self.arrived, self.always = {}, {}, [], {}
+        for kind in woken:
+            if kind.blocked:
+                self.crossing.get(kind.line.node.tree, {}).pop(kind, None)
+                kind.line.unblock(kind)
+                yield kind.line
+
+    def _hunters(self, entry: Entry, line: Line, state: State) -> Iterator[Kind]:
+        """Give the kinds that could evict a newcomer."""
+        rules, victim = state.rules, entry.victim
+        assert rules is not None
+        assert victim is not None
+        tree = line.node.tree
+        crossing = self.crossing.get(tree) or {}
+        for kind in (*line.blocked, *(k for k in crossing if k.line is not line)):
+            if not kind.hunts or not kind.blocked or kind.volatile:
+                continue
+            if kind.line is not line and not tree.over(line.node, range(tree.width), tree.usage):
+                continue
+            head = kind.head()
+            if head is None:
+                continue
+            if rules.candidate(victim, head.workload, kind.line.queue, False) != Variant.NEVER:
+                yield kind
+
+
+def _worth_it(kind: Kind, tree: Tree, freed: bool, closer: bool) -> bool:
+    if kind.volatile or (closer and kind.hunts):
+        return True
+    usage = tree.usage
+    return freed and any(tree.available(at, usage) >= amount for at, amount in kind.watch)
