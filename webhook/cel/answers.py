@@ -188,6 +188,15 @@ def variables(row: Row, env: Env) -> dict[str, object]:
     return {name: given.get(name) for name in env.variables}
 
 
+def spelled(declared: Type) -> str:
+    """A type as the reference rows spell it: `null_type` and the full names of timestamp and duration."""
+    if declared.kind in (types.Kind.NULL, types.Kind.WELL_KNOWN):
+        return declared.name
+    if declared.params:
+        return f"{declared.name}({', '.join(map(spelled, declared.params))})"
+    return str(declared)
+
+
 def answer(row: Row) -> Outcome:
     """Compile and evaluate a row."""
     out: dict[str, Any] = {"id": row.get("id")}
@@ -199,7 +208,7 @@ def answer(row: Row) -> Outcome:
         program = compile(str(row["expr"]), env)
     except CompileError as error:
         return Outcome({**out, "ok": False, "error": str(error), "stage": "compile"})
-    out["type"] = str(program.type)
+    out["type"] = spelled(program.type)
     values = variables(row, env)
     if composed is not None:
         values["variables"] = composed.bind(values)

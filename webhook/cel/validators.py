@@ -1,10 +1,10 @@
-"""What the API server refuses in a checked tree: bad literals for duration, timestamp and regex, literals of mixed types."""
+"""What the API server refuses in a checked tree: bad literals of durations, times, patterns; mixed types."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from webhook.cel import dispatch, syntax
+from webhook.cel import dispatch, format_literals, syntax
 from webhook.cel.checker import Checked
 from webhook.cel.errors import CelError, CompileError, Issue
 from webhook.cel.functions import rows
@@ -27,8 +27,10 @@ def validate(text: str, checked: Checked) -> None:
     issues: list[Issue] = []
     free = _exempt(checked.root)
     for node in walk(checked.root):
-        if isinstance(node, Call) and node.args and isinstance(node.args[0], Literal):
-            issues += _literal(node, node.args[0])
+        if isinstance(node, Call):
+            issues += format_literals.issues(checked, node)
+            if node.args and isinstance(node.args[0], Literal):
+                issues += _literal(node, node.args[0])
         elif isinstance(node, CreateList) and node.id not in free:
             issues += _list(checked, node)
         elif isinstance(node, CreateMap) and node.id not in free:

@@ -158,13 +158,17 @@ def flat(elements: object, depth: object = 1) -> list[object]:
     return flatten(elements, depth)
 
 
-def sort(elements: list[object]) -> list[object]:
+def sort(elements: object) -> list[object]:
     """The elements in ascending order; CelError where they are not of one type that has an order."""
+    if not isinstance(elements, list):
+        raise CelError("no such overload: sort")
     return sort_by_keys(elements, elements)
 
 
-def sort_by_keys(elements: list[object], keys: list[object]) -> list[object]:
+def sort_by_keys(elements: object, keys: object) -> list[object]:
     """The elements in the ascending order of their keys: what the macro sortBy calls."""
+    if not isinstance(elements, list) or not isinstance(keys, list):
+        raise CelError("no such overload: @sortByAssociatedKeys")
     if len(elements) != len(keys):
         raise CelError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
@@ -288,7 +292,9 @@ FUNCTIONS: Final = library(
     Function(
         "sort",
         tuple(
-            member(f"list_{of.name}_sort", list_of(of), (), list_of(of), sort, costs.self_compared())
+            Overload(
+                f"list_{of.name}_sort", (list_of(of),), list_of(of), sort, True, costs.self_compared(), guarded=False
+            )
             for of in _COMPARABLE.values()
         ),
         "The elements in ascending order.",
@@ -297,13 +303,14 @@ FUNCTIONS: Final = library(
     Function(
         "@sortByAssociatedKeys",
         tuple(
-            member(
+            Overload(
                 f"list_{of.name}_sortByAssociatedKeys",
-                list_of(_T),
-                (list_of(of),),
+                (list_of(_T), list_of(of)),
                 list_of(_T),
                 sort_by_keys,
+                True,
                 costs.self_compared(1),
+                guarded=False,
             )
             for of in _COMPARABLE.values()
         ),

@@ -1,0 +1,1 @@
+"""Our CEL against the API server's own: generated expressions, both answers compared."""

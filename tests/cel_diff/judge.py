@@ -1,0 +1,50 @@
+"""Whether two answers to one row are the same: `ok`, the value with its type, else the stage of the error."""
+
+import math
+from typing import Any
+
+JSON = dict[str, Any]
+
+
+def differs(ours: JSON, theirs: JSON) -> str | None:
+    """What is different, None if nothing that counts is."""
+    if "unsupported conversion to ref.Val" in str(theirs) or theirs.get("crash"):
+        return None
+    if bool(ours.get("ok")) != bool(theirs.get("ok")):
+        return "ok"
+    if not theirs.get("ok"):
+        return None if ours.get("stage") == theirs.get("stage") else "stage"
+    if not same(theirs.get("value"), ours.get("value")):
+        return "value"
+    return None if ours.get("type") == theirs.get("type") else "type"
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two tagged values are one: NaN equals itself, -0.0 is not 0.0, maps have no order."""
+    if not isinstance(a, dict) or not isinstance(b, dict):
+        return bool(a == b)
+    if a.get("t") != b.get("t"):
+        return False
+    tag, x, y = a.get("t"), a.get("v"), b.get("v")
+    if tag == "double":
+        p, q = float(x), float(y)
+        return (math.isnan(p) and math.isnan(q)) or (p == q and math.copysign(1, p) == math.copysign(1, q))
+    if tag == "kubernetes.Quantity" and "dec" in a and "dec" in b:
+        return bool(a["dec"] == b["dec"] and x == y)
+    if tag == "list":
+        return len(x) == len(y) and all(map(same, x, y))
+    if tag == "map":
+        return _same_maps(x, y)
+    if tag == "optional":
+        return (x is None) == (y is None) and (x is None or same(x, y))
+    return bool(x == y and a.get("b64") == b.get("b64"))
+
+
+def _same_maps(x: list[Any], y: list[Any]) -> bool:
+    rest = list(y)
+    for key, value in x:
+        hit = next((i for i, (k, v) in enumerate(rest) if same(key, k) and same(value, v)), None)
+        if hit is None:
+            return False
+        rest.pop(hit)
+    return not rest
