@@ -15,9 +15,9 @@ from typing import Any
 
 from webhook.cel import types
 from webhook.cel.attributes import Failure
-from webhook.cel.compose import Variables, compose
+from webhook.cel.compose import LazyVariables, Variables, compose
 from webhook.cel.env import Env, mutation_env, validation_env
-from webhook.cel.errors import CelError, CompileError, EvalError
+from webhook.cel.errors import CelError, CompileError
 from webhook.cel.lib import times
 from webhook.cel.lib.text import to_bytes
 from webhook.cel.program import Program, compile
@@ -218,10 +218,13 @@ def answer(row: Row) -> Outcome:
 def _run(program: Program, values: Mapping[str, object], out: dict[str, Any]) -> Outcome:
     try:
         value = program.evaluate(values)
-    except EvalError as error:
-        return Outcome({**out, "ok": False, "error": error.message, "stage": "run", "cost": program.cost})
-    try:
         tagged = encode(value)
     except CelError as error:
-        return Outcome({**out, "ok": False, "error": error.message, "stage": "run", "cost": program.cost})
-    return Outcome({**out, "ok": True, "value": tagged, "stage": "run", "cost": program.cost}, value)
+        return Outcome({**out, "ok": False, "error": error.message, "stage": "run", "cost": _cost(program, values)})
+    return Outcome({**out, "ok": True, "value": tagged, "stage": "run", "cost": _cost(program, values)}, value)
+
+
+def _cost(program: Program, values: Mapping[str, object]) -> int:
+    """What the program cost, with the variables it was the first to read."""
+    composed = values.get("variables")
+    return program.cost + (composed.cost if isinstance(composed, LazyVariables) else 0)

@@ -151,7 +151,7 @@ class Qualifier:
     def try_take(self, frame: Frame, value: object) -> object:
         """The value at the step, MISSING where there is none."""
         found = self.find(frame, value)
-        if found is not MISSING or self.test:
+        if found is not MISSING:
             frame[COST] += 1
         return None if self.test and found is not MISSING else found
 

@@ -9,7 +9,7 @@ from webhook.cel.env import Env
 from webhook.cel.errors import CelError, CompileError, EvalError
 from webhook.cel.operators import MISSING
 from webhook.cel.program import Program, compile
-from webhook.cel.types import DYN, Type, object_type
+from webhook.cel.types import DYN, Kind, Type, object_type
 
 TYPE_NAME = "kubernetes.variables"
 
@@ -17,13 +17,14 @@ TYPE_NAME = "kubernetes.variables"
 class LazyVariables:
     """The map `variables` stands for: a name is evaluated when it is first read, and an error is kept as one."""
 
-    __slots__ = ("_known", "_values", "_variables")
+    __slots__ = ("_known", "_values", "_variables", "cost")
     cel_type = object_type(TYPE_NAME)
 
     def __init__(self, variables: Variables, values: Mapping[str, object]) -> None:
         self._variables = variables
         self._values = values
         self._known: dict[str, object] = {}
+        self.cost = 0
 
     def cel_find(self, name: object) -> object:
         """The value of a variable, MISSING for one that is not there. Raises CelError where it failed."""
@@ -40,10 +41,13 @@ class LazyVariables:
         failed = self._variables.failed.get(name)
         if failed is not None:
             return CelError(f'composited variable "{name}" fails to compile: {failed}')
+        program = self._variables.programs[name]
         try:
-            return self._variables.programs[name].evaluate({**self._values, "variables": self})
+            return program.evaluate({**self._values, "variables": self})
         except EvalError as error:
             return CelError(f'composited variable "{name}" fails to evaluate: {error.message}')
+        finally:
+            self.cost += program.cost
 
 
 @dataclass(slots=True)
@@ -76,9 +80,19 @@ def compose(env: Env, declared: Sequence[Mapping[str, str]]) -> tuple[Env, Varia
             known[name] = DYN
         else:
             out.programs[name] = program
-            known[name] = program.type
+            known[name] = declared(program.type)
         env = _with(env, known)
     return env, out
+
+
+_KEPT = (Kind.PRIMITIVE, Kind.NULL, Kind.WELL_KNOWN)
+
+
+def declared(t: Type) -> Type:
+    """The type a field of `variables` has: the API server keeps plain types, lists and maps, the rest is dyn."""
+    if t.kind in (Kind.LIST, Kind.MAP):
+        return Type(t.name, tuple(map(declared, t.params)), t.kind)
+    return t if t.kind in _KEPT else DYN
 
 
 def _pairs(declared: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:

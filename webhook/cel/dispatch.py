@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from webhook.cel.attributes import COST, Eval, Frame
-from webhook.cel.errors import CelError
+from webhook.cel.errors import BudgetError, CelError
 from webhook.cel.lib import costs
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import Kind, Type
@@ -41,11 +41,14 @@ def guards_of(overload: Overload) -> list[tuple[int, Callable[[object], bool]]]:
     return [(i, g) for i, t in enumerate(overload.args) if (g := guard(t)) is not None]
 
 
+Charge = Callable[[Sequence[object], object], int]
+
+
 def size(value: object) -> int:
     """How big a value is for the cost of comparing it."""
     if isinstance(value, Optional) and value.present:
         return size(value.value)
-    return costs.size(value)
+    return len(value) if isinstance(value, (str, bytes, list, dict)) else 1
 
 
 def comparison_cost(args: Sequence[object], _: object = None) -> int:
@@ -92,97 +95,88 @@ def call(function: Function, overload: Overload | None, args: tuple[Eval, ...]) 
     return _open(function, fitting, args, cost or costs_by_name(function))
 
 
-def _operator(row: Overload, args: tuple[Eval, ...]) -> Eval:
-    apply = row.call
-    if len(args) == 1:
-        only = args[0]
-
-        def unary(frame: Frame) -> object:
-            value = only(frame)
-            frame[COST] += 1
-            return apply(value)
-
-        return unary
-    left, right = args[0], args[1]
-
-    def binary(frame: Frame) -> object:
-        a, b = _both(frame, left, right)
-        frame[COST] += 1
-        return apply(a, b)
-
-    return binary if len(args) == 2 else _plain(apply, args, None)
+class _Failed:
+    """Stands for an argument or a result that failed; counts 1."""
 
 
-def _both(frame: Frame, left: Eval, right: Eval) -> tuple[object, object]:
-    """Both operands; the right one is evaluated (and charged) even where the left one failed."""
-    try:
-        a = left(frame)
-    except CelError:
-        try:
-            right(frame)
-        except CelError:
-            pass
-        raise
-    return a, right(frame)
+_FAILED = _Failed()
 
 
-def _plain(
-    apply: Callable[..., object], args: tuple[Eval, ...], cost: Callable[[Sequence[object], object], int] | None
-) -> Eval:
+def _unit(_args: Sequence[object], _result: object) -> int:
+    return 1
+
+
+def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
+    """Evaluates the arguments, then the call. A failed call is charged; an `eager` one also where an argument failed."""
+
     def evaluate(frame: Frame) -> object:
-        values = [arg(frame) for arg in args]
-        if cost is None:
-            frame[COST] += 1
-            return apply(*values)
-        result = apply(*values)
-        frame[COST] += cost(values, result)
+        values: list[object] = []
+        error: CelError | None = None
+        for arg in args:
+            try:
+                values.append(arg(frame))
+            except BudgetError:
+                raise
+            except CelError as failed:
+                if not eager:
+                    if len(values) + 1 == len(args):
+                        frame[COST] += charge([*values, _FAILED], _FAILED)
+                    raise
+                error = error or failed
+                values.append(_FAILED)
+        result: object = _FAILED
+        try:
+            if error is not None:
+                raise error
+            result = apply(values)
+        finally:
+            frame[COST] += charge(values, result)
         return result
 
     return evaluate
+
+
+def undefined(name: str, args: tuple[Eval, ...]) -> Eval:
+    """The evaluator of an unchecked call of a function nobody knows."""
+
+    def apply(_: list[object]) -> object:
+        raise CelError(f"no such overload: {name}")
+
+    return _evaluator(apply, args, _unit, eager=len(args) < 3)
+
+
+def _operator(row: Overload, args: tuple[Eval, ...], charge: Charge = _unit) -> Eval:
+    call_row = row.call
+    return _evaluator(lambda values: call_row(*values), args, charge, eager=len(args) < 3)
 
 
 def _settled(function: Function, overload: Overload, args: tuple[Eval, ...]) -> Eval:
-    cost = overload.cost or OPERATOR_COSTS.get(overload.id)
+    charge = overload.cost or OPERATOR_COSTS.get(overload.id) or _unit
     if function.library == "operators":
-        return _plain(overload.call, args, cost) if cost is not None else _operator(overload, args)
-    guards = guards_of(overload)
-    apply, name = overload.call, function.name
+        return _operator(overload, args, charge)
+    tests = guards_of(overload)
+    call_row, name = overload.call, function.name
 
-    def evaluate(frame: Frame) -> object:
-        values = [arg(frame) for arg in args]
-        for index, test in guards:
+    def apply(values: list[object]) -> object:
+        for index, test in tests:
             if not test(values[index]):
-                frame[COST] += 1
                 raise no_overload(name, values)
-        if cost is None:
-            frame[COST] += 1
-            return apply(*values)
-        result = apply(*values)
-        frame[COST] += cost(values, result)
-        return result
+        return call_row(*values)
 
-    return evaluate
+    return _evaluator(apply, args, charge, eager=len(args) < 3)
 
 
-def _open(
-    function: Function,
-    fitting: list[Overload],
-    args: tuple[Eval, ...],
-    cost: Callable[[Sequence[object], object], int],
-) -> Eval:
+def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], charge: Charge) -> Eval:
     rows = [(o, guards_of(o)) for o in fitting]
+    eager = len(args) < 3 and (len(function.overloads) == 1 or function.name in SINGLE)
 
-    def evaluate(frame: Frame) -> object:
-        values = [arg(frame) for arg in args]
-        for row, guards in rows:
-            if all(test(values[index]) for index, test in guards):
-                result = row.call(*values)
-                frame[COST] += cost(values, result)
-                return result
-        frame[COST] += 1
+    def apply(values: list[object]) -> object:
+        for row, tests in rows:
+            if all(test(values[index]) for index, test in tests):
+                return row.call(*values)
         raise no_overload(function.name, values)
 
-    return evaluate
+    return _evaluator(apply, args, charge, eager=eager)
 
 
 def costs_by_name(function: Function) -> Callable[[Sequence[object], object], int]:

@@ -235,7 +235,7 @@ class Planner:
         """A call of a function that has rows."""
         function = self.env.functions.get(name)
         if function is None:
-            return Plan(eval=_undefined(name, tuple(self.function(a) for a in args)))
+            return Plan(eval=dispatch.undefined(name, tuple(self.function(a) for a in args)))
         overload = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
         if not overloads and len(function.overloads) == 1 and len(function.overloads[0].args) != len(args):
             shape = {1: "arg", 2: "lhs, rhs"}.get(len(args), "...")
@@ -389,16 +389,6 @@ def _unknown(name: str) -> Eval:
         raise CelError(f"no such attribute(s): {name.lstrip('.')}")
 
     return read
-
-
-def _undefined(name: str, args: tuple[Eval, ...]) -> Eval:
-    def evaluate(frame: Frame) -> object:
-        for arg in args:
-            arg(frame)
-        frame[COST] += 1
-        raise CelError(f"no such overload: {name}")
-
-    return evaluate
 
 
 def _logical(name: str, terms: tuple[Eval, ...]) -> Eval:

@@ -47,6 +47,10 @@ class Type:
             return f"wrapper({self.name})"
         return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
 
+    def declared(self) -> str:
+        """The type by its run-time names: `list(google.protobuf.Duration)`, `null_type`."""
+        return f"{self.name}({', '.join(p.declared() for p in self.params)})" if self.params else self.name
+
 
 DYN = Type("dyn", (), Kind.DYN)
 INT = Type("int")
