@@ -80,7 +80,7 @@ def compose(env: Env, declared: Sequence[Mapping[str, str]]) -> tuple[Env, Varia
             known[name] = DYN
         else:
             out.programs[name] = program
-            known[name] = declared(program.type)
+            known[name] = field_type(program.type)
         env = _with(env, known)
     return env, out
 
@@ -88,10 +88,10 @@ def compose(env: Env, declared: Sequence[Mapping[str, str]]) -> tuple[Env, Varia
 _KEPT = (Kind.PRIMITIVE, Kind.NULL, Kind.WELL_KNOWN)
 
 
-def declared(t: Type) -> Type:
+def field_type(t: Type) -> Type:
     """The type a field of `variables` has: the API server keeps plain types, lists and maps, the rest is dyn."""
     if t.kind in (Kind.LIST, Kind.MAP):
-        return Type(t.name, tuple(map(declared, t.params)), t.kind)
+        return Type(t.name, tuple(map(field_type, t.params)), t.kind)
     return t if t.kind in _KEPT else DYN
 
 
