@@ -34,6 +34,7 @@ WAITS_FOR_CHANGE = frozenset(
         Outcome.DENIED,
     }
 )
+NOT_PLACED = frozenset({Outcome.NO_FIT, Outcome.NO_CANDIDATES})
 WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
 
 
@@ -252,6 +253,14 @@ class _Call:
         entry, line, assignment = nomination.entry, nomination.line, nomination.assignment
         if self.rules.reserves(entry.workload, line.queue, outcome):
             self._reserve(nomination)
+        entry.tried, left = assignment.tried if outcome in NOT_PLACED else {}, False
+        if entry.tried:
+            entry.tries += 1
+            left = entry.tries <= sum(len(g.choices) for p in entry.plan().pod_sets for g in p.groups)
+        if left:
+            outcome = Outcome.FLAVORS_LEFT
+        else:
+            entry.tries = 0
         self._wait(entry, line, Verdict(reason, outcome, message, assignment), nomination)
 
     def _reserve(self, nomination: Nomination) -> None:

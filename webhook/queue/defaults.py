@@ -29,7 +29,7 @@ from webhook.queue.tree import Cell
 
 FINAL = "LessThanOrEqualToFinalShare"
 INITIAL = "LessThanInitialShare"
-STAYS = frozenset({Outcome.PREEMPTING, Outcome.NO_LONGER_FITS, Outcome.OVERLAP, Outcome.DEFERRED})
+STAYS = frozenset({Outcome.PREEMPTING, Outcome.NO_LONGER_FITS, Outcome.OVERLAP, Outcome.DEFERRED, Outcome.FLAVORS_LEFT})
 NO_FIT: Key = (2, 0, 0)
 BACKOFF_BASE, BACKOFF_MOST = 60_000, 3_600_000
 

@@ -18,6 +18,9 @@ from webhook.queue.tree import Node, Usage
 Oracle = Callable[[int, int], tuple[int, int]]
 """Given a column and an amount: the mode that preemption makes possible, and the height borrowed from afterwards."""
 
+GroupKey = tuple[str, int]
+"""A pod set's name and the index of a resource group."""
+
 SEVERITY: Final[Mapping[Reason, int]] = {
     Reason.WAITING_FOR_QUOTA: 1,
     Reason.EXCEEDS_MAX_QUOTA: 2,
@@ -47,7 +50,8 @@ class Lack:
 class Assignment:
     """The flavors found. `mode` is the worst over all requests, `borrow` the highest subtree borrowed from.
 
-    `usage` is by column, `short` the columns that need victims, `reason` says why where nothing was found.
+    `usage` is by column, `short` the columns that need victims, `reason` says why where nothing was found. `tried` has,
+    where a search ended before the last flavor, the place it ended at: where it did not work out, others are left.
     """
 
     mode: int = Mode.FIT
@@ -57,7 +61,7 @@ class Assignment:
     short: set[int] = field(default_factory=set)
     lacks: list[Lack] = field(default_factory=list)
     reason: Reason = Reason.WAITING_FOR_QUOTA
-    blocked: bool = False
+    tried: dict[GroupKey, int] = field(default_factory=dict)
 
     def amounts(self) -> list[tuple[int, int]]:
         """Give the usage as (column, amount) pairs."""
@@ -71,13 +75,13 @@ class Best:
     choice: Choice | None = None
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)
     key: Key = ()
-    mode: int = Mode.NO_FIT
+    ended: int = -1
 
 
 class Search:
     """Searches flavors for workloads of one queue, against one usage list."""
 
-    __slots__ = ("_seen", "keep", "node", "oracle", "queue", "rules", "usage", "worst")
+    __slots__ = ("_seen", "after", "keep", "node", "oracle", "queue", "rules", "usage", "worst")
 
     def __init__(
         self, node: Node, usage: Usage, rules: Rules, oracle: Oracle, seen: dict[Option, tuple[Key, bool]]
@@ -86,7 +90,8 @@ class Search:
         self.node, self.queue, self.usage, self.rules, self.oracle = node, node.definition, usage, rules, oracle
         self._seen = seen
         self.worst = self._judge(Mode.NO_FIT, 0)[0]
-        self.keep: Mapping[tuple[str, int], str] = {}
+        self.keep: Mapping[GroupKey, str] = {}
+        self.after: Mapping[GroupKey, int] = {}
 
     def _judge(self, mode: int, borrow: int) -> tuple[Key, bool]:
         option = Option(mode, borrow)
@@ -102,7 +107,7 @@ class Search:
         for index, pod_set in enumerate(plan.pod_sets):
             count = pod_set.count if counts is None else counts[index]
             if not self._pod_set(pod_set, count, assignment):
-                assignment.mode, assignment.blocked = Mode.NO_FIT, True
+                assignment.mode = Mode.NO_FIT
                 break
         if assignment.mode == Mode.NO_FIT:
             assignment.reason = _reason(plan, assignment)
@@ -114,6 +119,8 @@ class Search:
             best = self._group(group, pod_set, count, assignment)
             if best.choice is None:
                 return False
+            if best.ended >= 0:
+                assignment.tried[pod_set.name, group.index] = best.ended
             for resource, column, amount in best.choice.asks:
                 mode, borrow = best.modes[resource]
                 chosen[resource] = (best.choice, amount)
@@ -130,24 +137,27 @@ class Search:
         return True
 
     def _group(self, group: GroupPlan, pod_set: PodSetPlan, count: int, assignment: Assignment) -> Best:
-        best = Best(key=self.worst)
-        for choice in group.choices:
-            if self.keep and self.keep.get((pod_set.name, group.index)) != choice.flavor:
+        best, at = Best(key=self.worst), (pod_set.name, group.index)
+        first = self.after.get(at, -1) + 1
+        for index, choice in enumerate(group.choices[first:], first):
+            if self.keep and self.keep.get(at) != choice.flavor:
                 continue
             if choice.why:
                 lack = Lack(pod_set.name, choice.flavor, "", -1, 0, 0, 0, Mode.NO_FIT, choice.why)
                 assignment.lacks.append(lack)
                 continue
-            mode, key, stop, modes = self._choice(choice, pod_set, count, assignment)
+            key, stop, modes = self._choice(choice, pod_set, count, assignment)
             if stop or key < best.key:
-                best = Best(choice, modes, key, mode)
+                best = Best(choice, modes, key)
             if stop:
+                if index < len(group.choices) - 1:
+                    best.ended = index
                 break
         return best
 
     def _choice(
         self, choice: Choice, pod_set: PodSetPlan, count: int, assignment: Assignment
-    ) -> tuple[int, Key, bool, dict[str, tuple[int, int]]]:
+    ) -> tuple[Key, bool, dict[str, tuple[int, int]]]:
         worst_mode, worst_borrow = Mode.FIT, 0
         key, stop = self._judge(Mode.FIT, 0)
         modes: dict[str, tuple[int, int]] = {}
@@ -158,7 +168,7 @@ class Search:
                 other_key, other_stop = self._judge(mode, borrow)
                 if key < other_key:
                     worst_mode, worst_borrow, key, stop = Mode(mode), borrow, other_key, other_stop
-        return worst_mode, key, stop, modes
+        return key, stop, modes
 
     def _place(
         self, choice: Choice, pod_set: str, resource: str, column: int, asked: int, assignment: Assignment

@@ -6,7 +6,7 @@ the whole kind is set aside in one step until something it looked at changes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
@@ -41,7 +41,10 @@ class Verdict:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A workload in the state. `amounts` is what it uses of its tree, `rank` its place among the waiting."""
+    """A workload in the state. `amounts` is what it uses of its tree, `rank` its place among the waiting.
+
+    `tried` says after which flavors the next search goes on, `tries` how often that happened in a row.
+    """
 
     workload: Workload
     key: str
@@ -56,7 +59,14 @@ class Entry:
     preemptor: str = ""
     verdict: Verdict | None = None
     why_out: str = ""
+    tried: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    tries: int = 0
     seq: int = -1
+
+    def plan(self) -> Plan:
+        """Give what a waiting entry asks for."""
+        assert self.kind is not None
+        return self.kind.plan
 
     def waits(self, kind: Kind, seq: int) -> bool:
         """Say whether a place in a kind's heap is still this entry's."""

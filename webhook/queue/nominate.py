@@ -101,6 +101,7 @@ class Nominator:
         oracle = _Memo(hunt)
         search = Search(line.node, self.usage, rules, oracle, line.seen)
         search.keep = keep or {}
+        search.after = {} if keep else entry.tried
         assignment = search.assign(kind.plan)
         nomination = Nomination(entry, line, assignment, hunted=oracle.asked)
         if assignment.mode not in (Mode.FIT, Mode.NO_FIT):

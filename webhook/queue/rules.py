@@ -41,10 +41,14 @@ class Variant(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of a head in a cycle, where it was not admitted."""
+    """What became of a head in a cycle, where it was not admitted.
+
+    `FlavorsLeft`: it did not fit, but a search ended early, and goes on with the next flavor when looked at again.
+    """
 
     NO_FIT = "NoFit"
     NO_CANDIDATES = "NoCandidates"
+    FLAVORS_LEFT = "FlavorsLeft"
     PREEMPTING = "Preempting"
     NO_LONGER_FITS = "NoLongerFits"
     OVERLAP = "Overlap"
