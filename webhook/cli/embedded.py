@@ -16,6 +16,7 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
+from webhook.cluster.kinds import WORKLOAD
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube import patch
@@ -31,7 +32,7 @@ USER: Final = {"username": "alice@example.com", "groups": ["ml-engineers", "syst
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one create. `steps` is the patch as it came over the wire, `obj` the object as stored or refused."""
+    """What became of one create: `steps` is the patch as it came over the wire, `obj` what was stored or refused."""
 
     obj: Object
     allowed: bool
@@ -67,7 +68,7 @@ class Front:
             wire = orjson.loads(base64.b64decode(answer.get("patch", "W10=")))
             obj = patch.apply(obj, [_operation(step) for step in wire])
             steps += wire
-        return Outcome(await self._store.create(obj), True, "", tuple(steps), tuple(warnings))
+        return Outcome(await self._store.create(await self._converted(obj)), True, "", tuple(steps), tuple(warnings))
 
     def _received(self, obj: Object, namespace: str) -> Object:
         """Give the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""
@@ -81,8 +82,24 @@ class Front:
         metadata["creationTimestamp"] = f"{self._now():%Y-%m-%dT%H:%M:%SZ}"
         return obj
 
+    async def _converted(self, obj: Object) -> Object:
+        """Give a queue object in the version that is stored, by the conversion webhook; others as they are."""
+        gvk = gvk_of(obj)
+        if gvk.group != WORKLOAD.group or gvk.version == WORKLOAD.version:
+            return obj
+        wanted = f"{WORKLOAD.group}/{WORKLOAD.version}"
+        request = {"uid": str(uuid.uuid4()), "desiredAPIVersion": wanted, "objects": [obj]}
+        answer = await self._post("convert", "apiextensions.k8s.io/v1", "ConversionReview", request)
+        if answer["result"]["status"] != "Success":
+            raise ValueError(answer["result"].get("message", "the conversion failed"))
+        converted: Object = answer["convertedObjects"][0]
+        return converted
+
     async def _review(self, path: str, obj: Object) -> dict[str, Any]:
-        body = orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": _request(obj)})
+        return await self._post(path, "admission.k8s.io/v1", "AdmissionReview", _request(obj))
+
+    async def _post(self, path: str, version: str, kind: str, request: dict[str, Any]) -> dict[str, Any]:
+        body = orjson.dumps({"apiVersion": version, "kind": kind, "request": request})
         headers = {"Content-Type": "application/json"}
         async with self._session.post(f"{self._url}/{path}", data=body, headers=headers) as response:
             if response.status != 200:

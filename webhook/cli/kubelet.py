@@ -1,0 +1,71 @@
+"""Runs the jobs of `sluice run`: a job that was let go ends after its time. No pods are made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from webhook.cluster.lifecycle import finish_of
+from webhook.jobs.describe import describe
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import NotFound
+from webhook.store.objects import EventType, Object, ObjectStore, key_of
+
+RUN_SECONDS: Final = "sluice.dev/run-seconds"
+"""An annotation of a job or of its pod template: how long the job runs."""
+
+
+class Kubelet:
+    """Watches the kinds given, and ends each job that is not suspended once its time is over."""
+
+    def __init__(self, store: ObjectStore, kinds: tuple[GroupVersionKind, ...], seconds: float) -> None:
+        self._store, self._kinds, self._seconds = store, kinds, seconds
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self, told: Callable[[str, Object], None]) -> None:
+        """Run until cancelled; `told` hears `started` and `finished` of each job."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for gvk in self._kinds:
+                    group.create_task(self._follow(gvk, told))
+        finally:
+            for task in self._running.values():
+                task.cancel()
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _follow(self, gvk: GroupVersionKind, told: Callable[[str, Object], None]) -> None:
+        async for event in self._store.watch(gvk, "0"):
+            uid = event.object["metadata"]["uid"]
+            job = describe(event.object)
+            runs = job is not None and job.suspended is False and finish_of(event.object) is None
+            if runs and event.type is not EventType.DELETED:
+                if uid not in self._running:
+                    told("started", event.object)
+                    self._running[uid] = asyncio.create_task(self._play(gvk, event.object, told))
+            elif uid in self._running and finish_of(event.object) is None:
+                self._running.pop(uid).cancel()
+
+    async def _play(self, gvk: GroupVersionKind, job: Object, told: Callable[[str, Object], None]) -> None:
+        await asyncio.sleep(seconds_of(job, self._seconds))
+        namespace, name = key_of(job)
+        kind = "Complete" if gvk.kind == "Job" else "Succeeded"
+        status = {"conditions": [{"type": kind, "status": "True", "message": "its time is over"}]}
+        try:
+            done = await self._store.patch(gvk, name, namespace, {"status": status}, subresource="status")
+        except NotFound:
+            return
+        told("finished", done)
+
+
+def seconds_of(job: Object, default: float) -> float:
+    """Give how long a job runs: by its annotation, else its first template's, else `default`; nonsense is absent."""
+    described = describe(job)
+    holders: list[dict[str, Any]] = [job, *(p.template for p in (described.pod_sets if described else ()))]
+    for holder in holders:
+        text = ((holder.get("metadata") or {}).get("annotations") or {}).get(RUN_SECONDS)
+        try:
+            return max(0.0, min(float(text or ""), 3600.0))
+        except ValueError:
+            continue
+    return default

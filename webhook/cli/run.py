@@ -1,0 +1,156 @@
+"""`sluice run`: the whole of Sluice on this machine, without a cluster.
+
+Certificate, server and queue core are those of `sluice serve`, over the store in memory. Manifests are sent to the
+server's own HTTPS endpoint as an API server would; what is let in runs for its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import ssl
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+import aiohttp
+import click
+from rich.console import Console
+
+from webhook import documents
+from webhook.cli import exits, shipped
+from webhook.cli.embedded import Front, Outcome
+from webhook.cli.kubelet import Kubelet
+from webhook.cli.run_table import Life, ended_table, sent_table
+from webhook.cluster.kinds import MANAGED
+from webhook.config import Config
+from webhook.daemon import Daemon
+from webhook.store.errors import StoreError
+from webhook.store.memory import MemoryStore
+from webhook.store.objects import Object, uid_of
+from webhook.tls.files import Folder, ensure
+
+PATIENCE = 30.0
+"""Seconds after the last manifest until `--once` gives up waiting for jobs that were let in."""
+QUEUES = "queues.yaml"
+
+
+@dataclass(slots=True)
+class Run:
+    """What happened so far, by uid of the object sent."""
+
+    console: Console
+    begun: float = field(default_factory=monotonic)
+    lives: dict[str, Life] = field(default_factory=dict)
+
+    def sent(self, outcome: Outcome) -> None:
+        """Note one create."""
+        self.lives[uid_of(outcome.obj)] = Life(outcome, monotonic() - self.begun)
+
+    def told(self, what: str, job: Object) -> None:
+        """Note what the kubelet tells."""
+        if (life := self.lives.get(uid_of(job))) is None:
+            return
+        if what == "started":
+            life.started = monotonic() - self.begun
+        else:
+            life.finished = monotonic() - self.begun
+
+    def waiting(self) -> list[Life]:
+        """Give the jobs that started and have not ended, or that were let in only just now."""
+        return [life for life in self.lives.values() if life.started is not None and life.finished is None]
+
+
+@click.command()
+@click.option("-f", "--file", "files", multiple=True, type=click.Path(path_type=Path, exists=True), help="Manifests.")
+@click.option("--policies", "folder", type=click.Path(path_type=Path, exists=True), help="A folder of policies.")
+@click.option("--queues", type=click.Path(path_type=Path, exists=True), help="Objects that are there at the start.")
+@click.option("--once", is_flag=True, help="End when every job that was let in has run, instead of on Ctrl-C.")
+@click.option("--listen", default="127.0.0.1:0", show_default=True, help="HOST:PORT of the admission server.")
+@click.option("--cert-dir", type=click.Path(path_type=Path), default=Path("certs/dev"), show_default=True)
+@click.option("--seconds", default=1.0, show_default=True, help="How long a job runs that does not say.")
+def run(
+    files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path,
+    seconds: float,
+) -> None:  # fmt: skip
+    """Serve, send manifests to yourself, decide, run. Without -f the manifests of five articles are sent."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    paths = files or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
+    there = _objects([queues or shipped.samples() / QUEUES])
+    sent = [(path, _objects([path])) for path in paths]
+    config = Config(
+        policies=((folder or shipped.policies()).resolve(),),
+        listen=listen,
+        cert_dir=cert_dir.resolve(),
+        cluster=False,
+        leader_election=False,
+    )
+    try:
+        ensure(Folder(config.cert_dir), ("localhost", "127.0.0.1"), datetime.now(UTC))
+        sys.exit(asyncio.run(_run(config, there, sent, once=once, seconds=seconds)))
+    except (OSError, ValueError, StoreError) as error:
+        click.echo(f"sluice run: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)
+
+
+def _objects(paths: Iterable[Path]) -> list[Object]:
+    return [d.value for path in paths for d in documents.read(path.read_text(encoding="utf-8"), str(path))]
+
+
+async def _run(
+    config: Config, there: list[Object], sent: list[tuple[Path, list[Object]]], *, once: bool, seconds: float
+) -> int:
+    store, happened = MemoryStore(), Run(Console())
+    for obj in there:
+        await store.create(obj)
+    daemon = Daemon(config, store)
+    await daemon.start()
+    kubelet = asyncio.create_task(Kubelet(store, MANAGED, seconds).run(happened.told))
+    try:
+        await daemon.engine.warm.wait()
+        url = f"https://127.0.0.1:{daemon.port}"
+        happened.console.print(f"[bold]sluice[/] serves admission at {url}\n")
+        trust = ssl.create_default_context(cafile=str(Folder(config.cert_dir).bundle))
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+            front = Front(store, session, url, lambda: datetime.now(UTC))
+            for path, objects in sent:
+                await _send(front, happened, path, objects)
+        await _settle(happened, once=once)
+    finally:
+        kubelet.cancel()
+        await asyncio.gather(kubelet, return_exceptions=True)
+        await daemon.stop()
+    return exits.PASSED
+
+
+async def _send(front: Front, happened: Run, path: Path, objects: list[Object]) -> None:
+    outcomes = []
+    for obj in objects:
+        outcome = await front.create(obj)
+        happened.sent(outcome)
+        outcomes.append(outcome)
+    happened.console.print(sent_table(path.stem, outcomes))
+
+
+async def _settle(happened: Run, *, once: bool) -> None:
+    """Let the jobs run: to their end with `once`, else until Ctrl-C or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    quiet, deadline = monotonic(), monotonic() + PATIENCE
+    while not stop.is_set() and monotonic() < deadline and monotonic() - quiet < 1.0:
+        before = [(life.started, life.finished) for life in happened.lives.values()]
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), 0.1)
+        if happened.waiting() or before != [(life.started, life.finished) for life in happened.lives.values()]:
+            quiet = monotonic()
+    happened.console.print(ended_table(list(happened.lives.values())))
+    if not once and not stop.is_set():
+        happened.console.print("Serving until Ctrl-C.")
+        await stop.wait()

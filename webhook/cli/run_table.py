@@ -1,0 +1,71 @@
+"""The tables of `sluice run`: what became of each manifest, and how the jobs ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from webhook.cli.changes import changes
+from webhook.cli.embedded import Outcome
+from webhook.jobs.describe import describe
+from webhook.store.objects import key_of
+
+
+@dataclass(slots=True)
+class Life:
+    """When a job was sent, started and finished, in seconds of the run."""
+
+    outcome: Outcome
+    sent: float
+    started: float | None = None
+    finished: float | None = None
+
+
+def sent_table(title: str, outcomes: Sequence[Outcome]) -> Table:
+    """Give a row per manifest: object, verdict, what was changed, and why it was refused or where it waits."""
+    table = Table(title=title, title_justify="left", expand=True)
+    table.add_column("object", ratio=3, overflow="fold")
+    table.add_column("verdict", width=8)
+    table.add_column("changed", ratio=4, overflow="fold")
+    table.add_column("why, and where it waits", ratio=5, overflow="fold")
+    for outcome in outcomes:
+        table.add_row(_name(outcome.obj), _verdict(outcome), "\n".join(changes(outcome.steps)), _said(outcome))
+    return table
+
+
+def ended_table(lives: Iterable[Life]) -> Table:
+    """Give a row per job that a queue holds: queue, and when it was sent, started and finished."""
+    table = Table(title="jobs in their queues", title_justify="left", expand=True)
+    table.add_column("job", ratio=4, overflow="fold")
+    table.add_column("queue", ratio=3, overflow="fold")
+    for name in ("sent", "started", "finished"):
+        table.add_column(name, justify="right", width=9)
+    for life in lives:
+        job = describe(life.outcome.obj) if life.outcome.allowed else None
+        if job is not None and job.queue and job.suspended is not None:
+            times = (_seconds(life.sent), _seconds(life.started), _seconds(life.finished))
+            table.add_row(_name(life.outcome.obj), job.queue, *times)
+    return table
+
+
+def _name(obj: dict[str, Any]) -> str:
+    namespace, name = key_of(obj)
+    return f"{obj['kind']} {namespace}/{name}" if namespace else f"{obj['kind']} {name}"
+
+
+def _verdict(outcome: Outcome) -> Text:
+    if not outcome.allowed:
+        return Text("refused", "bold red")
+    return Text("shaped", "yellow") if outcome.steps else Text("as it is", "green")
+
+
+def _said(outcome: Outcome) -> str:
+    return "\n".join([outcome.message, *outcome.warnings] if outcome.message else outcome.warnings)
+
+
+def _seconds(at: float | None) -> str:
+    return "waits" if at is None else f"{at:.2f} s"
