@@ -12,13 +12,13 @@ from webhook.cluster import status
 from webhook.cluster.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.lifecycle import finish_of, owned_pods
 from webhook.cluster.placement import restored, started, suspend
-from webhook.cluster.steps import DIGEST, FINALIZER, Step, finalizers
+from webhook.cluster.steps import ARRIVAL, DIGEST, FINALIZER, Step, finalizers
 from webhook.cluster.view import View
 from webhook.cluster.writer import Writer
 from webhook.jobs.describe import at
 from webhook.jobs.model import Job
 from webhook.store.errors import Conflict, NotFound
-from webhook.store.objects import Object, key_of, uid_of
+from webhook.store.objects import Object, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Actions:
         workload = workload_of(job, described, priority_of(described, classes), ranges)
         digest = hashlib.sha256(orjson.dumps(workload["spec"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
         workload["metadata"].pop("creationTimestamp", None)
-        workload["metadata"]["annotations"] = {DIGEST: digest}
+        workload["metadata"]["annotations"] = {DIGEST: digest, ARRIVAL: _arrival(job)}
         workload["metadata"]["finalizers"] = [FINALIZER]
         return workload, digest
 
@@ -91,7 +91,8 @@ class Actions:
 
     async def _renew(self, workload: Object, draft: Object) -> None:
         metadata = {**workload["metadata"]}
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), **draft["metadata"]["annotations"]}
+        new = draft["metadata"]["annotations"]
+        metadata["annotations"] = {**new, **(metadata.get("annotations") or {}), DIGEST: new[DIGEST]}
         await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
 
     async def _restore(self, job: Object, described: Job, workload: Object) -> None:
@@ -99,3 +100,7 @@ class Actions:
         if job["kind"] == "Job" and at(job, ("status", "startTime")):
             job = await self._writer.status(job, {"startTime": None})
         await self._writer.replace(restored(job, described, workload))
+
+
+def _arrival(job: Object) -> str:
+    return f"{job['metadata'].get('creationTimestamp') or ''} {version_of(job)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from webhook.cluster.changes import matters_to_all_jobs, matters_to_core
 from webhook.cluster.core import Core
 from webhook.cluster.cycle import Cycle
+from webhook.cluster.explain import Explainer
 from webhook.cluster.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.leader import Leader
 from webhook.cluster.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_owner, managed_jobs
@@ -26,6 +27,7 @@ from webhook.cluster.view import View
 from webhook.cluster.workqueue import WorkQueue
 from webhook.cluster.writer import NotLeading, Writer
 from webhook.kube.gvk import GroupVersionKind
+from webhook.queue.decisions import Pending
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 
@@ -64,8 +66,14 @@ class Controller:
         self._writer = Writer(view, self._may_write, clocks.now)
         self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
         self._jobs = WorkQueue[JobKey](Reconciler(view, self._writer, opted).look, WORKERS)
-        self._publisher = Publisher(view, self._writer, report, lambda: self._cycle.last)
+        self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)
+        self._publisher = Publisher(view, self._writer, report, self._explainer.told)
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def told(self) -> Mapping[str, Pending]:
+        """The latest explanations of what waits, by `namespace/name`; empty while another replica leads."""
+        return self._explainer.told
 
     @property
     def leads(self) -> bool:
@@ -173,6 +181,7 @@ class Controller:
     async def _publish(self) -> None:
         while True:
             try:
+                await self._explainer.run()
                 await self._publisher.publish()
             except NotLeading:
                 return

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.cluster import status
-from webhook.cluster.conditions import EVICTED, FINISHED, QUOTA_RESERVED, find, holds, same
+from webhook.cluster.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
 from webhook.cluster.core import Core
-from webhook.cluster.kinds import NAMESPACE, QUEUE_KINDS, RESOURCE_QUOTA, WORKLOAD
+from webhook.cluster.kinds import BUILT_IN, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.report import Report
 from webhook.cluster.view import View
 from webhook.cluster.writer import NotLeading, Writer
-from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
+from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import StoreError, Unavailable
 from webhook.store.objects import Object, key_of
 
@@ -29,8 +29,6 @@ AT_ONCE: Final = 8
 """Status writes under way at the same time."""
 EPOCH: Final = "sluice.dev/epoch"
 PREEMPTED: Final = "Preempted"
-EXPLAIN_EVERY: Final = 60_000
-"""Milliseconds between two messages of a waiting Workload where only the numbers in it have changed."""
 
 
 class Cycle:
@@ -39,9 +37,6 @@ class Cycle:
     def __init__(self, view: View, writer: Writer, core: Core, clock_ms: Callable[[], int], report: Report) -> None:
         self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
         self._unsettled: dict[tuple[str, str], Object] = {}
-        self._told: dict[str, int] = {}
-        self.last = Decisions()
-        """The decisions of the last round, for the gate and the status of the queues."""
 
     async def run(self) -> int | None:
         """Do one round; give the time (milliseconds) at which the core wants another, None for none.
@@ -50,14 +45,11 @@ class Cycle:
         """
         await self._settle()
         started = self._clock_ms()
-        objects = self._view.all(*QUEUE_KINDS, NAMESPACE, RESOURCE_QUOTA)
-        decisions = self.last = self._core.decide(objects, started)
+        objects = self._view.all(*QUEUE_KINDS, *BUILT_IN)
+        decisions = self._core.decide(objects, started)
         await self._each(decisions.evicted, self._evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.admitted, self._admit)
-        await self._each(decisions.pending, self._explain)
-        waiting = {decision.workload for decision in decisions.pending}
-        self._told = {key: at for key, at in self._told.items() if key in waiting}
         self._report.cycle(decisions, self._clock_ms() - started)
         return self._clock_ms() if not decisions.complete else decisions.next_at
 
@@ -103,23 +95,6 @@ class Cycle:
         log.info("%s evicted: %s", key, message)
         await self._write(workload, status.evicted(workload, reason, message, self._writer.stamp(), preemption))
         self._report.evicted(workload, reason)
-
-    async def _explain(self, decision: Pending) -> None:
-        """Say in the condition why a workload waits; only where that is something new."""
-        workload = self._find(decision.workload)
-        if workload is None or holds(workload, QUOTA_RESERVED):
-            return
-        reason, message = decision.reason.value, decision.message or decision.reason.value
-        if self._is_news(workload, reason, message):
-            self._told[decision.workload] = self._clock_ms()
-            await self._write(workload, status.pending(workload, reason, message, self._writer.stamp()))
-
-    def _is_news(self, workload: Object, reason: str, message: str) -> bool:
-        old = find(workload, QUOTA_RESERVED)
-        if old is None or old.get("status") == "True" or old.get("reason") != reason:
-            return True
-        told = self._told.get("/".join(key_of(workload)), 0)
-        return not same(workload, QUOTA_RESERVED, False, reason, message) and self._clock_ms() - told > EXPLAIN_EVERY
 
     async def _write(self, workload: Object, new: dict[str, Any]) -> None:
         key = key_of(workload)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from webhook.cluster.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.report import Report
 from webhook.cluster.tally import QueueTally, status_of, tally
 from webhook.cluster.view import View
 from webhook.cluster.writer import Writer
-from webhook.queue.decisions import Decisions, Place
+from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of
 
@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 class Publisher:
     """Writes what the view says of the queues."""
 
-    def __init__(self, view: View, writer: Writer, report: Report, last: Callable[[], Decisions]) -> None:
-        self._view, self._writer, self._report, self._last = view, writer, report, last
+    def __init__(self, view: View, writer: Writer, report: Report, told: Mapping[str, Pending]) -> None:
+        self._view, self._writer, self._report, self._told = view, writer, report, told
 
     async def publish(self) -> None:
         """Bring the status of every queue up to date; what cannot be written now is written the next time."""
-        parked = frozenset(p.workload for p in self._last().pending if p.place is not Place.ACTIVE)
+        parked = frozenset(key for key, told in self._told.items() if told.place is not Place.ACTIVE)
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         counts = tally(queues, doors, self._view.mirror(FLAVOR).all(), self._view.mirror(WORKLOAD).all(), parked)
         self._report.tallies(counts.cluster_queues.values(), self._writer.count)

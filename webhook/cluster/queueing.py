@@ -5,13 +5,15 @@ The state lives on between rounds, so that what is parked stays parked; what the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from webhook.api.snapshot import snapshot
+from webhook.cluster.steps import ARRIVAL
 from webhook.queue.cycle import decide
-from webhook.queue.decisions import Decisions
-from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
+from webhook.queue.decisions import Decisions, Pending
+from webhook.queue.events import Definition, DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
+from webhook.queue.explain import pending
 from webhook.queue.model import Snapshot
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -28,7 +30,8 @@ class QueueCore:
     def __init__(self, rules: Rules, reporter: Reporter = SILENT) -> None:
         self._rules, self._reporter = rules, reporter
         self._state = State()
-        self._known: dict[tuple[type[Any], str], object] = {}
+        self._known: dict[tuple[type[Any], str], Definition] = {}
+        self.revision = 0
 
     @property
     def state(self) -> State:
@@ -46,20 +49,23 @@ class QueueCore:
 
     def decide(self, objects: Sequence[Object], now: int) -> Decisions:
         """Bring the state up to date and decide."""
-        self._follow(snapshot(objects))
+        self.revision += 1
+        self._follow(snapshot(map(in_order_of_arrival, objects)))
         return decide(self._state, self._rules, now, self._reporter, BUDGET)
+
+    def waiting(self) -> Iterator[Pending]:
+        """Explain what waits, queue by queue in order, as of the last decision."""
+        return pending(self._state)
 
     def _follow(self, facts: Snapshot) -> None:
         """Apply what differs. A workload is always told: the state may have decided what was never written."""
-        seen: dict[tuple[type[Any], str], object] = {}
-        for part in (facts.flavors, facts.cohorts, facts.cluster_queues, facts.local_queues, facts.namespaces):
-            for definition in part:
-                seen[type(definition), _key(definition)] = definition
-        for check in facts.checks:
-            seen[type(check), check.name] = check
+        seen: dict[tuple[type[Any], str], Definition] = {}
+        queues: tuple[Definition, ...] = (*facts.cohorts, *facts.cluster_queues, *facts.local_queues)
+        for definition in (*facts.flavors, *queues, *facts.namespaces, *facts.checks):
+            seen[type(definition), _key(definition)] = definition
         for key, definition in seen.items():
             if self._known.get(key) != definition:
-                self._state.apply(DefinitionChanged(definition))  # type: ignore[arg-type]
+                self._state.apply(DefinitionChanged(definition))
         for kind, name in self._known.keys() - seen.keys():
             self._state.apply(DefinitionGone(kind, name))
         self._known = seen
@@ -68,6 +74,16 @@ class QueueCore:
             self._state.apply(WorkloadGone(gone))
         for workload in facts.workloads:
             self._state.apply(WorkloadChanged(workload))
+
+
+def in_order_of_arrival(obj: Object) -> Object:
+    """Give a Workload with the age of its job; among those of one second the uid, by which ties end, has the order."""
+    metadata = obj.get("metadata") or {}
+    created, _, version = str((metadata.get("annotations") or {}).get(ARRIVAL) or "").partition(" ")
+    if obj.get("kind") != "Workload" or not version:
+        return obj
+    uid = f"{version:0>20} {metadata.get('uid') or ''}"
+    return {**obj, "metadata": {**metadata, "creationTimestamp": created, "uid": uid}}
 
 
 def _key(definition: Any) -> str:

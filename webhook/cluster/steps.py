@@ -21,6 +21,11 @@ from webhook.store.objects import Object
 DIGEST: Final = "sluice.dev/spec-digest"
 """An annotation of a Workload: what of the job it was made from, so that an edit of the job is noticed."""
 
+ARRIVAL: Final = "sluice.dev/arrival"
+"""An annotation of a Workload: when its job was created, and the job's version then.
+
+Creation times have whole seconds only; among jobs of one second the version tells who came first.
+"""
 FINALIZER: Final = "kueue.x-k8s.io/resource-in-use"
 """Keeps a Workload, and so the quota it holds, until the pods of its job are gone."""
 

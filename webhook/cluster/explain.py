@@ -1,0 +1,75 @@
+"""Says in each waiting Workload why it waits, and keeps the explanations for whoever asks.
+
+Done beside the rounds of decisions, a few at a time, so that neither they nor admission wait for it; a round in
+between makes it begin again. A message is written when its reason is new, or its numbers are and it is old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from webhook.cluster import status
+from webhook.cluster.conditions import QUOTA_RESERVED, find, holds, same
+from webhook.cluster.core import Core
+from webhook.cluster.kinds import WORKLOAD
+from webhook.cluster.view import View
+from webhook.cluster.writer import Writer
+from webhook.queue.decisions import Pending
+from webhook.store.errors import StoreError
+from webhook.store.objects import Object
+
+SLICE: Final = 50
+"""Explanations made before other tasks get their turn."""
+AGAIN: Final = 60_000
+"""Milliseconds between two messages of one Workload where only numbers differ."""
+
+
+class Explainer:
+    """`told` has the latest explanation of every waiting workload, by `namespace/name`."""
+
+    def __init__(self, view: View, writer: Writer, core: Core, clock_ms: Callable[[], int]) -> None:
+        self._view, self._writer, self._core, self._clock_ms = view, writer, core, clock_ms
+        self._written: dict[str, int] = {}
+        self._revision = -1
+        self.told: dict[str, Pending] = {}
+
+    async def run(self) -> None:
+        """Explain everything that waits, if there was a decision since the last time. Raises NotLeading."""
+        revision = self._core.revision
+        if revision == self._revision:
+            return
+        told: dict[str, Pending] = {}
+        for pending in self._core.waiting():
+            told[pending.workload] = pending
+            if len(told) % SLICE == 0:
+                await asyncio.sleep(0)
+                if self._core.revision != revision:
+                    return
+        self._revision = revision
+        self.told.clear()
+        self.told.update(told)
+        self._written = {key: at for key, at in self._written.items() if key in told}
+        for pending in told.values():
+            await self._write(pending)
+
+    async def _write(self, pending: Pending) -> None:
+        namespace, _, name = pending.workload.partition("/")
+        workload = self._view.mirror(WORKLOAD).get(name, namespace)
+        if workload is None or holds(workload, QUOTA_RESERVED):
+            return
+        reason, message = pending.reason.value, pending.message or pending.reason.value
+        if not self._is_news(pending.workload, workload, reason, message):
+            return
+        self._written[pending.workload] = self._clock_ms()
+        try:
+            await self._writer.status(workload, status.pending(workload, reason, message, self._writer.stamp()))
+        except StoreError:
+            self._revision = -1  # it has changed since: the next time explains it anew
+
+    def _is_news(self, key: str, workload: Object, reason: str, message: str) -> bool:
+        if same(workload, QUOTA_RESERVED, False, reason, message):
+            return False
+        old = find(workload, QUOTA_RESERVED) or {}
+        return old.get("reason") != reason or self._clock_ms() - self._written.get(key, 0) > AGAIN
