@@ -1,0 +1,27 @@
+"""Fixtures of the end-to-end tests: foreign CRDs, and one Sluice for the session."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.crds import install_foreign
+from tests.e2e.sluice import Sluice
+
+
+@pytest.fixture(scope="session")
+def foreign(control_plane: ControlPlane) -> None:
+    """The CRDs of other projects' kinds."""
+    install_foreign(control_plane)
+
+
+@pytest.fixture(scope="session")
+def sluice(control_plane: ControlPlane, foreign: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sluice]:
+    """Sluice with the shipped policies, registered, running."""
+    made = Sluice(control_plane, tmp_path_factory.mktemp("sluice"))
+    made.install()
+    made.start()
+    made.register()
+    yield made
+    made.unregister()
+    made.stop()

@@ -1,0 +1,133 @@
+"""Sluice as a child process beside a control plane: CRDs, certificates, registration and `sluice serve`."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.processes import Child, free_ports
+from tests.e2e.crds import install
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+POLICIES = ROOT / "policies"
+MANAGED = "sluice.dev/managed=true"
+SYSTEM = "sluice-system"
+
+
+class Sluice:
+    """One replica of Sluice. `install` once, then `start`, `kill`, `stop` as often as wanted."""
+
+    def __init__(self, plane: ControlPlane, home: Path, policies: Sequence[Path] = (POLICIES,)) -> None:
+        """Nothing runs yet; certificates and logs go to `home`."""
+        self.plane = plane
+        self.home = home
+        self.policies = policies
+        self.port, self.state_port = free_ports(2)
+        self.url = f"https://127.0.0.1:{self.port}"
+        self.certificates = home / "certs"
+        self.starts = 0
+        self.child: Child | None = None
+
+    def install(self) -> None:
+        """Certificates, namespace and CRDs. The webhooks come with `register`, after the start."""
+        self.command("certs", "--dir", str(self.certificates), "--name", "127.0.0.1")
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}
+        self.plane.client.apply(namespace)
+        made = self.command("crds", "--url", self.url, "--ca-file", str(self.authority), "-o", "json")
+        install(self.plane, *json.loads(made)["items"])
+
+    @property
+    def authority(self) -> Path:
+        """The CA that the API server has to trust."""
+        return self.certificates / "ca.crt"
+
+    def start(self) -> None:
+        """Run `sluice serve` and wait until it is ready; raises RuntimeError with the tail of its log."""
+        self.starts += 1
+        arguments = [
+            *(f"--policies={path}" for path in self.policies),
+            f"--listen=127.0.0.1:{self.port}",
+            f"--state-listen=127.0.0.1:{self.state_port}",
+            f"--cert-dir={self.certificates}",
+            f"--kubeconfig={self.plane.kubeconfig}",
+            f"--namespace-selector={MANAGED}",
+            "--identity=sluice-of-the-tests",
+            "--lease-seconds=3",
+            "--writes-per-second=500",
+        ]
+        self.child = Child(f"sluice-{self.starts}", [*_COMMAND, "serve", *arguments], self.plane.logs)
+        child = self.child
+
+        def ready() -> bool:
+            if not child.running:
+                raise RuntimeError(f"sluice serve ended:\n{child.tail(40)}")
+            return self.ready()
+
+        try:
+            self.plane.wait("sluice is ready", ready)
+        except TimeoutError as error:
+            raise RuntimeError(f"{error}\n{self.state('/readyz?verbose')}\n{child.tail(40)}") from None
+
+    def register(self) -> None:
+        """Tell the API server of the webhooks."""
+        self.command(
+            "register",
+            *(f"--policies={path}" for path in self.policies),
+            f"--url={self.url}",
+            f"--ca-file={self.authority}",
+            f"--namespace-selector={MANAGED}",
+            f"--kubeconfig={self.plane.kubeconfig}",
+        )
+
+    def unregister(self) -> None:
+        """Take the webhooks away, so that nobody waits for a Sluice that is gone."""
+        for kind in ("mutating", "validating"):
+            path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations"
+            for found in self.plane.client.items(path):
+                if found["metadata"]["name"].startswith("sluice"):
+                    self.plane.client.delete(f"{path}/{found['metadata']['name']}")
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        assert self.child is not None
+        self.child.kill()
+
+    def stop(self) -> None:
+        """End it in good order."""
+        if self.child is not None:
+            self.child.stop()
+
+    def ready(self) -> bool:
+        """Whether `/readyz` says yes."""
+        return self.state("/readyz").startswith("200")
+
+    def state(self, path: str) -> str:
+        """`STATUS body` of its plain HTTP port; empty when it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.state_port}{path}", timeout=2) as answer:
+                return f"{answer.status} {answer.read().decode()}"
+        except urllib.error.HTTPError as error:
+            with error:
+                return f"{error.code} {error.read().decode()}"
+        except OSError:
+            return ""
+
+    def command(self, *arguments: str) -> str:
+        """Run another of Sluice's commands and give what it prints; raises RuntimeError with its errors."""
+        done = subprocess.run([*_COMMAND, *arguments], capture_output=True, text=True, cwd=ROOT, check=False)
+        if done.returncode:
+            raise RuntimeError(f"sluice {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+_COMMAND = [sys.executable, "-m", "webhook.cli.main"]
+
+
+def managed(name: str, **labels: str) -> dict[str, Any]:
+    """A namespace that opted in."""
+    key, _, value = MANAGED.partition("=")
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {key: value, **labels}}}
