@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
-from webhook.queue.flavors import Assignment, Lack
+from webhook.queue.flavors import Lack
 from webhook.queue.line import Entry, Line, Status, Verdict
 from webhook.queue.rules import Mode, Outcome
 from webhook.queue.state import State
+from webhook.queue.tree import Tree
 
 ALIKE = frozenset({Outcome.NO_FIT, Outcome.NO_CANDIDATES})
 MAX_HOLDERS = 10
 """How many holders of quota are named: the first that are needed to end, and no more."""
 
 
-def describe(state: State, entry: Entry) -> Pending:
-    """Explain one pending workload as it was last looked at, without its position (see `pending`)."""
+Held = dict[tuple[Tree, int], list[Holder]]
+"""Who holds each column of each tree, the soonest to end first; gathered once for many explanations."""
+
+
+def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
+    """Explain one pending workload as it was last looked at, without its position (see `pending`).
+
+    Who holds what it needs is told where `held` is given; it may be empty, and is filled in on the way.
+    """
     line, verdict = entry.line, entry.verdict
     name = line.queue.name if line is not None else ""
     if entry.status == Status.BACKOFF:
@@ -30,16 +39,18 @@ def describe(state: State, entry: Entry) -> Pending:
         verdict = _from_kind(entry)
     if verdict is None:
         return _not_considered(entry, line)
-    shortages = _shortages(state, line, verdict.assignment) if verdict.assignment else ()
+    lacks = verdict.assignment.lacks if verdict.assignment else ()
+    shortages = tuple(_shortage(state, line, lack, held) for lack in lacks)
     message = verdict.message or _message(verdict, shortages)
     return Pending(entry.key, name, verdict.place, verdict.reason, message, shortages)
 
 
 def pending(state: State) -> Iterator[Pending]:
     """Explain all pending workloads with their positions, queue by queue in order, then those in no queue."""
+    held: Held = {}
     for line in (line for tree in state.trees for line in state.by_tree[tree]):
         for position, entry in enumerate(sorted(line.waiting(), key=lambda e: e.rank), 1):
-            yield _placed(state, entry, line, position)
+            yield _placed(describe(state, entry, held), position)
     for _, entry in sorted(state.entries.items()):
         if entry.status == Status.BACKOFF or (entry.status == Status.OUT and _is_pending(entry)):
             yield describe(state, entry)
@@ -73,13 +84,16 @@ def _not_considered(entry: Entry, line: Line) -> Pending:
     return Pending(entry.key, line.queue.name, Place.ACTIVE, reason, message)
 
 
-def _placed(state: State, entry: Entry, line: Line, place: int) -> Pending:
-    told = describe(state, entry)
-    holders = {s.resource: s for s in told.shortages}
-    start = _start(told) if holders and place == 1 else None
-    return Pending(
-        told.workload, told.cluster_queue, told.place, told.reason, told.message, told.shortages, place, start
-    )
+def explain(state: State, key: str) -> Pending | None:
+    """Explain one workload with its position; None where it is not pending."""
+    entry = state.entries.get(key)
+    if entry is None or entry.status == Status.HOLDING or (entry.status == Status.OUT and not _is_pending(entry)):
+        return None
+    return _placed(describe(state, entry, {}), position(state, entry))
+
+
+def _placed(told: Pending, place: int) -> Pending:
+    return replace(told, position=place, start=_start(told) if place == 1 else None)
 
 
 def _start(told: Pending) -> int | None:
@@ -95,17 +109,11 @@ def _start(told: Pending) -> int | None:
     return min(soonest, default=None)
 
 
-def _shortages(state: State, line: Line, assignment: Assignment) -> tuple[Shortage, ...]:
-    return tuple(_shortage(state, line, lack) for lack in assignment.lacks)
-
-
-def _shortage(state: State, line: Line, lack: Lack) -> Shortage:
+def _shortage(state: State, line: Line, lack: Lack, held: Held | None) -> Shortage:
     if lack.column < 0:
         return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
     tree, node = line.node.tree, line.node
     cell = tree.cells[node.base + lack.column]
-    borrowed = max(0, tree.usage[cell.at] - cell.subtree)
-    holders = _holders(state, line, lack) if lack.asked <= lack.most else ()
     return Shortage(
         lack.pod_set,
         lack.flavor,
@@ -114,28 +122,30 @@ def _shortage(state: State, line: Line, lack: Lack) -> Shortage:
         lack.free,
         lack.most,
         cell.nominal,
-        borrowed,
+        max(0, tree.usage[cell.at] - cell.subtree),
         "",
-        holders,
+        _holders(state, tree, lack, held) if held is not None and lack.asked <= lack.most else (),
     )
 
 
-def _holders(state: State, line: Line, lack: Lack) -> tuple[Holder, ...]:
+def _holders(state: State, tree: Tree, lack: Lack, held: Held) -> tuple[Holder, ...]:
     """Give who must end so that the request fits, the soonest to end first; unknown ends come last."""
-    found = []
-    for other in state.by_tree[line.node.tree]:
-        for entry in other.holders.values():
-            amount = sum(a for c, a in entry.amounts if c == lack.column)
-            if amount > 0 and entry.admission is not None:
-                run = entry.workload.run_time
-                ends = None if run is None else entry.admission.reserved_at + run
-                found.append(Holder(entry.key, other.queue.name, amount, ends))
-    found.sort(key=lambda h: (h.ends is None, h.ends or 0, h.workload))
-    free, count = lack.free, 0
-    while count < min(len(found), MAX_HOLDERS) and free < lack.asked:
-        free += found[count].amount
+    at = (tree, lack.column)
+    if at not in held:
+        found = (_holder(e, line, lack.column) for line in state.by_tree[tree] for e in line.holders.values())
+        ranked = [h for h in found if h.amount > 0]
+        held[at] = sorted(ranked, key=lambda h: (h.ends is None, h.ends or 0, h.workload))
+    free, count, holders = lack.free, 0, held[at]
+    while count < min(len(holders), MAX_HOLDERS) and free < lack.asked:
+        free += holders[count].amount
         count += 1
-    return tuple(found[:count])
+    return tuple(holders[:count])
+
+
+def _holder(entry: Entry, line: Line, column: int) -> Holder:
+    run, admission = entry.workload.run_time, entry.admission
+    ends = None if run is None or admission is None else admission.reserved_at + run
+    return Holder(entry.key, line.queue.name, sum(a for c, a in entry.amounts if c == column), ends)
 
 
 def _message(verdict: Verdict, shortages: tuple[Shortage, ...]) -> str:
