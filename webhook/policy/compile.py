@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+from webhook.cel.compose import TYPE_NAME
 from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CompileError
 from webhook.cel.program import compile as compile_text
-from webhook.cel.types import BOOL, DYN, NULL, STRING, Type, list_of, object_type
+from webhook.cel.types import BOOL, DYN, NULL, STRING, Kind, Type, list_of, object_type
 from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -27,7 +28,6 @@ from webhook.policy.model import (
     Validation,
 )
 
-VARIABLES: Final = "kubernetes.variables"
 _OBJECT: Final = object_type("Object")
 _PATCHES: Final = list_of(object_type("JSONPatch"))
 NO_MATCH: Final = Match((), (), None, None, equivalent=False)
@@ -123,9 +123,8 @@ class _Compiler:
     def environment(self, *, mutation: bool, authorizer: bool) -> Env:
         """Give the environment of the API server's policies, with the variables declared so far."""
         make = mutation_env if mutation else validation_env
-        env = make(params=bool(self.spec.get("paramKind")), authorizer=authorizer, variables=object_type(VARIABLES))
-        objects = {**env.objects, VARIABLES: self.types}
-        return replace(env, objects=objects, host=frozenset({VARIABLES}))
+        env = make(params=bool(self.spec.get("paramKind")), authorizer=authorizer, variables=object_type(TYPE_NAME))
+        return replace(env, objects={**env.objects, TYPE_NAME: self.types})
 
     def expression(self, path: Path, wanted: tuple[Type, ...] = (), env: Env | None = None) -> Expression | None:
         """Compile the expression at a path; its issues become findings."""
@@ -168,7 +167,7 @@ class _Compiler:
                 self.findings.append(self.document.diagnostic("POL005", ("spec", "variables", i, "name"), message))
                 continue
             expression = self.expression(("spec", "variables", i, "expression"))
-            self.types = {**self.types, name: expression.program.type if expression else DYN}
+            self.types = {**self.types, name: field_type(expression.program.type) if expression else DYN}
             self.env = self.environment(mutation=False, authorizer=True)
             if expression:
                 found[name] = expression
@@ -224,6 +223,16 @@ class _Compiler:
         if kinds.WARNING not in notes:
             return None
         return self.expression(("metadata", "annotations", kinds.WARNING), (STRING,))
+
+
+_KEPT: Final = frozenset({Kind.PRIMITIVE, Kind.NULL, Kind.WELL_KNOWN})
+
+
+def field_type(kind: Type) -> Type:
+    """Give the type a variable has as a field: plain types, lists and maps are kept, the rest is dyn."""
+    if kind.kind in (Kind.LIST, Kind.MAP):
+        return Type(kind.name, tuple(map(field_type, kind.params)), kind.kind)
+    return kind if kind.kind in _KEPT else DYN
 
 
 def expressions(policy: Policy) -> Iterable[Expression]:

@@ -1,0 +1,156 @@
+"""Which requests a policy is for: rules, excludes, names, scope, selectors, equivalents, expansion."""
+
+import pytest
+
+from tests.policy.support import bundle, request, validating
+from webhook.admission import validate
+from webhook.admission.memory import MemoryFacts
+
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "labels": {"x": "y"}}}
+DEPLOYMENT = {"apiVersion": "apps/v1beta1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "ns"}}
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": {"team": "a"}}}
+
+
+def rule(groups="['']", versions="[v1]", resources="[pods]", operations="['*']", more=""):
+    return f"[{{apiGroups: {groups}, apiVersions: {versions}, resources: {resources}, operations: {operations}{more}}}]"
+
+
+def denies(rules, req, extra=""):
+    policies = bundle(validating("false", rules, extra))
+    return not validate(req, policies, MemoryFacts([NAMESPACE])).allowed
+
+
+@pytest.mark.parametrize(
+    ("rules", "hit"),
+    [
+        (rule(), True),
+        (rule(groups="['*']", resources="['*']", versions="['*']"), True),
+        (rule(operations="[UPDATE]"), False),
+        (rule(operations="[UPDATE, CREATE]"), True),
+        (rule(resources="['pods/exec']"), False),
+        (rule(resources="['*/*']"), True),
+        (rule(resources="['pods/*']"), True),
+        (rule(resources="[services]"), False),
+        (rule(groups="[apps]"), False),
+        (rule(versions="[v2]"), True),
+        (rule(more=", resourceNames: [a, b]"), True),
+        (rule(more=", resourceNames: [b]"), False),
+        (rule(more=", scope: Namespaced"), True),
+        (rule(more=", scope: Cluster"), False),
+        (rule(more=", scope: '*'"), True),
+    ],
+)
+def test_rules(rules, hit):
+    """A rule takes a request as the API server's would; the same resource in another version is an equivalent."""
+    assert denies(rules, request(POD)) is hit
+
+
+def test_sub_resources_are_asked_for_by_name():
+    """`pods/exec` takes the subresource, `pods` does not."""
+    req = request(POD, sub_resource="exec")
+    assert denies(rule(resources="['pods/exec']"), req)
+    assert denies(rule(resources="['*/*']"), req)
+    assert not denies(rule(), req)
+
+
+def match(text):
+    return validating("false").replace("matchConstraints: {", "matchConstraints: {" + text + ", ")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "hit"),
+    [
+        ("objectSelector: {matchLabels: {x: y}}", True),
+        ("objectSelector: {matchLabels: {x: z}}", False),
+        ("namespaceSelector: {matchLabels: {team: a}}", True),
+        ("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ns}}", True),
+        ("namespaceSelector: {matchLabels: {team: b}}", False),
+        (f"excludeResourceRules: {rule()}", False),
+        (f"excludeResourceRules: {rule(more=', resourceNames: [a]')}", False),
+        (f"excludeResourceRules: {rule(more=', resourceNames: [b]')}", True),
+        ("matchPolicy: Exact", True),
+    ],
+)
+def test_constraints(constraint, hit):
+    """Selectors and excludes narrow a policy down; every namespace has its name as a label."""
+    allowed = validate(request(POD), bundle(match(constraint)), MemoryFacts([NAMESPACE])).allowed
+    assert allowed is not hit
+
+
+def test_exact_match_policy_does_not_take_other_versions():
+    """With matchPolicy Exact, apps/v1beta1 is not apps/v1."""
+    rules = rule(groups="[apps]", resources="[deployments]")
+    assert denies(rules, request(DEPLOYMENT))
+    exact = bundle(validating("false", rules).replace("matchConstraints: {", "matchConstraints: {matchPolicy: Exact, "))
+    assert validate(request(DEPLOYMENT), exact, MemoryFacts()).allowed
+
+
+def test_binding_narrows_its_policy():
+    """A binding's matchResources must match as well."""
+    text = validating("false").replace(
+        "validationActions: [Deny]",
+        "validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {team: b}}}",
+    )
+    assert validate(request(POD), bundle(text), MemoryFacts([NAMESPACE])).allowed
+    assert not validate(request(POD), bundle(text.replace("team: b", "team: a")), MemoryFacts([NAMESPACE])).allowed
+
+
+def test_cluster_scoped_objects_pass_every_namespace_selector():
+    """What is in no namespace is not kept out by a namespaceSelector; a Namespace is judged by its own labels."""
+    text = validating("false", rule(resources="[nodes, namespaces]")).replace(
+        "matchConstraints: {", "matchConstraints: {namespaceSelector: {matchLabels: {team: b}}, "
+    )
+    node = request({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, namespace="")
+    assert not validate(node, bundle(text), MemoryFacts()).allowed
+    assert validate(request(NAMESPACE, namespace="ns"), bundle(text), MemoryFacts()).allowed
+
+
+def test_policies_never_see_themselves():
+    """Policies, webhooks and access reviews are not judged, so that a cluster cannot lock itself out."""
+    everything = rule(groups="['*']", versions="['*']", resources="['*']")
+    for version, kind in [
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+        ("authorization.k8s.io/v1", "SubjectAccessReview"),
+    ]:
+        assert not denies(everything, request({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}))
+
+
+def test_expanded_policy_is_evaluated_in_every_template():
+    """A policy on Pods that is expanded denies a PyTorchJob, and says which template is wrong."""
+    text = validating("!has(object.spec.hostNetwork)").replace(
+        "metadata: {name: p}", "metadata: {name: p, annotations: {sluice.dev/expand: pod-templates}}"
+    )
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "j", "namespace": "ns"},
+        "spec": {
+            "pytorchReplicaSpecs": {
+                "Master": {"template": {"spec": {}}},
+                "Worker": {"template": {"spec": {"hostNetwork": True}}},
+            }
+        },
+    }
+    verdict = validate(request(job), bundle(text), MemoryFacts())
+    assert verdict.denials == (
+        "p: spec.pytorchReplicaSpecs.Worker.template: failed expression: !has(object.spec.hostNetwork)",
+    )
+    assert validate(request(job), bundle(validating("false")), MemoryFacts()).allowed
+
+
+def test_old_template_stands_beside_the_new_one():
+    """On an update an expanded policy sees the old template as oldObject."""
+    text = validating("object.spec.x == oldObject.spec.x").replace(
+        "metadata: {name: p}", "metadata: {name: p, annotations: {sluice.dev/expand: pod-templates}}"
+    )
+
+    def job(value):
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"namespace": "ns"},
+            "spec": {"template": {"spec": {"x": value}}},
+        }
+
+    assert validate(request(job(1), job(1), "UPDATE"), bundle(text), MemoryFacts()).allowed
+    assert not validate(request(job(2), job(1), "UPDATE"), bundle(text), MemoryFacts()).allowed

@@ -1,0 +1,291 @@
+"""Validating policies: messages, reasons, actions, failure policy, params, variables, budgets."""
+
+import json
+
+import pytest
+
+from tests.policy.support import bundle, request, validating
+from webhook.admission import review, validate
+from webhook.admission.facts import Check, Decision, GateAnswer
+from webhook.admission.memory import MemoryFacts
+from webhook.admission.verdict import NeedsAuthorization
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a", "namespace": "ns"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+CONFIG = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "c1", "namespace": "ns", "labels": {"p": "1"}},
+    "data": {"max": "1"},
+}
+
+
+def verdict(text, obj=POD, facts=None, **fields):
+    return validate(request(obj, **fields), bundle(text), facts or MemoryFacts())
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("", "p: failed expression: false"),
+        ("    message: ' say why '", "p: say why"),
+        ("    messageExpression: \"'name ' + object.metadata.name\"", "p: name a"),
+        ("    message: plain\n    messageExpression: object.nothing", "p: plain"),
+        ("    message: plain\n    messageExpression: \"'two\\\\nlines'\"", "p: plain"),
+        ("    messageExpression: \"'  '\"", "p: failed expression: false"),
+    ],
+)
+def test_message(extra, message):
+    """The message expression words a denial; where it gives nothing usable the message does, else the expression."""
+    if "object.nothing" in extra:
+        extra = extra.replace("object.nothing", "string(object.nothing)")
+    assert verdict(validating("false", extra=extra)).message == message
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"), [("Invalid", 422), ("Forbidden", 403), ("Unauthorized", 401), ("RequestEntityTooLarge", 413)]
+)
+def test_reason_gives_the_code(reason, code):
+    """The reason of the first denial is the status, with its HTTP code."""
+    found = verdict(validating("false", extra=f"    reason: {reason}"))
+    assert (found.reason, found.code) == (reason, code)
+
+
+def test_error_is_a_denial_unless_ignored():
+    """An expression that fails denies under failurePolicy Fail, and is nothing under Ignore."""
+    text = validating("object.spec.nothing == 1")
+    assert verdict(text).message == "p: expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"
+    assert verdict(text.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match", 1)).allowed
+
+
+def test_actions():
+    """Warn and Audit let the object in, and tell."""
+    warned = verdict(validating("false", extra="    message: careful", actions="[Warn, Audit]"))
+    assert warned.allowed
+    assert warned.warnings == ("Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p-b': careful",)
+    (record,) = json.loads(warned.audit_annotations["validation.policy.admission.k8s.io/validation_failure"])
+    assert record == {
+        "message": "careful",
+        "policy": "p",
+        "binding": "p-b",
+        "expressionIndex": 0,
+        "validationActions": ["Warn", "Audit"],
+    }
+
+
+def test_warnings_are_cut():
+    """A warning is at most 256 characters long."""
+    (warning,) = verdict(validating("false", extra=f"    message: {'x' * 400}", actions="[Warn]")).warnings
+    assert len(warning) == 256
+
+
+def test_all_denials_are_told():
+    """Every policy that denies is named, in the order of their names."""
+    both = verdict(validating("false", name="b") + validating("1 > 2", name="a"))
+    assert both.denials == ("a: failed expression: 1 > 2", "b: failed expression: false")
+    assert both.message == "a: failed expression: 1 > 2; b: failed expression: false"
+
+
+def conditions(*texts):
+    lines = "".join(f'\n  - {{name: c{i}, expression: "{t}"}}' for i, t in enumerate(texts))
+    return f"  matchConditions:{lines}"
+
+
+@pytest.mark.parametrize(
+    ("texts", "denied"),
+    [
+        (["true"], True),
+        (["true", "false"], False),
+        (["object.spec.nothing", "false"], False),
+        (["object.spec.nothing == 1", "true"], "no such key: nothing"),
+    ],
+)
+def test_match_conditions(texts, denied):
+    """A false condition skips the policy even where another fails; an error alone goes to the failure policy."""
+    texts = [t if "==" in t or t in ("true", "false") else f"{t} == 1" for t in texts]
+    found = verdict(validating("false", extra=conditions(*texts)))
+    assert found.allowed is (denied is False)
+    if isinstance(denied, str):
+        assert denied in found.message
+    ignored = validating("false", extra=conditions(*texts) + "\n  failurePolicy: Ignore")
+    assert verdict(ignored).allowed is (denied is not True)
+
+
+def test_variables_are_lazy_and_composed():
+    """A variable sees those before it; one that fails only matters where it is read, and says which it was."""
+    extra = """  variables:
+  - {name: one, expression: "1"}
+  - {name: two, expression: "variables.one + 1"}
+  - {name: bad, expression: "object.spec.nothing"}"""
+    assert verdict(validating("variables.two == 2", extra=extra)).allowed
+    wrong = verdict(validating("variables.bad == 1", extra=extra)).message
+    assert wrong.endswith('composited variable "bad" fails to evaluate: no such key: nothing')
+    assert verdict(validating("true || variables.bad == 1", extra=extra)).allowed
+
+
+def with_params(ref, expression="string(params.data.max) == '2'", kind="{apiVersion: v1, kind: ConfigMap}"):
+    text = validating(
+        expression, extra=f"    messageExpression: \"'max ' + string(params.data.max)\"\n  paramKind: {kind}"
+    )
+    return text.replace("validationActions: [Deny]", f"validationActions: [Deny], paramRef: {ref}")
+
+
+def test_params_by_name_and_selector():
+    """A parameter is found by name in the request's namespace; each one that a selector takes is evaluated."""
+    other = {**CONFIG, "metadata": {"name": "c2", "namespace": "ns", "labels": {"p": "1"}}, "data": {"max": "2"}}
+    facts = MemoryFacts([CONFIG, other])
+    assert verdict(with_params("{name: c1, parameterNotFoundAction: Deny}"), facts=facts).message == "p: max 1"
+    assert verdict(with_params("{name: c2, parameterNotFoundAction: Deny}"), facts=facts).allowed
+    chosen = verdict(with_params("{selector: {matchLabels: {p: '1'}}, parameterNotFoundAction: Deny}"), facts=facts)
+    assert chosen.denials == ("p: max 1",)
+
+
+def test_params_that_are_not_there():
+    """parameterNotFoundAction decides: Allow skips the binding, Deny denies, whatever the actions are."""
+    assert verdict(with_params("{name: x, parameterNotFoundAction: Allow}")).allowed
+    denied = verdict(with_params("{name: x, parameterNotFoundAction: Deny}"))
+    assert denied.message == (
+        "p: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+    )
+
+
+def test_params_in_another_namespace_and_of_cluster_scope():
+    """paramRef.namespace names where to look; it does not go with a kind that stands in no namespace."""
+    away = {**CONFIG, "metadata": {"name": "c1", "namespace": "away"}}
+    ref = "{name: c1, namespace: away, parameterNotFoundAction: Deny}"
+    assert verdict(with_params(ref), facts=MemoryFacts([away])).message == "p: max 1"
+    queue = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue}"
+    assert "must not be provided for a cluster-scoped" in verdict(with_params(ref, kind=queue)).message
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    text = with_params("{name: c1, parameterNotFoundAction: Deny}").replace("[pods]", "[nodes]")
+    assert "cannot use namespaced paramRef" in verdict(text, node, namespace="").message
+
+
+def test_audit_annotations():
+    """Annotations carry the policy's name; null and blank ones are left out."""
+    extra = """  auditAnnotations:
+  - {key: who, valueExpression: "'user ' + request.userInfo.username"}
+  - {key: blank, valueExpression: "' '"}"""
+    assert verdict(validating("true", extra=extra)).audit_annotations == {"p/who": "user alice"}
+
+
+def test_namespace_object_and_request():
+    """Rules see the Namespace and the request; one that is not known yet has its name and the label of it."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": {"team": "a"}}}
+    text = validating("namespaceObject.metadata.labels['team'] == 'a' && request.operation == 'CREATE'")
+    assert verdict(text, facts=MemoryFacts([namespace])).allowed
+    assert verdict(validating("namespaceObject.metadata.name == 'ns'")).allowed
+
+
+def test_delete_sees_the_old_object_only():
+    """On DELETE object is null and oldObject is what goes."""
+    text = validating("object == null && oldObject.metadata.name == 'a'")
+    assert validate(request(None, POD, "DELETE"), bundle(text), MemoryFacts()).allowed
+
+
+CHECK = "authorizer.group('apps').resource('deployments').namespace('ns').check('create').allowed()"
+
+
+def test_authorizer_that_is_not_in_memory():
+    """A check nobody has answered stops the review and is given back; with the answer the review comes to an end."""
+    asked = verdict(validating(CHECK))
+    assert isinstance(asked, NeedsAuthorization)
+    (check,) = asked.checks
+    assert check == Check(
+        user="alice", verb="create", group="apps", resource="deployments", namespace="ns", groups=("ml",)
+    )
+    assert verdict(validating(CHECK), facts=MemoryFacts(authorizations={check: True})).allowed
+    assert not verdict(validating(CHECK), facts=MemoryFacts(otherwise=Decision.DENIED)).allowed
+    assert isinstance(verdict(validating(f"true && {CHECK}")), NeedsAuthorization)
+
+
+def test_request_resource_authorizer():
+    """`authorizer.requestResource` asks about the request itself; a service account is asked for under its own name."""
+    (check,) = verdict(validating("authorizer.requestResource.check('delete').allowed()")).checks
+    assert (check.resource, check.namespace, check.name, check.verb) == ("pods", "ns", "a", "delete")
+    (check,) = verdict(validating(CHECK.replace("authorizer.", "authorizer.serviceAccount('ns', 'bot')."))).checks
+    assert check.user == "system:serviceaccount:ns:bot"
+
+
+def test_budget_of_a_policy():
+    """Expressions that are cheap enough each, and too costly together, deny as the API server does."""
+    text = validating("lists.range(300).all(i, lists.range(300).all(j, i + j >= 0))")
+    rule = text.split("  validations:\n")[1].split("---")[0].rstrip()
+    many = text.replace(rule, "\n".join([rule] * 30))
+    found = verdict(many)
+    assert not found.allowed
+    assert "running out of cost budget" in found.message
+
+
+class Queue:
+    """A gate that keeps what it was asked."""
+
+    def __init__(self, answer):
+        self.asked, self.answer = [], answer
+
+    def ask(self, job, obj, namespace, dry_run):
+        self.asked.append((job.queue, namespace, dry_run))
+        return self.answer
+
+
+def job(owner=None, **metadata):
+    meta = {"name": "j", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "q"}, **metadata}
+    if owner:
+        meta["ownerReferences"] = [
+            {"controller": True, "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", **owner}
+        ]
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": {"spec": {}}}}
+
+
+def test_gate_is_asked_for_jobs_with_a_queue():
+    """The gate's refusal is a denial, its warnings are told; objects without a queue are not asked about."""
+    gate = Queue(GateAnswer(False, "Forbidden", "queue q does not exist", ("look",)))
+    found = review(request(job()), bundle(""), MemoryFacts(), gate)
+    assert (found.allowed, found.code, found.message, found.warnings) == (
+        False,
+        403,
+        "queue q does not exist",
+        ("look",),
+    )
+    assert gate.asked == [("q", "ns", False)]
+    assert review(request(POD), bundle(""), MemoryFacts(), gate).allowed
+    assert review(request(job(), job(), "UPDATE"), bundle(""), MemoryFacts(), gate).allowed
+    assert not review(request(job(), job(labels={}), "UPDATE"), bundle(""), MemoryFacts(), gate).allowed
+
+
+def test_gate_is_not_asked_for_owned_jobs():
+    """A Job of a JobSet is not queued again; a forged or foreign owner counts as none."""
+    owner = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "s", "namespace": "ns", "uid": "u-1"},
+    }
+    facts = MemoryFacts([owner])
+    deny = Queue(GateAnswer(False, "Forbidden", "no"))
+    assert review(request(job({"name": "s", "uid": "u-1"})), bundle(""), facts, deny).allowed
+    assert not review(request(job({"name": "s", "uid": "u-2"})), bundle(""), facts, deny).allowed
+    assert not review(request(job({"name": "other", "uid": "u-1"})), bundle(""), facts, deny).allowed
+    foreign = MemoryFacts([{**owner, "metadata": {**owner["metadata"], "namespace": "away"}}])
+    assert not review(request(job({"name": "s", "uid": "u-1"})), bundle(""), foreign, deny).allowed
+
+
+def test_exception_until_it_expires():
+    """A PolicyException takes its objects out of a policy until its day is over."""
+    text = (
+        validating("false")
+        + """
+apiVersion: sluice.dev/v1alpha1
+kind: PolicyException
+metadata: {name: legacy}
+spec: {policyNames: [p], reason: migration, expires: "2026-12-31", namespaces: [n*]}
+"""
+    )
+    policies = bundle(text)
+    end = 1_798_761_600.0
+    assert validate(request(POD), policies, MemoryFacts(), clock=lambda: end - 1).allowed
+    assert not validate(request(POD), policies, MemoryFacts(), clock=lambda: end).allowed
+    assert not validate(request(POD, namespace="other"), policies, MemoryFacts(), clock=lambda: 0.0).allowed
