@@ -18,6 +18,7 @@ from tests.native.cases import GROUP, Policy
 from webhook.admission.pipeline import mutate, validate
 from webhook.admission.review import answer, parse
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Check, Decision, Selector
@@ -92,6 +93,7 @@ class Comparison:
         self._plane = plane
         self._policies = policies
         self._added: list[str] = []
+        self._broken: dict[str, str] = {}
         self._seen: dict[str, JSON] = {}
         self._bundles: dict[str, tuple[Bundle, ClusterFacts]] = {}
         for policy in policies:
@@ -101,6 +103,7 @@ class Comparison:
 
     def run(self, policy: Policy, obj: JSON) -> tuple[Outcome, Outcome]:
         """What happens to the object under the policy, natively and with Sluice."""
+        assert policy.name not in self._broken, self._broken[policy.name]
         native, ours = (self._send(policy.namespace(side), obj) for side in SIDES)
         return native, ours
 
@@ -115,7 +118,12 @@ class Comparison:
         file = folder / f"{policy.name}.yaml"
         file.write_text("---\n".join(json.dumps(d) + "\n" for d in documents))
         params = [d for d in documents if d["apiVersion"] != GROUP]
-        self._bundles[policy.namespace("sluice")] = load_bundle([file]), ClusterFacts(self.client, params)
+        try:
+            bundle = load_bundle([file])
+        except SourceError as error:
+            self._broken[policy.name] = error.render()
+        else:
+            self._bundles[policy.namespace("sluice")] = bundle, ClusterFacts(self.client, params)
 
     def _install(self, hooks: Hooks) -> None:
         for policy in self._policies:
@@ -193,12 +201,13 @@ def _stripped(text: str, namespace: str) -> str:
 
 def normalised(obj: JSON) -> JSON:
     """The object without what differs from request to request."""
-    meta = {k: v for k, v in obj["metadata"].items() if k not in _VOLATILE}
-    return {**json.loads(_TOKEN.sub("TOKEN", json.dumps(obj))), "metadata": meta}
+    plain: JSON = json.loads(_RANDOM.sub("RANDOM", json.dumps(obj)))
+    plain["metadata"] = {k: v for k, v in plain["metadata"].items() if k not in _VOLATILE}
+    return plain
 
 
 _VOLATILE = ("uid", "creationTimestamp", "managedFields", "namespace", "resourceVersion", "generation")
-_TOKEN = re.compile(r"kube-api-access-[a-z0-9]{5}")
+_RANDOM = re.compile(r"(?<=kube-api-access-)[a-z0-9]{5}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def _canaries() -> Iterator[Policy]:

@@ -1,6 +1,7 @@
 """The engine says what the API server's own engine says: 700 pairs of policy and object, in one API server."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -50,5 +51,17 @@ def difference(native: Outcome, ours: Outcome) -> Iterator[str]:
         yield f"message {native.message!r}, ours {ours.message!r}"
     if native.warnings != ours.warnings:
         yield f"warnings {sorted(native.warnings)}, ours {sorted(ours.warnings)}"
-    if native.object != ours.object:
-        yield f"object {native.object}\n  ours {ours.object}"
+    for path, first, second in unequal(native.object, ours.object):
+        yield f"object at {path}: {first!r}, ours {second!r}"
+
+
+def unequal(first: Any, second: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The innermost places where two documents differ."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in sorted(first.keys() | second.keys()):
+            yield from unequal(first.get(key), second.get(key), f"{path}/{key}")
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for index, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from unequal(one, other, f"{path}/{index}")
+    elif first != second:
+        yield path, first, second
