@@ -15,10 +15,12 @@ from webhook.diagnostics import SourceError
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "certs": ("webhook.cli.certs:certs", "Make a CA and a server certificate."),
     "crds": ("webhook.cli.crds:crds", "Print or install the CRDs of the queue's objects."),
+    "dry-run": ("webhook.cli.dry_run:dry_run_command", "What would happen to these objects."),
     "eval": ("webhook.cli.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
     "lint": ("webhook.cli.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
     "plan": ("webhook.cli.plan:plan", "Objects of a cluster in, queue decisions out."),
     "register": ("webhook.cli.register:register", "Write the webhook configurations."),
+    "replay": ("webhook.cli.replay:replay_command", "Recorded reviews against other policies."),
     "run": ("webhook.cli.run:run", "The whole of Sluice on this machine, without a cluster."),
     "serve": ("webhook.cli.serve:serve", "Serve admission, and decide the queues."),
     "simulate": ("webhook.cli.simulate:simulate", "A trace against queues and rules."),

@@ -56,7 +56,8 @@ def _kind_of_params(world: World, binding: Subject) -> tuple[str, str] | None:
 def params_missing(world: World) -> Iterator[Finding]:
     """A binding whose `paramRef` finds nothing falls to `parameterNotFoundAction`: Deny refuses every matching
     request, Allow lets every one pass unchecked. Without `namespace`, params of a namespaced kind are looked for in
-    the namespace of the request, so at least one such object must be among the files.
+    the namespace of the request, so at least one such object must be among the files. Said under Deny, and under
+    Allow where another name is so near that it is meant.
     """
     for binding in bindings(world):
         wanted = _kind_of_params(world, binding)
@@ -66,10 +67,11 @@ def params_missing(world: World) -> Iterator[Finding]:
             continue
         namespace = ref.get("namespace") if isinstance(ref.get("namespace"), str) else None
         known = world.names(*wanted, namespace)
-        if name not in known:
+        near = did_you_mean(name, known)
+        if name not in known and (near or ref.get("parameterNotFoundAction") == "Deny"):
             where = f' in namespace "{namespace}"' if namespace else ""
             message = f'no {wanted[1]} "{name}"{where} is in these files'
-            hint = did_you_mean(name, known) or f'add a {wanted[1]} "{name}"'
+            hint = near or f'add a {wanted[1]} "{name}"'
             yield binding.finding(("spec", "paramRef", "name"), message, hint)
 
 

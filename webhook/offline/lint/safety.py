@@ -18,6 +18,7 @@ from webhook.offline.lint.policies import (
     selects,
     words,
 )
+from webhook.policy.kinds import VALIDATING
 
 SYSTEM: Final = ("kube-system", "sluice-system")
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -58,7 +59,7 @@ def system_namespaces(world: World) -> Iterator[Finding]:
             continue
         bound = enforced(world, policy) if bindings_of(world, policy) else [policy]
         open_to = [name for name in SYSTEM if any(_selects(policy, binding, name) for binding in bound)]
-        if open_to:
+        if "kube-system" in open_to:
             message = f"{policy} could match requests in {' and '.join(open_to)}"
             names = ", ".join(SYSTEM)
             hint = f"matchConstraints.namespaceSelector: {NAME_LABEL} NotIn [{names}], or opt in by a label"
@@ -127,7 +128,8 @@ def ignored_failures(world: World) -> Iterator[Finding]:
     `has()` or `?.`, and write `failurePolicy: Fail`.
     """
     for policy in policies(world):
-        if policy.text("spec", "failurePolicy") == "Ignore" and enforced(world, policy) and policy.map("spec"):
+        validating = policy.gvk.kind == VALIDATING
+        if validating and policy.text("spec", "failurePolicy") == "Ignore" and enforced(world, policy):
             message = "an expression that fails lets the request pass"
             yield policy.finding(("spec", "failurePolicy"), message, "write failurePolicy: Fail")
 

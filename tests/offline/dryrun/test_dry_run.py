@@ -1,0 +1,191 @@
+"""`sluice dry-run` tells what the server would do, and what other policies would do otherwise."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.offline.dryrun.files import GPU, NAMESPACE, SUSPEND, job, together
+from tests.offline.running import invoke
+from webhook.cli import exits
+from webhook.cli.dry_run import dry_run_command
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("policies").mkdir()
+    Path("policies/gpu.yaml").write_text(GPU)
+    Path("policies/suspend.yaml").write_text(SUSPEND)
+    Path("ns.yaml").write_text(NAMESPACE)
+    Path("job.yaml").write_text(job("train"))
+    Path("half.yaml").write_text(job("half", 0.5))
+
+    def call(*args, stdin=None):
+        return invoke(dry_run_command, *args, stdin=stdin)
+
+    return call
+
+
+def test_text_tells_verdict_change_and_reason(run):
+    """A changed object is shown with its diff, a refused one with the message the user would get."""
+    done = run("-f", "job.yaml", "-f", "half.yaml", "-c", "ns.yaml")
+    assert done.exit_code == exits.FAILED
+    assert done.stdout == (
+        "Job team-a/train: changed  by suspend, whole-gpus\n"
+        "  @@ -27,5 +27,5 @@\n"
+        "     backoffLimit: 6\n"
+        "     completionMode: NonIndexed\n"
+        "  -  suspend: false\n"
+        "  +  suspend: true\n"
+        "     manualSelector: false\n"
+        "     podReplacementPolicy: TerminatingOrFailed\n"
+        "Job team-a/half: denied  by suspend, whole-gpus\n"
+        "  denied: whole-gpus: spec.template: give GPUs in whole units\n"
+        "2 objects: 1 denied, 1 changed\n"
+    )
+
+
+def test_json_has_the_patch_and_the_place(run):
+    """The JSON form is one document with the patch as the API server would get it."""
+    (found,) = json.loads(run("-f", "job.yaml", "-c", "ns.yaml", "-o", "json").stdout)["objects"]
+    assert found["patch"] == [{"op": "replace", "path": "/spec/suspend", "value": True}]
+    assert (found["state"], found["file"], found["line"]) == ("changed", "job.yaml", 1)
+
+
+def test_an_unknown_namespace_is_told(run):
+    """Where policies select by namespace and the Namespace is not there, that is said, and labels can be given."""
+    done = run("-f", "half.yaml")
+    assert (done.exit_code, "without labels of their own: team-a" in done.stdout) == (0, True)
+    assert run("-f", "half.yaml", "--namespace-label", "team=yes").exit_code == exits.FAILED
+
+
+def test_namespaces_among_the_objects_count(run):
+    """A Namespace that is tried itself gives its labels to the others, from standard input as well."""
+    done = run("-f", "-", stdin=together(NAMESPACE, job("half", 0.5)))
+    assert "Job team-a/half: denied" in done.stdout
+    assert done.stdout.endswith("2 objects: 1 denied, 1 no policy\n")
+
+
+def test_lists_are_unpacked(run):
+    """What `kubectl get -o yaml` gives is tried object by object."""
+    body = "apiVersion: v1\nkind: List\nitems:\n" + "".join(
+        f"- {line}" if first else f"  {line}"
+        for text in (job("a"), job("b", 0.5))
+        for first, line in zip([True, *[False] * 99], text.splitlines(keepends=True), strict=False)
+    )
+    done = run("-f", "-", "-c", "ns.yaml", stdin=body)
+    assert done.stdout.endswith("2 objects: 1 denied, 1 changed\n")
+
+
+def test_a_whole_review_is_tried_as_it_is(run):
+    """An AdmissionReview is taken with its own operation and user."""
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "operation": "CREATE",
+            "namespace": "team-a",
+            "object": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p", "namespace": "team-a"},
+                "spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "500m"}}}]},
+            },
+        },
+    }
+    assert "whole-gpus: give GPUs in whole units" in run("-f", "-", "-c", "ns.yaml", stdin=json.dumps(review)).stdout
+
+
+def test_operation_decides_what_matches(run):
+    """A policy on CREATE says nothing of an update."""
+    assert "by whole-gpus\n" in run("-f", "job.yaml", "-c", "ns.yaml", "--operation", "UPDATE").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "code"),
+    [
+        (("-f", "nowhere.yaml"), None, exits.BAD_INPUT),
+        (("-f", "-"), "a: [", exits.BAD_INPUT),
+        (("-f", "-"), "just: a map", exits.BAD_INPUT),
+        (("-f", "-"), "", exits.NOTHING_TO_RUN),
+        (("-f", "policies"), None, exits.NOTHING_TO_RUN),
+        (("-f", "job.yaml", "-p", "nowhere"), None, exits.BAD_INPUT),
+        (("-f", "job.yaml", "--against", "no-such-rev"), None, exits.BAD_INPUT),
+        (("-f", "job.yaml", "--namespace-label", "x"), None, exits.BAD_INPUT),
+    ],
+)
+def test_bad_input_is_told(run, args, stdin, code):
+    """Files that cannot be used end with code 2, nothing to try with 3; each says why."""
+    done = run(*args, stdin=stdin)
+    assert (done.exit_code, bool(done.stderr)) == (code, True)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def branch(run):
+    """The policies of `run` in a folder `old`, and changed ones in `policies`: other rules on GPUs and on jobs."""
+    shutil.copytree("policies", "old")
+    Path("policies/gpu.yaml").write_text(GPU.replace(".isInteger()", ".isInteger() && false"))
+    Path("policies/suspend.yaml").write_text(SUSPEND.replace("suspend: true", "backoffLimit: 0"))
+    return run
+
+
+def test_against_a_folder_tells_only_differences(branch):
+    """Only what comes out otherwise is shown, the refusals first, with counts in words."""
+    Path("plain.yaml").write_text(job("plain", 0).replace("nvidia.com/gpu: 0", "cpu: 1"))
+    done = branch("-f", "job.yaml", "-f", "half.yaml", "-f", "plain.yaml", "-c", "ns.yaml", "--against", "old")
+    assert done.exit_code == exits.FAILED
+    text = done.stdout
+    assert "Job team-a/train: now refused\n  + denied: whole-gpus: spec.template: give GPUs in whole units\n" in text
+    assert "Job team-a/plain: stored in another form\n" in text
+    assert "  -  backoffLimit: 6\n" in text
+    assert "team-a/half" not in text
+    assert "1 of 3 objects would be now refused\n1 of 3 objects would be stored in another form\n" in text
+
+
+def test_against_as_markdown_and_json(branch):
+    """The same as a comment for a pull request and as JSON."""
+    args = ("-f", "job.yaml", "-c", "ns.yaml", "--against", "old", "-o")
+    markdown = branch(*args, "markdown").stdout
+    assert "- 1 of 1 objects would be now refused\n" in markdown
+    assert "- **Job team-a/train**\n  - denied: whole-gpus: spec.template: give GPUs in whole units\n" in markdown
+    found = json.loads(branch(*args, "json").stdout)
+    assert (found["total"], found["summary"]) == (1, {"now refused": 1})
+    assert [d["old"]["allowed"] for d in found["differences"]] == [True]
+
+
+def git(*args: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *args], check=True, capture_output=True
+    )
+
+
+def test_against_a_revision_reads_git(run):
+    """The policies of a commit are read from the repository, without touching the checkout."""
+    git("init", "-q")
+    git("add", "policies")
+    git("commit", "-q", "-m", "first")
+    Path("policies/gpu.yaml").write_text(GPU.replace(".isInteger()", ".isInteger() && false"))
+    done = run("-f", "job.yaml", "-c", "ns.yaml", "--against", "HEAD")
+    assert "1 of 1 objects would be now refused" in done.stdout
+    assert "&& false" in Path("policies/gpu.yaml").read_text()
+    assert (
+        "none of 1 objects" in run("-f", "job.yaml", "-c", "ns.yaml", "-p", "policies", "--against", "policies").stdout
+    )
+
+
+def test_a_bad_old_policy_is_named_by_its_revision(run):
+    """A mistake in the policies of a commit is told as `REV:path`, not by a temporary folder."""
+    Path("policies/gpu.yaml").write_text(GPU.replace("variables.all.all(", "variables.al.all("))
+    git("init", "-q")
+    git("add", "policies")
+    git("commit", "-q", "-m", "first")
+    Path("policies/gpu.yaml").write_text(GPU)
+    done = run("-f", "job.yaml", "--against", "HEAD")
+    assert (done.exit_code, done.stderr[:27]) == (exits.BAD_INPUT, "HEAD:policies/gpu.yaml:18:1")

@@ -1,0 +1,193 @@
+"""`sluice dry-run`: what would happen to these objects, and what a change of policies would change for them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from webhook.cli import exits
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.documents import Document
+from webhook.offline.dryrun.compare import Change, compare
+from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.requests import Sender
+from webhook.offline.dryrun.revisions import RevisionError, at_revision
+from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs
+from webhook.offline.dryrun.show import comparison_json, comparison_markdown, trial_json, trial_markdown
+from webhook.offline.dryrun.terminal import comparison_text, trial_text
+from webhook.offline.files import Files, read_files, read_text
+from webhook.policy.bundle import EMPTY, Bundle
+from webhook.policy.load import load_bundle
+from webhook.policy.slices import entries
+
+EXAMPLES: Final = """\b
+Examples:
+  sluice dry-run -f job.yaml                              under the policies in policies/
+  sluice dry-run -p policies/gpu -f jobs/ -f cluster.yaml
+  kubectl get jobs,pods,ns -A -o yaml | sluice dry-run -f -
+  sluice dry-run -f live.yaml --against main -o markdown  what this branch would change
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is tried, what is only known, and how it is sent."""
+
+    inputs: tuple[Input, ...]
+    known: tuple[dict[str, Any], ...]
+    labels: dict[str, str]
+    authorized: bool
+    sender: Sender
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    for value in values:
+        if "=" not in value:
+            raise click.BadParameter(f"{value!r} is not KEY=VALUE")
+    return {key: text for key, _, text in (value.partition("=") for value in values)}
+
+
+@click.command(name="dry-run", epilog=EXAMPLES)
+@click.option("-f", "--file", "files", multiple=True, required=True, help="Objects to try: a file, a folder, or -.")
+@click.option("-p", "--policies", multiple=True, type=click.Path(path_type=Path), help="[default: policies]")
+@click.option("-c", "--cluster", multiple=True, type=click.Path(path_type=Path), help="Objects that are only known.")
+@click.option("--against", metavar="REV|DIR", help="Only what differs from the policies of a git revision or a folder.")
+@click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True)
+@click.option("--as", "user", default="sluice-dry-run", show_default=True, help="Who sends the objects.")
+@click.option("--as-group", "groups", multiple=True, help="A group of that user.")
+@click.option("-n", "--namespace", default="default", show_default=True, help="For objects that name none.")
+@click.option("--namespace-label", "labels", multiple=True, callback=_pairs, metavar="KEY=VALUE",
+              help="A label of every namespace that is not among the files.")  # fmt: skip
+@click.option("--authorized", is_flag=True, help="Let authorizer checks in policies succeed (they fail otherwise).")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="Show objects that no policy is about, too.")
+def dry_run_command(
+    files: tuple[str, ...],
+    policies: tuple[Path, ...],
+    cluster: tuple[Path, ...],
+    against: str | None,
+    operation: str,
+    user: str,
+    groups: tuple[str, ...],
+    namespace: str,
+    labels: dict[str, str],
+    authorized: bool,
+    output: str,
+    verbose: bool,
+) -> None:
+    """Say what would happen to objects: verdict, change, warnings.
+
+    Exit code 0: all would be let in, 1: some would be refused (with --against: that are not now), 2: a file cannot be
+    used, 3: there is nothing to try.
+    """
+    sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
+    world = _world(files, cluster, labels, authorized, sender)
+    paths = policies or (Path("policies"),)
+    bundle = load_bundle(paths)
+    trial = _try(world, bundle)
+    if against is None:
+        _print_trial(trial, output, every=verbose)
+        sys.exit(exits.FAILED if any(not o.allowed for o in trial.outcomes) else exits.PASSED)
+    before = _try(world, _other_bundle(against, paths))
+    comparison = compare(before.outcomes, trial.outcomes)
+    notes = tuple(dict.fromkeys((*trial.notes, *before.notes)))
+    if output == "json":
+        _print_json(comparison_json(comparison, notes))
+    elif output == "markdown":
+        click.echo(comparison_markdown(comparison, against, notes), nl=False)
+    else:
+        _print_lines(comparison_text(comparison, notes))
+    sys.exit(exits.FAILED if comparison.count(Change.REFUSED) else exits.PASSED)
+
+
+def _world(
+    files: Sequence[str], cluster: Sequence[Path], labels: dict[str, str], authorized: bool, sender: Sender
+) -> World:
+    """Read what is to be tried and what is only known. Raises SourceError; ends the program where there is nothing."""
+    read = _read(files)
+    known = read_files(cluster)
+    found, wrong = inputs(read.documents, sender)
+    errors = (*read.errors, *known.errors, *wrong)
+    if errors:
+        raise SourceError(errors)
+    if not found:
+        click.echo("sluice dry-run: there are no objects in these files", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+    objects = tuple(d.value for d in _unpacked(known.documents) if isinstance(d.value, dict))
+    return World(tuple(found), (*(i.obj for i in found), *objects), labels, authorized, sender)
+
+
+def _unpacked(documents: Iterable[Document]) -> Iterable[Document]:
+    return (entry for whole in documents for entry in entries(whole))
+
+
+def _read(files: Sequence[str]) -> Files:
+    """Read files, folders and standard input."""
+    paths = [Path(f) for f in files if f != "-"]
+    read = read_files(paths)
+    if "-" not in files:
+        return read
+    piped = read_text(sys.stdin.buffer.read().decode("utf-8", "replace"), "<stdin>")
+    return Files((*read.documents, *piped.documents), (*read.names, *piped.names), (*read.errors, *piped.errors))
+
+
+def _try(world: World, bundle: Bundle) -> Trial:
+    objects = (*world.known, *bundle.objects)
+    facts = FileFacts(objects, world.labels, authorized=world.authorized)
+    return dry_run(world.inputs, bundle, facts, world.sender, clock=time.time)
+
+
+def _other_bundle(against: str, paths: Sequence[Path]) -> Bundle:
+    """Load the policies of a folder, or of a git revision."""
+    if Path(against).exists():
+        return load_bundle([Path(against)])
+    with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
+        try:
+            there = at_revision(against, paths, Path(folder))
+        except (RevisionError, OSError) as error:
+            raise click.UsageError(f"--against {against}: {error}") from None
+        if not there:
+            click.echo(f"sluice dry-run: these policies were not there at {against}", err=True)
+            return EMPTY
+        try:
+            return load_bundle(there)
+        except SourceError as error:
+            raise SourceError(_renamed(error.diagnostics, folder, against)) from None
+
+
+def _renamed(diagnostics: Iterable[Diagnostic], folder: str, against: str) -> Iterable[Diagnostic]:
+    """Tell places of the old files by revision, not by the folder that they were written to."""
+    for found in diagnostics:
+        inner = Path(found.place.file).relative_to(folder).parts[1:]
+        file = f"{against}:{'/'.join(inner)}"
+        place = type(found.place)(file, found.place.line, found.place.column, found.place.length)
+        yield Diagnostic(found.code, place, found.message, found.severity, found.source, found.hint)
+
+
+def _print_trial(trial: Trial, output: str, *, every: bool) -> None:
+    if output == "json":
+        _print_json(trial_json(trial))
+    elif output == "markdown":
+        click.echo(trial_markdown(trial), nl=False)
+    else:
+        _print_lines(trial_text(trial, every=every))
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _print_lines(lines: Iterable[Text]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    for line in lines:
+        console.print(line)

@@ -1,0 +1,134 @@
+"""`sluice replay`: recorded reviews against other policies: which decisions differ, and how long they take."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from webhook.cli import exits
+from webhook.diagnostics import SourceError
+from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.files import read_files
+from webhook.offline.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
+from webhook.policy.load import load_bundle
+from webhook.policy.slices import entries
+
+EXAMPLES: Final = """\b
+Examples:
+  sluice replay recorded/                            the policies in policies/ against what was decided
+  sluice replay recorded/reviews.jsonl -p new/ -c cluster.yaml
+  sluice replay recorded/ -o json | jq .changed
+"""
+_SHOWN: Final = 50
+
+
+@click.command(name="replay", epilog=EXAMPLES)
+@click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-p", "--policies", multiple=True, type=click.Path(path_type=Path), help="[default: policies]")
+@click.option("-c", "--cluster", multiple=True, type=click.Path(path_type=Path), help="Objects that policies may ask.")
+@click.option("--authorized", is_flag=True, help="Let authorizer checks in policies succeed (they fail otherwise).")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def replay_command(
+    recordings: tuple[Path, ...], policies: tuple[Path, ...], cluster: tuple[Path, ...], authorized: bool, output: str
+) -> None:
+    """Run recorded reviews against policies and print what would be decided otherwise, and the latencies.
+
+    RECORDINGS are files of JSON lines as the server records them (also .gz), or folders of such files. Secrets and
+    values of environment variables were masked when they were recorded. Exit code 0: every decision is the same,
+    1: some differ, 2: a file cannot be used, 3: nothing was recorded.
+    """
+    bundle = load_bundle(policies or (Path("policies"),))
+    known = read_files(cluster)
+    if known.errors:
+        raise SourceError(known.errors)
+    objects = [e.value for d in known.documents for e in entries(d) if isinstance(e.value, dict)]
+    facts = FileFacts((*objects, *bundle.objects), {}, authorized=authorized)
+    try:
+        found = replay(_recorded(recordings), bundle, facts, time.perf_counter, time.time)
+    except (BadRecording, OSError) as error:
+        click.echo(f"sluice replay: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)
+    if not found.total:
+        click.echo("sluice replay: there are no recorded reviews in these files", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+    if output == "json":
+        click.echo(json.dumps(as_json(found), indent=2, ensure_ascii=False))
+    else:
+        console = Console(soft_wrap=True, highlight=False)
+        for line in lines(found):
+            console.print(line)
+    sys.exit(exits.FAILED if found.changed else exits.PASSED)
+
+
+def _recorded(paths: tuple[Path, ...]) -> Iterator[Recorded]:
+    for path in paths:
+        files = sorted(path.glob("*.jsonl*"), reverse=True) if path.is_dir() else [path]
+        for file in files:
+            with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
+                yield from read_recording(stream, str(file))
+
+
+def as_json(found: Replay) -> dict[str, Any]:
+    """Give a replay as plain JSON values."""
+    return {
+        "total": found.total,
+        "changed": [_changed(c) for c in found.changed],
+        "refusedByQueue": found.by_queue,
+        "latencyMs": {"recorded": _latencies(found.before_ms), "replayed": _latencies(found.after_ms)},
+    }
+
+
+def _changed(changed: Changed) -> dict[str, Any]:
+    request = changed.recorded.request
+    return {
+        "kind": request.kind.kind,
+        "namespace": request.namespace,
+        "name": request.name,
+        "operation": request.operation,
+        "place": changed.recorded.place,
+        "differs": list(changed.fields),
+        "recorded": changed.recorded.verdict,
+        "replayed": changed.verdict,
+    }
+
+
+def _latencies(values: list[float]) -> dict[str, float]:
+    return {f"p{n}": round(percentile(values, n), 3) for n in (50, 95, 99)}
+
+
+def lines(found: Replay) -> Iterator[Text]:
+    """Give a replay for people: each review that would be decided otherwise, and the counts."""
+    for changed in found.changed[:_SHOWN]:
+        request = changed.recorded.request
+        name = f"{request.operation} {request.kind.kind} {request.namespace}/{request.name}"
+        yield Text.assemble(
+            (name, "bold"), ": ", (_headline(changed), "bold red"), (f"  {changed.recorded.place}", "dim")
+        )
+        for name in changed.fields:
+            yield Text(f"  - {name}: {json.dumps(changed.recorded.verdict.get(name), ensure_ascii=False)}", "red")
+            yield Text(f"  + {name}: {json.dumps(changed.verdict.get(name), ensure_ascii=False)}", "green")
+    if len(found.changed) > _SHOWN:
+        yield Text(f"... and {len(found.changed) - _SHOWN:,} more", "dim")
+    if found.by_queue:
+        yield Text(f"note: {found.by_queue:,} refusals were the queue's; those are not replayed", "dim")
+    for title, values in (("recorded", found.before_ms), ("replayed", found.after_ms)):
+        told = ", ".join(f"{name} {ms:.3f} ms" for name, ms in _latencies(values).items())
+        yield Text(f"latency {title}: {told}", "dim")
+    style = "bold red" if found.changed else "bold green"
+    yield Text(f"{len(found.changed):,} of {found.total:,} recorded reviews would be decided otherwise", style)
+
+
+def _headline(changed: Changed) -> str:
+    before, after = changed.recorded.verdict.get("allowed"), changed.verdict.get("allowed")
+    if before != after:
+        return "now refused" if before else "now admitted"
+    return f"other {', '.join(changed.fields)}"

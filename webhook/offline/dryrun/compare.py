@@ -1,0 +1,76 @@
+"""The same objects under two sets of policies: only what is different, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from webhook.offline.dryrun.outcome import Outcome, diff_of
+
+
+class Change(StrEnum):
+    """How an object's outcome differs, the gravest first."""
+
+    REFUSED = "now refused"
+    ADMITTED = "now admitted"
+    REWORDED = "refused with another message"
+    RESHAPED = "stored in another form"
+    WARNED = "with other warnings"
+    QUEUED = "treated otherwise by the queue"
+
+
+ORDER: Final = tuple(Change)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One object whose outcome differs. `old` is under the other policies, `new` under these."""
+
+    change: Change
+    old: Outcome
+    new: Outcome
+
+    def diff(self) -> list[str]:
+        """Give the difference between the two stored forms, as a unified diff."""
+        if self.change is not Change.RESHAPED:
+            return []
+        return diff_of(self.old.after, self.new.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All differences, the gravest first, out of `total` objects."""
+
+    differences: tuple[Difference, ...]
+    total: int
+
+    def count(self, change: Change) -> int:
+        """How many objects differ in this way."""
+        return sum(d.change is change for d in self.differences)
+
+    def sentences(self) -> list[str]:
+        """Say it in words: `14 of 2,310 objects would be now refused`, a sentence per kind of change."""
+        counted = [(change, self.count(change)) for change in ORDER]
+        told = [f"{n:,} of {self.total:,} objects would be {change}" for change, n in counted if n]
+        return told or [f"none of {self.total:,} objects would be treated otherwise"]
+
+
+def compare(old: Sequence[Outcome], new: Sequence[Outcome]) -> Comparison:
+    """Hold the outcomes of the same objects, in the same order, against each other."""
+    pairs = [(_change(a, b), a, b) for a, b in zip(old, new, strict=True)]
+    found = [Difference(change, a, b) for change, a, b in pairs if change is not None]
+    return Comparison(tuple(sorted(found, key=lambda d: ORDER.index(d.change))), len(pairs))
+
+
+def _change(old: Outcome, new: Outcome) -> Change | None:
+    if old.allowed != new.allowed:
+        return Change.REFUSED if old.allowed else Change.ADMITTED
+    if not new.allowed:
+        return None if set(old.denials) == set(new.denials) else Change.REWORDED
+    if old.after != new.after:
+        return Change.RESHAPED
+    if set(old.warnings) != set(new.warnings):
+        return Change.WARNED
+    return None if old.queue == new.queue else Change.QUEUED

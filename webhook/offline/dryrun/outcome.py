@@ -1,0 +1,93 @@
+"""What would happen to one object: values only. Making them is `run.py`'s, showing them `show.py`'s."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import unified_diff
+from enum import StrEnum
+from typing import Any, Final
+
+from webhook import documents
+from webhook.diagnostics import Place
+from webhook.queue.decisions import Reason
+
+NOWHERE: Final = Place("")
+
+
+class State(StrEnum):
+    """The short word for what would happen."""
+
+    DENIED = "denied"
+    CHANGED = "changed"
+    WARNED = "warned"
+    ALLOWED = "allowed"
+    UNMATCHED = "no policy"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """Which object: its kind, namespace, name, and where it stands."""
+
+    kind: str
+    namespace: str
+    name: str
+    place: Place = NOWHERE
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOutcome:
+    """What the queue would do with a job: it starts, it waits (where, and why), or it can never run."""
+
+    state: str
+    cluster_queue: str = ""
+    position: int = 0
+    reason: Reason | None = None
+    message: str = ""
+    preempts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What would happen to one object. `before` is as admission sees it, `after` as it would be stored."""
+
+    ref: Ref
+    allowed: bool
+    policies: tuple[str, ...] = ()
+    denials: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    queue: QueueOutcome | None = None
+    code: int = 200
+    reason: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the object would be stored in another form."""
+        return self.allowed and self.after is not None and self.after != self.before
+
+    @property
+    def state(self) -> State:
+        """The worst that would happen."""
+        if not self.allowed:
+            return State.DENIED
+        if self.changed:
+            return State.CHANGED
+        if self.warnings:
+            return State.WARNED
+        return State.ALLOWED if self.policies else State.UNMATCHED
+
+    def diff(self) -> list[str]:
+        """Give the change as lines of a unified diff of YAML, without file names; empty where nothing changes."""
+        if not self.changed:
+            return []
+        return diff_of(self.before, self.after)
+
+
+def diff_of(before: Any, after: Any, context: int = 2) -> list[str]:
+    """Give the lines of a unified diff between two values as YAML."""
+    old, new = (documents.dump(value).splitlines() for value in (before, after))
+    return list(unified_diff(old, new, n=context, lineterm=""))[2:]

@@ -1,0 +1,96 @@
+"""An object of a file becomes the request that an API server would send for it, read as the server reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.admission.review import API_VERSION, parse
+from webhook.jobs.defaults import defaulted
+from webhook.jobs.kinds import kind_of
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.policy.assemble import CLUSTER_SCOPED
+from webhook.policy.request import Request
+
+Object = dict[str, Any]
+_IRREGULAR: Final = {"Endpoints": "endpoints"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends the objects, and how: operation CREATE, UPDATE (from the same object) or DELETE."""
+
+    operation: str = "CREATE"
+    user: str = "sluice-dry-run"
+    groups: tuple[str, ...] = ("system:authenticated",)
+    namespace: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What CRDs among the files say: (group, kind) -> resource, and which kinds are in no namespace."""
+
+    names: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    cluster_scoped: frozenset[str] = CLUSTER_SCOPED
+
+    @classmethod
+    def of(cls, objects: Iterable[Object]) -> Resources:
+        """Read the CustomResourceDefinitions of some objects."""
+        names, scoped = {}, set(CLUSTER_SCOPED)
+        for spec in (o.get("spec") for o in objects if o.get("kind") == "CustomResourceDefinition"):
+            words = spec.get("names") if isinstance(spec, dict) else None
+            if isinstance(spec, dict) and isinstance(words, dict):
+                names[(str(spec.get("group")), str(words.get("kind")))] = str(words.get("plural"))
+                if spec.get("scope") == "Cluster":
+                    scoped.add(str(words.get("kind")))
+        return cls(names, frozenset(scoped))
+
+    def of_kind(self, kind: GroupVersionKind) -> str:
+        """Name the resource of a kind: a CRD's word, the table of job kinds, else the English plural."""
+        if found := self.names.get((kind.group, kind.kind)):
+            return found
+        if row := kind_of(kind.group, kind.kind):
+            return row.resource
+        word = kind.kind.lower()
+        if kind.kind in _IRREGULAR:
+            return _IRREGULAR[kind.kind]
+        if word.endswith("y") and word[-2:-1] not in "aeiou":
+            return f"{word[:-1]}ies"
+        return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+
+def received(obj: Object, resources: Resources, sender: Sender) -> Object:
+    """Give the object as it is when admission sees it: in a namespace, named, with the defaults of built-in kinds."""
+    metadata = obj.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    if obj.get("kind") not in resources.cluster_scoped:
+        metadata.setdefault("namespace", sender.namespace)
+    if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
+        metadata["name"] = f"{prefix}x"
+    return defaulted({**obj, "metadata": metadata})
+
+
+def request_for(obj: Object, resources: Resources, sender: Sender) -> Request:
+    """Make the request for an object that was `received`. Raises BadReview where it cannot be one."""
+    gvk = gvk_of(obj)
+    metadata = obj.get("metadata") or {}
+    kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+    resource = {"group": gvk.group, "version": gvk.version, "resource": resources.of_kind(gvk)}
+    deleting = sender.operation == "DELETE"
+    wire = {
+        "uid": str(metadata.get("uid") or "00000000-0000-0000-0000-000000000000"),
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": str(metadata.get("name") or ""),
+        "namespace": str(metadata.get("namespace") or ""),
+        "operation": sender.operation,
+        "userInfo": {"username": sender.user, "groups": list(sender.groups)},
+        "object": None if deleting else obj,
+        "oldObject": None if sender.operation == "CREATE" else obj,
+        "dryRun": True,
+        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{sender.operation.capitalize()}Options"},
+    }
+    return parse({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": wire})

@@ -1,0 +1,144 @@
+"""Running objects through a bundle, as the server would: facts from files, one request per object, one verdict each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from webhook.admission.facts import Gate
+from webhook.admission.pipeline import review
+from webhook.admission.review import BadReview, parse
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.diagnostics import Diagnostic, Severity
+from webhook.documents import Document
+from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.outcome import Outcome, Ref
+from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.policy.bundle import Bundle
+from webhook.policy.findings import Observer
+from webhook.policy.kinds import GROUP, OWN
+from webhook.policy.request import Request
+from webhook.policy.slices import entries
+
+Object = dict[str, Any]
+_REVIEW: Final = "AdmissionReview"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An object to try, and where it stands. `request` is set where the file holds a whole AdmissionReview."""
+
+    ref: Ref
+    obj: Object
+    request: Request | None = None
+
+
+def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], list[Diagnostic]]:
+    """Take the objects out of documents: Lists unpacked, policies and suites left out, reviews read as they are.
+
+    What is no object is told (LOAD002, REV001), not raised.
+    """
+    found: list[Input] = []
+    wrong: list[Diagnostic] = []
+    for document in (entry for whole in documents for entry in entries(whole)):
+        value = document.value
+        if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
+            wrong.append(document.diagnostic("LOAD002", (), "no Kubernetes object: apiVersion and kind are needed"))
+        elif value["kind"] == _REVIEW:
+            try:
+                found.append(_review_input(document))
+            except BadReview as error:
+                wrong.append(document.diagnostic("REV001", (), str(error)))
+        elif str(value["apiVersion"]).partition("/")[0] not in (GROUP, OWN):
+            found.append(Input(_ref(document, value, sender), value))
+    return found, wrong
+
+
+def _review_input(document: Document) -> Input:
+    request = parse(document.value)
+    obj = request.object or request.old_object or {}
+    ref = Ref(request.kind.kind, request.namespace, request.name, document.place())
+    return Input(ref, obj, request)
+
+
+def _ref(document: Document, value: Object, sender: Sender) -> Ref:
+    metadata = value.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = metadata.get("name") or metadata.get("generateName") or "unnamed"
+    return Ref(str(value["kind"]), str(metadata.get("namespace") or ""), str(name), document.place())
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Outcomes of all objects under one set of policies, and what was assumed on the way."""
+
+    outcomes: tuple[Outcome, ...]
+    notes: tuple[str, ...] = ()
+
+
+def dry_run(
+    found: Iterable[Input],
+    bundle: Bundle,
+    facts: FileFacts,
+    sender: Sender,
+    gate: Gate | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
+) -> Trial:
+    """Say what would happen to each object. `clock` is the time, for exceptions with an expiry date."""
+    given = list(found)
+    resources = Resources.of([*bundle.objects, *(i.obj for i in given)])
+    outcomes = [outcome(item, bundle, facts, resources, sender, gate, clock) for item in given]
+    return Trial(tuple(outcomes), tuple(_notes(facts, bundle)))
+
+
+def outcome(
+    item: Input,
+    bundle: Bundle,
+    facts: FileFacts,
+    resources: Resources,
+    sender: Sender,
+    gate: Gate | None,
+    clock: Callable[[], float],
+    observer: Observer | None = None,
+) -> Outcome:
+    """Try one object."""
+    obj = item.obj if item.request else received(item.obj, resources, sender)
+    try:
+        request = item.request or request_for(obj, resources, sender)
+    except BadReview as error:
+        return Outcome(item.ref, allowed=False, denials=(str(error),), before=obj, code=400, reason="BadRequest")
+    ref = replace(item.ref, namespace=request.namespace)
+    verdict = review(request, bundle, facts, gate, observer=observer, clock=clock)
+    assert not isinstance(verdict, NeedsAuthorization), "file facts answer every check"
+    return _outcome(ref, verdict, request)
+
+
+def _outcome(ref: Ref, verdict: Verdict, request: Request) -> Outcome:
+    after = verdict.object if verdict.object is not None else request.object
+    return Outcome(
+        ref,
+        verdict.allowed,
+        verdict.policies,
+        verdict.denials or ((verdict.message,) if verdict.message else ()),
+        verdict.warnings,
+        request.object,
+        after if verdict.allowed else None,
+        code=verdict.code,
+        reason=verdict.reason,
+    )
+
+
+def _notes(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
+    """Say what was assumed."""
+    selects = any(p.match.namespace_selector for p in bundle.policies)
+    bound = any(b.match and b.match.namespace_selector for p in bundle.policies for b in p.bindings)
+    if facts.unknown_namespaces and (selects or bound):
+        names = ", ".join(sorted(facts.unknown_namespaces))
+        yield f"namespaces not among the files, so without labels of their own: {names}"
+    if facts.asked:
+        checks = ", ".join(sorted({f"{c.user} {c.verb} {c.resource or c.path}" for c in facts.asked}))
+        yield f"authorizer checks were answered without a cluster: {checks}"
+    for note in bundle.notes:
+        if note.severity is not Severity.NOTE:
+            yield f"{note.place}: {note.message}"

@@ -1,0 +1,67 @@
+"""Outcomes and comparisons for people: coloured on a terminal, plain where the output goes into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.text import Text
+
+from webhook.offline.dryrun.compare import Change, Comparison
+from webhook.offline.dryrun.outcome import Outcome, State
+from webhook.offline.dryrun.run import Trial
+from webhook.offline.dryrun.show import sentences, totals
+
+STYLES: Final = {
+    State.DENIED: "bold red",
+    State.CHANGED: "bold cyan",
+    State.WARNED: "bold yellow",
+    State.ALLOWED: "bold green",
+    State.UNMATCHED: "dim",
+}
+_CHANGES: Final = {Change.REFUSED: "bold red", Change.REWORDED: "bold red", Change.ADMITTED: "bold green"}
+_SAID: Final = {"denied": "red", "warning": "yellow", "queue": "cyan"}
+_LINES: Final = {"+": "green", "-": "red", "@": "dim cyan"}
+
+
+def trial_text(trial: Trial, *, every: bool) -> Iterator[Text]:
+    """Give what would happen, object by object; those that no policy is about only where `every` asks for them."""
+    for outcome in trial.outcomes:
+        if every or outcome.state is not State.UNMATCHED or outcome.queue:
+            yield from outcome_text(outcome)
+    for note in trial.notes:
+        yield Text(f"note: {note}", "dim")
+    total = len(trial.outcomes)
+    counted = ", ".join(f"{n:,} {state}" for state, n in totals(trial.outcomes).items())
+    worst = next((STYLES[s] for s in State if any(o.state is s for o in trial.outcomes)), "")
+    yield Text.assemble(f"{total:,} object{'s' if total != 1 else ''}: ", (counted or "nothing to try", worst))
+
+
+def outcome_text(outcome: Outcome) -> Iterator[Text]:
+    """Give one outcome: a head line, what the user would be told, and the change as a diff."""
+    by = f"  by {', '.join(outcome.policies)}" if outcome.policies else ""
+    yield Text.assemble((str(outcome.ref), "bold"), ": ", (str(outcome.state), STYLES[outcome.state]), (by, "dim"))
+    for said in sentences(outcome):
+        yield Text(f"  {said}", _SAID.get(said.partition(":")[0], ""))
+    yield from diff_text(outcome.diff())
+
+
+def diff_text(lines: Sequence[str]) -> Iterator[Text]:
+    """Colour a unified diff."""
+    for line in lines:
+        yield Text(f"  {line}", _LINES.get(line[:1], ""))
+
+
+def comparison_text(comparison: Comparison, notes: Sequence[str]) -> Iterator[Text]:
+    """Give the differences, the gravest first, and the counts in words."""
+    for difference in comparison.differences:
+        new, old = difference.new, difference.old
+        style = _CHANGES.get(difference.change, "bold cyan")
+        yield Text.assemble((str(new.ref), "bold"), ": ", (str(difference.change), style))
+        was, now = list(sentences(old)), list(sentences(new))
+        yield from (Text(f"  - {said}", "red") for said in was if said not in now)
+        yield from (Text(f"  + {said}", "green") for said in now if said not in was)
+        yield from diff_text(difference.diff())
+    yield from (Text(f"note: {note}", "dim") for note in notes)
+    grave = comparison.count(Change.REFUSED)
+    yield from (Text(sentence, "bold red" if grave else "bold") for sentence in comparison.sentences())
