@@ -21,6 +21,7 @@ from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
+from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 
 CLUSTER_SCOPED: Final = frozenset(
@@ -32,10 +33,14 @@ USER: Final = {"username": "alice@example.com", "groups": ["ml-engineers", "syst
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one create: `steps` is the patch as it came over the wire, `obj` what was stored or refused."""
+    """What became of one create: `steps` is the patch as it came over the wire, `obj` what was stored or refused.
+
+    `stored` is False for what was refused, and for what was allowed and could not be kept.
+    """
 
     obj: Object
     allowed: bool
+    stored: bool
     message: str
     steps: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
@@ -56,7 +61,8 @@ class Front:
     async def create(self, obj: Object, namespace: str = "default") -> Outcome:
         """Create `obj`; where it names no namespace it goes to `namespace`.
 
-        Raises aiohttp.ClientError where the endpoint is away or answers no review, StoreError where the name is taken.
+        What cannot be stored (a name that is taken, no name at all) is an outcome too. Raises aiohttp.ClientError where
+        the endpoint is away or answers no review.
         """
         obj = self._received(obj, namespace)
         steps, warnings = [], []
@@ -64,11 +70,15 @@ class Front:
             answer = await self._review(path, obj)
             warnings += answer.get("warnings", [])
             if not answer["allowed"]:
-                return Outcome(obj, False, answer["status"]["message"], tuple(steps), tuple(warnings))
+                return Outcome(obj, False, False, answer["status"]["message"], tuple(steps), tuple(warnings))
             wire = orjson.loads(base64.b64decode(answer.get("patch", "W10=")))
             obj = patch.apply(obj, [_operation(step) for step in wire])
             steps += wire
-        return Outcome(await self._store.create(await self._converted(obj)), True, "", tuple(steps), tuple(warnings))
+        try:
+            stored, message = await self._store.create(await self._converted(obj)), ""
+        except (StoreError, ValueError) as error:
+            stored, message = obj, str(error)
+        return Outcome(stored, True, not message, message, tuple(steps), tuple(warnings))
 
     def _received(self, obj: Object, namespace: str) -> Object:
         """Give the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""

@@ -38,6 +38,7 @@ from webhook.tls.files import Folder, ensure
 PATIENCE = 30.0
 """Seconds after the last manifest until `--once` gives up waiting for jobs that were let in."""
 QUEUES = "queues.yaml"
+PIPED_WIDTH = 150
 
 
 @dataclass(slots=True)
@@ -105,7 +106,8 @@ def _objects(paths: Iterable[Path]) -> list[Object]:
 async def _run(
     config: Config, there: list[Object], sent: list[tuple[Path, list[Object]]], *, once: bool, seconds: float
 ) -> int:
-    store, happened = MemoryStore(), Run(Console())
+    console = Console()
+    store, happened = MemoryStore(), Run(console if console.is_terminal else Console(width=PIPED_WIDTH))
     for obj in there:
         await store.create(obj)
     daemon = Daemon(config, store)

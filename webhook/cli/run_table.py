@@ -26,14 +26,23 @@ class Life:
 
 
 def sent_table(title: str, outcomes: Sequence[Outcome]) -> Table:
-    """Give a row per manifest: object, verdict, what was changed, and why it was refused or where it waits."""
-    table = Table(title=title, title_justify="left", expand=True)
-    table.add_column("object", ratio=3, overflow="fold")
+    """Give a row per manifest that a policy touched: what was changed, why it was refused, where it waits.
+
+    What passed as it came, without a word, is told in one line below.
+    """
+    table = Table(title=title, title_justify="left", caption_justify="left", expand=True)
+    table.add_column("object", ratio=4, overflow="fold")
     table.add_column("verdict", width=8)
-    table.add_column("changed", ratio=4, overflow="fold")
-    table.add_column("why, and where it waits", ratio=5, overflow="fold")
+    table.add_column("changed", ratio=5, overflow="fold")
+    table.add_column("why, and where it waits", ratio=6, overflow="fold")
+    silent = []
     for outcome in outcomes:
+        if outcome.stored and not outcome.steps and not outcome.warnings:
+            silent.append(_name(outcome.obj))
+            continue
         table.add_row(_name(outcome.obj), _verdict(outcome), "\n".join(changes(outcome.steps)), _said(outcome))
+    if silent:
+        table.caption = f"as they came: {', '.join(silent)}"
     return table
 
 
@@ -45,7 +54,7 @@ def ended_table(lives: Iterable[Life]) -> Table:
     for name in ("sent", "started", "finished"):
         table.add_column(name, justify="right", width=9)
     for life in lives:
-        job = describe(life.outcome.obj) if life.outcome.allowed else None
+        job = describe(life.outcome.obj) if life.outcome.stored else None
         if job is not None and job.queue and job.suspended is not None:
             times = (_seconds(life.sent), _seconds(life.started), _seconds(life.finished))
             table.add_row(_name(life.outcome.obj), job.queue, *times)
@@ -60,7 +69,9 @@ def _name(obj: dict[str, Any]) -> str:
 def _verdict(outcome: Outcome) -> Text:
     if not outcome.allowed:
         return Text("refused", "bold red")
-    return Text("shaped", "yellow") if outcome.steps else Text("as it is", "green")
+    if not outcome.stored:
+        return Text("no place", "magenta")
+    return Text("shaped", "yellow") if outcome.steps else Text("as is", "green")
 
 
 def _said(outcome: Outcome) -> str:
