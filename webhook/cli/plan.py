@@ -1,0 +1,136 @@
+"""`sluice plan`: the objects of a cluster in, queue decisions out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from webhook.api.convert import ConversionError
+from webhook.api.snapshot import snapshot
+from webhook.cli import exits
+from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.documents import dump
+from webhook.offline.files import read_files, read_text
+from webhook.offline.plan import Plan, make_plan
+from webhook.offline.plan_objects import Cluster, cluster_of
+from webhook.offline.plan_output import answer, document
+from webhook.offline.plan_rules import rules_of
+from webhook.offline.plan_table import summary, tables
+
+STABLE = "until-stable"
+KUBECTL = "kubectl get -A -o json clusterqueues,cohorts,localqueues,resourceflavors,workloads,jobs,namespaces"
+
+
+class Cycles(click.ParamType[int]):
+    """A number of cycles, or `until-stable`."""
+
+    name = "N|until-stable"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Give the number; 0 stands for `until-stable`."""
+        if value in (STABLE, 0):
+            return 0
+        if not str(value).isdigit() or int(value) < 1:
+            self.fail(f'"{value}" is neither a number of cycles nor {STABLE}', param, ctx)
+        return int(value)
+
+
+@click.command()
+@click.option("-f", "--file", "files", multiple=True, help="Objects: a file, a folder, or - for standard input.")
+@click.option("--rules", "names", multiple=True, default=("kueue",), show_default=True, metavar="NAME|FILE")
+@click.option("--cycles", type=Cycles(), default=STABLE, show_default=True)
+@click.option("--heads-per-cycle", type=click.IntRange(min=0), help="Heads of a queue looked at in a cycle; 0: all.")
+@click.option("--now", help="The time of the decision (RFC 3339); default: the clock's.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@click.option("--batch", metavar="FILE", help="JSON lines of cases (- for standard input), one answer each.")
+def plan(
+    files: tuple[str, ...],
+    names: tuple[str, ...],
+    cycles: int,
+    heads_per_cycle: int | None,
+    now: str | None,
+    output: str,
+    batch: str | None,
+) -> None:
+    """Decide who runs, who waits and who must yield, without a cluster.
+
+    Reads queues, workloads and jobs as `kubectl get -o yaml` prints them. Several `--rules` are combined; NAME is one
+    of the shipped rule sets (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
+    """
+    if batch is not None:
+        for line in _lines(batch):
+            click.echo(json.dumps(_answer(line), sort_keys=True))
+        return
+    if not files:
+        raise click.UsageError(f"nothing to decide: give -f FILE, for example the output of `{KUBECTL}`")
+    try:
+        cluster = _cluster(files)
+        rules = rules_of(names, heads_per_cycle)
+    except (SourceError, ConversionError) as error:
+        click.echo(str(error), err=True)
+        sys.exit(exits.BAD_INPUT)
+    made = make_plan(snapshot(cluster.objects), rules, _time(now), cycles or None)
+    _show(made, cluster, output)
+
+
+def _show(made: Plan, cluster: Cluster, output: str) -> None:
+    value = document(made, cluster.jobs)
+    if output == "json":
+        click.echo(json.dumps(value, indent=2))
+    elif output == "yaml":
+        click.echo(dump(value), nl=False)
+    else:
+        console = Console(width=None if sys.stdout.isatty() else 160)
+        for table in tables(made, cluster.jobs):
+            console.print(table)
+            console.print()
+        console.print(summary(made), highlight=False)
+        if cluster.unqueued:
+            console.print(f"not queued, since they name no queue: {', '.join(cluster.unqueued)}", highlight=False)
+
+
+def _cluster(files: tuple[str, ...]) -> Cluster:
+    """Read the objects of all files. Raises SourceError with everything that is wrong."""
+    read = [read_text(sys.stdin.read(), "<stdin>") if f == "-" else read_files([Path(f)]) for f in files]
+    if errors := [e for part in read for e in part.errors]:
+        raise SourceError(errors)
+    return cluster_of(d.value for part in read for d in part.documents)
+
+
+def _time(text: str | None) -> int:
+    """Read a time as milliseconds since the epoch; without a text it is now."""
+    if text is None:
+        return int(datetime.now(UTC).timestamp() * 1000)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f'"{text}" is not a time such as 2026-01-15T12:00:00Z', param_hint="--now") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _lines(batch: str) -> Iterator[dict[str, Any]]:
+    with click.open_file(batch) as source:
+        for number, line in enumerate(source, 1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except json.JSONDecodeError as error:
+                bad = Diagnostic("PLAN001", Place(batch, number), f"not JSON: {error.msg}")
+                click.echo(bad.render(), err=True)
+                sys.exit(exits.BAD_INPUT)
+            yield value
+
+
+def _answer(case: dict[str, Any]) -> dict[str, Any]:
+    """Decide one case: one cycle, one head per queue, by the rule file for its kind of sharing."""
+    name = "kueue-fair" if case.get("fairSharing") else "kueue"
+    rules = rules_of((name,), 1, case.get("featureGates"), case.get("fairSharingStrategies"))
+    return answer(case["id"], make_plan(snapshot(case["objects"]), rules, _time(case.get("now")), 1))

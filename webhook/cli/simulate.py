@@ -1,0 +1,110 @@
+"""`sluice simulate`: a trace against queues and rules in virtual time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from webhook.api.convert import ConversionError
+from webhook.api.snapshot import snapshot
+from webhook.cli import exits
+from webhook.diagnostics import SourceError
+from webhook.documents import read
+from webhook.offline import simulate as virtual
+from webhook.offline.files import read_files, text_of
+from webhook.offline.plan_objects import cluster_of
+from webhook.offline.plan_rules import rules_of, title
+from webhook.offline.simulate import Outcome
+from webhook.offline.simulate_generate import generate
+from webhook.offline.simulate_plot import plot
+from webhook.offline.simulate_report import summarise
+from webhook.offline.simulate_table import document, tables
+from webhook.offline.simulate_trace import Arrival, read_trace
+from webhook.queue.model import Snapshot
+
+GENERATORS = (".yaml", ".yml")
+PATH = click.Path(exists=True, path_type=Path)
+
+
+@click.command("simulate")
+@click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-f", "--file", "files", multiple=True, type=PATH, help="The queues: files or folders of objects.")
+@click.option("--rules", "names", multiple=True, metavar="NAME|FILE", help="Rule sets to combine.  [default: kueue]")
+@click.option("--compare", nargs=2, metavar="A B", help="Two rule sets (NAME|FILE, or several with +) side by side.")
+@click.option("--compare-queues", type=PATH, help="Other queues, to compare with those of -f under the same rules.")
+@click.option("--by", default="queue,class", show_default=True, help="Rows of the table: queue, class, or both.")
+@click.option("--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a plot (SVG).")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def simulate(
+    trace: Path,
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
+    compare: tuple[str, str] | None,
+    compare_queues: Path | None,
+    by: str,
+    picture: Path | None,
+    output: str,
+) -> None:
+    """Run TRACE and tell waits, preemptions, use of quota and fairness.
+
+    TRACE is CSV (`.csv`), JSON lines, the standard workload format (`.swf`), or a generator file (`.yaml`) that also
+    makes the queues. The same input gives the same output.
+    """
+    try:
+        queues, arrivals = _load(trace, files)
+        runs = [(queues, s) for s in compare or ("+".join(names or ("kueue",)),)]
+        if compare_queues:
+            runs.append((_queues((compare_queues,)), runs[0][1]))
+        outcomes = [_run(q, arrivals, s, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]
+    except (SourceError, ConversionError) as error:
+        click.echo(str(error), err=True)
+        sys.exit(exits.BAD_INPUT)
+    summaries = [summarise(o, by.split(",")) for o in outcomes]
+    if picture:
+        picture.write_text(plot(outcomes), encoding="utf-8")
+    if output == "json":
+        click.echo(json.dumps(document(summaries), indent=2))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for table in tables(summaries):
+        console.print(table)
+        console.print()
+
+
+def _name(i: int, rules: str, other: Path | None) -> str:
+    """Name a run: by its rules, or by its queues where those differ."""
+    return title(rules.split("+")) if other is None else ("queues of -f", f"queues of {other.name}")[i]
+
+
+def _load(trace: Path, files: tuple[Path, ...]) -> tuple[Snapshot, tuple[Arrival, ...]]:
+    """Read the trace and the queues; queues of files go before those of a generator file. Raises SourceError."""
+    text = text_of(trace, str(trace))
+    if trace.suffix not in GENERATORS:
+        if not files:
+            raise click.UsageError("a trace has no queues: give -f FILE")
+        return _queues(files), tuple(read_trace(text, str(trace)))
+    documents = read(text, str(trace))
+    if len(documents) != 1:
+        raise click.UsageError(f"{trace} has {len(documents)} documents; a generator file has one")
+    made = generate(documents[0])
+    return (_queues(files) if files else made.snapshot), made.arrivals
+
+
+def _queues(files: tuple[Path, ...]) -> Snapshot:
+    found = read_files(files)
+    if found.errors:
+        raise SourceError(found.errors)
+    return snapshot(cluster_of(d.value for d in found.documents).objects)
+
+
+def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, name: str) -> Outcome:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(name, total=len(arrivals))
+        rules = rules_of(names.split("+"))
+        return virtual.simulate(queues, arrivals, rules, name, lambda done: bar.update(task, completed=done))

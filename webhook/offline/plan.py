@@ -1,0 +1,79 @@
+"""`plan`: the objects of a cluster and rules in, decisions out. The core decides; nothing is written anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from webhook.queue import explain
+from webhook.queue.cycle import decide
+from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
+from webhook.queue.events import WorkloadEvicted
+from webhook.queue.model import Snapshot
+from webhook.queue.report import SILENT
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+MOST_CYCLES: Final = 10_000
+"""After so many cycles a plan that still changes is told as unstable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was decided over `cycles` cycles. `stable`: one more cycle would change nothing.
+
+    `pending` is how things stand at the end; the other three are all that was decided on the way, in order.
+    """
+
+    admitted: tuple[Admitted, ...]
+    preempted: tuple[Preempted, ...]
+    evicted: tuple[Evicted, ...]
+    pending: tuple[Pending, ...]
+    cycles: int
+    stable: bool
+
+
+def make_plan(
+    snapshot: Snapshot, rules: Rules, now: int, cycles: int | None = None, watch: Callable[[int], None] | None = None
+) -> Plan:
+    """Decide `cycles` times (None: until nothing changes) at the time `now`, in milliseconds.
+
+    Between cycles the preempted give their quota back and wait again, as they would in a cluster. `watch` hears the
+    number of each cycle.
+    """
+    state = State.from_snapshot(snapshot)
+    born = {w.key: w.created for w in snapshot.workloads}
+    taken: list[Decisions] = []
+    stable = False
+    while not stable and len(taken) < (cycles or MOST_CYCLES):
+        for before in taken[-1:]:
+            for key in (*(p.workload for p in before.preempted), *(e.workload for e in before.evicted)):
+                state.apply(WorkloadEvicted(key, born.get(key, now)))
+        made = _whole(state, rules, now)
+        taken.append(made)
+        stable = not (made.admitted or made.preempted or made.evicted)
+        if watch:
+            watch(len(taken))
+    return Plan(
+        tuple(a for d in taken for a in d.admitted),
+        tuple(p for d in taken for p in d.preempted),
+        tuple(e for d in taken for e in d.evicted),
+        tuple(explain.pending(state)),
+        len(taken),
+        stable,
+    )
+
+
+def _whole(state: State, rules: Rules, now: int) -> Decisions:
+    """Decide one cycle to its end."""
+    made = decide(state, rules, now, SILENT, None)
+    while not made.complete:
+        more = decide(state, rules, now, SILENT, None)
+        made = replace(
+            more,
+            admitted=(*made.admitted, *more.admitted),
+            preempted=(*made.preempted, *more.preempted),
+            evicted=(*made.evicted, *more.evicted),
+        )
+    return made
