@@ -148,8 +148,8 @@ def _admission_env(*, params: bool, authorizer: bool, variables: Type, typed: bo
     if params:
         names["params"] = DYN
     if authorizer:
-        names["authorizer"] = opaque("kubernetes.authorization.Authorizer")
-        names["authorizer.requestResource"] = opaque("kubernetes.authorization.ResourceCheck")
+        names["authorizer"] = object_type("kubernetes.authorization.Authorizer")
+        names["authorizer.requestResource"] = object_type("kubernetes.authorization.ResourceCheck")
     return Env(names, mutation=mutation, objects=ADMISSION_OBJECTS if typed else {})
 
 
