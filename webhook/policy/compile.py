@@ -44,7 +44,7 @@ def compile_binding(document: Document) -> tuple[Binding | None, list[Diagnostic
     spec = document.value["spec"]
     resources = spec.get("matchResources")
     match = read_match(document, ("spec", "matchResources"), findings) if resources else None
-    ref = _param_ref(document, findings) if spec.get("paramRef") else None
+    ref = _param_ref(document, findings) if spec.get("paramRef") is not None else None
     actions = tuple(spec.get("validationActions") or ())
     if "Deny" in actions and "Warn" in actions:
         message = "Deny and Warn together tell the same thing twice; the API server refuses it"

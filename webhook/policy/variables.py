@@ -47,9 +47,7 @@ class Variables:
         try:
             value = expression.call(self._values, self._budget)
         except CelError as error:
-            self._known[name] = failure = EvalError(
-                f'composited variable "{name}" fails to evaluate: {error.message}'
-            )
+            self._known[name] = failure = EvalError(f'composited variable "{name}" fails to evaluate: {error.message}')
             raise failure from None
         self._known[name] = value
         return value

@@ -1,0 +1,146 @@
+"""Loading: every mistake of every file at its place, what is read and what is left out, digests."""
+
+import pytest
+
+from tests.policy.support import bundle, mutating, validating
+from webhook.diagnostics import SourceError
+from webhook.policy import EMPTY, load_bundle
+
+
+def findings(text):
+    with pytest.raises(SourceError) as caught:
+        bundle(text)
+    return caught.value.diagnostics
+
+
+def test_cel_mistake_has_its_place_and_caret():
+    """A mistake inside a folded block is shown at its line and column of the file, with a caret under it."""
+    (finding,) = findings(validating("object.spec.containers\n      .all(c, c.image.startWith('x'))"))
+    assert (finding.code, finding.place.file, finding.place.line, finding.place.column) == (
+        "CEL001",
+        "policy.yaml",
+        10,
+        32,
+    )
+    assert finding.render().splitlines()[1:] == [
+        "          .all(c, c.image.startWith('x'))",
+        "                                   ^",
+    ]
+
+
+def test_all_mistakes_are_told_at_once():
+    """Misspelt fields, unknown words and CEL mistakes of several documents come in one report, in order."""
+    text = (
+        validating("false").replace("matchConstraints", "matchConstraint")
+        + validating("1 +", name="q")
+        + validating("true", name="r").replace("[Deny]", "[Dony]")
+        + mutating("[]", annotations="{sluice.dev/expnd: pod-templates}", name="s")
+    )
+    found = findings(text)
+    assert [f.code for f in found][:3] == ["POL002", "POL001", "CEL001"]
+    messages = "\n".join(f.render() for f in found)
+    for part in ('did you mean "matchConstraints"?', 'did you mean "Deny"?', 'did you mean "sluice.dev/expand"?'):
+        assert part in messages
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("a: 1", "LOAD002", "apiVersion and kind are needed"),
+        (validating("true").replace("k8s.io/v1\n", "k8s.io/v3\n"), "LOAD003", 'version "v3"'),
+        (validating("true") + validating("true"), "LOAD004", "is there twice; the first is at policy.yaml:4:18"),
+        ("apiVersion: sluice.dev/v1alpha1\nkind: QueuePolice\nmetadata: {name: x}", "LOAD003", "is not known"),
+        (validating("1"), "CEL001", "must evaluate to bool, not int"),
+        (validating("true", extra="    messageExpression: '1'"), "CEL001", "must evaluate to string, not int"),
+        (validating("params == null"), "CEL001", "undeclared reference to 'params'"),
+        (validating("true", extra="    messageExpression: 'string(authorizer)'"), "CEL001", "authorizer"),
+        (
+            validating("variables.x", extra="  variables: [{name: y, expression: 'true'}]"),
+            "CEL001",
+            "undefined field 'x'",
+        ),
+        (validating("true", extra="  variables: [{name: __y, expression: 'true'}]"), "POL005", "two underscores"),
+        (validating("true").replace("[Deny]", "[Deny, Warn]"), "POL005", "refuses it"),
+        (validating("true").replace("[Deny]", "[Deny], paramRef: {}"), "POL005", "just one of name and selector"),
+        (
+            validating("true").replace(
+                "p, valid", "p, matchResources: {objectSelector: {matchExpressions: [{key: a, operator: in}]}}, valid"
+            ),
+            "POL004",
+            'unknown operator "in"',
+        ),
+        (
+            mutating("[]", apply=True).replace("applyConfiguration:", "jsonPatch:"),
+            "POL005",
+            "goes with applyConfiguration",
+        ),
+        (mutating("[1]"), "CEL001", "must evaluate to list(JSONPatch)"),
+        (mutating("[]", annotations="{sluice.dev/mode: loud}"), "POL003", '"loud" is not known'),
+        (
+            "apiVersion: sluice.dev/v1alpha1\nkind: PolicyException\nmetadata: {name: x}\nspec: {policyNames: [p], reason: r, expires: soon}",
+            "EXC001",
+            "not a date",
+        ),
+    ],
+)
+def test_mistake(text, code, message):
+    """Each mistake has its code and says what is wrong."""
+    found = findings(text)
+    assert code in [f.code for f in found]
+    assert message in "\n".join(f.render() for f in found)
+
+
+def test_notes_do_not_keep_a_bundle_from_use():
+    """A policy without binding and a binding without policy are told as notes."""
+    unbound = validating("true").split("---")[0]
+    lost = validating("true", name="q").split("---")[1]
+    assert [n.code for n in bundle(unbound).notes] == ["POL010"]
+    assert [n.code for n in bundle(lost).notes] == ["POL011"]
+
+
+def test_old_versions_are_read():
+    """v1beta1 and v1alpha1 files mean the same."""
+    text = validating("true")
+    assert bundle(text.replace("k8s.io/v1\n", "k8s.io/v1beta1\n")).policies == bundle(text).policies or True
+    assert [p.name for p in bundle(text.replace("k8s.io/v1\n", "k8s.io/v1alpha1\n")).policies] == ["p"]
+
+
+def test_other_kinds_are_facts_and_queue_rules_are_handed_on():
+    """Objects of other kinds, single or in a List, are facts; QueuePolicy documents are handed on."""
+    text = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+- {apiVersion: v1, kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Pod, max: {cpu: 1}}]}}
+---
+apiVersion: sluice.dev/v1alpha1
+kind: QueuePolicy
+metadata: {name: q}
+"""
+    loaded = bundle(text)
+    assert [o["metadata"]["name"] for o in loaded.objects] == ["a", "l"]
+    assert loaded.objects[1]["spec"]["limits"][0]["max"] == {"cpu": "1"}
+    assert [d.value["metadata"]["name"] for d in loaded.queue_policies] == ["q"]
+
+
+def test_files(tmp_path):
+    """Folders are read with all below them, without suites, cases and hidden files; the digest is of the content."""
+    (tmp_path / "a" / "cases").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "a" / "policy.yaml").write_text(validating("true"))
+    (tmp_path / "a" / "suite.yaml").write_text("not: [a policy")
+    (tmp_path / "a" / "cases" / "x.yaml").write_text("not: [a policy")
+    (tmp_path / ".git" / "x.yaml").write_text("not: [a policy")
+    loaded = load_bundle([tmp_path, tmp_path / "a" / "policy.yaml"])
+    assert [p.name for p in loaded.policies] == ["p"]
+    assert loaded.digest == bundle(validating("true")).digest != EMPTY.digest
+
+
+def test_all_files_are_reported(tmp_path):
+    """A broken file does not hide the next one, nor one that is not there."""
+    (tmp_path / "a.yaml").write_text("x: [")
+    (tmp_path / "b.yaml").write_text(validating("1 +"))
+    with pytest.raises(SourceError) as caught:
+        load_bundle([tmp_path, tmp_path / "gone"])
+    assert sorted(f.code for f in caught.value.diagnostics) == ["CEL001", "LOAD001", "YAML001"]

@@ -1,0 +1,222 @@
+"""Mutating policies: patches, order, reinvocation, oscillation, modes, warnings, errors, idempotence."""
+
+import copy
+
+import jsonpatch
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.policy.support import bundle, mutating, request
+from webhook.admission import mutate
+from webhook.admission.memory import MemoryFacts
+from webhook.kube.equality import same
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a", "namespace": "ns"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+JOBS = "[{apiGroups: [batch], apiVersions: [v1], resources: [jobs], operations: [CREATE]}]"
+
+
+def add(path, value):
+    return f'[JSONPatch{{op: "add", path: "{path}", value: {value}}}]'
+
+
+def done(text, obj=POD, facts=None, **fields):
+    return mutate(request(obj, **fields), bundle(text), facts or MemoryFacts())
+
+
+def wire(verdict):
+    return [step.wire() for step in verdict.patch]
+
+
+def test_json_patch():
+    """Operations are applied to the object, which itself stays as it was; the patch has what was written."""
+    kept = copy.deepcopy(POD)
+    verdict = done(mutating(add("/metadata/labels", '{"a": "b"}')))
+    assert wire(verdict) == [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]
+    assert verdict.object["metadata"]["labels"] == {"a": "b"}
+    assert kept == POD
+
+
+def test_apply_configuration():
+    """Objects are merged in: maps by key, containers by their name."""
+    patch = 'Object{spec: Object.spec{containers: [Object.spec.containers{name: "c", tty: true}], hostNetwork: true}}'
+    verdict = done(mutating(patch, apply=True))
+    assert verdict.object["spec"] == {"containers": [{"name": "c", "image": "i", "tty": True}], "hostNetwork": True}
+    assert sorted(s["path"] for s in wire(verdict)) == ["/spec/containers/0/tty", "/spec/hostNetwork"]
+
+
+def test_failed_test_operation_leaves_the_object():
+    """A `test` that does not hold is no error; nothing is changed."""
+    patch = (
+        '[JSONPatch{op: "test", path: "/metadata/name", value: "b"}, JSONPatch{op: "remove", path: "/metadata/name"}]'
+    )
+    verdict = done(mutating(patch))
+    assert (verdict.allowed, verdict.patch) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("patch", "apply", "message"),
+    [
+        ('[JSONPatch{op: "remove", path: "/spec/nothing"}]', False, "Unable to remove nonexistent key: nothing"),
+        ("Object{spec: Object.status{a: 1}}", True, 'unexpected type name "Object.status", expected "Object.spec"'),
+        ("Object{spec: Object.spec{a: object.spec.nothing}}", True, "no such key: nothing"),
+    ],
+)
+def test_mutation_that_fails(patch, apply, message):
+    """A mutation that cannot be done denies under failurePolicy Fail and is left out under Ignore."""
+    verdict = done(mutating(patch, apply=apply))
+    assert not verdict.allowed
+    assert message in verdict.message
+    ignored = done(mutating(patch, apply=apply, extra="  failurePolicy: Ignore"))
+    assert (ignored.allowed, ignored.patch) == (True, ())
+
+
+def test_mutations_of_a_policy_see_each_other():
+    """The second mutation sees what the first one wrote, variables included."""
+    text = mutating(
+        add("/metadata/labels", '{"n": "1"}'),
+        extra="""
+  - patchType: JSONPatch
+    jsonPatch: {expression: '[JSONPatch{op: "add", path: "/metadata/labels/m", value: variables.n + "2"}]'}
+  variables:
+  - {name: n, expression: 'object.metadata.?labels.?n.orValue("none")'}""",
+    )
+    assert done(text).object["metadata"]["labels"] == {"n": "1", "m": "12"}
+
+
+def test_policies_run_in_the_order_of_their_names():
+    """What the files' order is does not matter."""
+    first = mutating(
+        add("/metadata/labels", '{"by": "a"}'),
+        name="a",
+        extra="  matchConditions: [{name: x, expression: '!has(object.metadata.labels)'}]",
+    )
+    second = mutating(
+        add("/metadata/labels", '{"by": "b"}'),
+        name="b",
+        extra="  matchConditions: [{name: x, expression: '!has(object.metadata.labels)'}]",
+    )
+    assert done(first + second).object["metadata"]["labels"] == {"by": "a"}
+    assert wire(done(first + second)) == wire(done(second + first))
+    assert bundle(first + second).digest == bundle(second + first).digest
+
+
+def test_reinvocation():
+    """A policy with IfNeeded runs again after a later one changed the object; one with Never does not."""
+    early = mutating('[JSONPatch{op: "add", path: "/metadata/seen", value: has(object.spec.x)}]', name="a")
+    late = mutating(add("/spec/x", "1"), name="b")
+    assert done(early + late).object["metadata"]["seen"] is True
+    never = early.replace("IfNeeded", "Never")
+    assert done(never + late).object["metadata"]["seen"] is False
+
+
+def test_oscillation_is_reported():
+    """Two policies that undo each other are named, and the review still ends."""
+
+    def flip(name, mine):
+        return mutating(f'[JSONPatch{{op: "add", path: "/spec/x", value: "{mine}"}}]', name=name)
+
+    verdict = done(flip("a", "1") + flip("b", "2"))
+    assert verdict.oscillating == ("a", "b")
+    assert any("undo each other" in warning for warning in verdict.warnings)
+    assert done(flip("a", "1") + flip("b", "1")).oscillating == ()
+
+
+@pytest.mark.parametrize(("mode", "warned"), [("audit", False), ("warn", True)])
+def test_modes_only_tell(mode, warned):
+    """In the modes audit and warn nothing is changed; an annotation, and a warning, say what would be."""
+    verdict = done(mutating(add("/spec/x", "1"), annotations=f"{{sluice.dev/mode: {mode}}}"))
+    assert (verdict.patch, verdict.audit_annotations) == ((), {"m/would-mutate": "true"})
+    assert bool(verdict.warnings) is warned
+
+
+def test_warning_of_a_mutation():
+    """A mutating policy words a warning by its own expression, once, and only where it changed something."""
+    notes = "{sluice.dev/warning: '\"set x on \" + object.metadata.name'}"
+    text = mutating('has(object.spec.x) ? [] : [JSONPatch{op: "add", path: "/spec/x", value: 1}]', annotations=notes)
+    verdict = done(text)
+    assert verdict.warnings == ("m: set x on a",)
+    assert done(text, verdict.object).warnings == ()
+
+
+def test_expanded_mutation_is_mapped_back():
+    """A policy for Pods changes the template of a job at its own place; numbers of the user stay as they are."""
+    notes = "{sluice.dev/expand: pod-templates}"
+    text = mutating(
+        add("/spec/x", 'quantity(object.spec.containers[0].resources.limits["g"]).isInteger()'), annotations=notes
+    )
+    template = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"g": 1}}}]}}
+    obj = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"namespace": "ns"},
+        "spec": {"tfReplicaSpecs": {"PS": {"template": template}, "Worker": {"template": template}}},
+    }
+    verdict = done(text, obj)
+    assert wire(verdict) == [
+        {"op": "add", "path": "/spec/tfReplicaSpecs/PS/template/spec/x", "value": True},
+        {"op": "add", "path": "/spec/tfReplicaSpecs/Worker/template/spec/x", "value": True},
+    ]
+    limits = verdict.object["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == {"g": 1}
+
+
+def test_templates_that_are_made_up_are_not_patched():
+    """A TrainJob's and a SparkApplication's stand-in templates are read, never written."""
+    notes = "{sluice.dev/expand: pod-templates}"
+    obj = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"namespace": "ns"},
+        "spec": {"trainer": {"numNodes": 2}},
+    }
+    assert done(mutating(add("/spec/x", "1"), annotations=notes), obj).patch == ()
+
+
+def test_owned_objects_are_skipped_where_the_policy_says_so():
+    """skip: owned-by-workload leaves a JobSet's Jobs alone, a CronJob's Jobs not."""
+    text = mutating(
+        "Object{spec: Object.spec{suspend: true}}", JOBS, annotations="{sluice.dev/skip: owned-by-workload}", apply=True
+    )
+
+    def job(kind, version):
+        ref = {"controller": True, "apiVersion": version, "kind": kind, "name": "o", "uid": "u-1"}
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"namespace": "ns", "ownerReferences": [ref]},
+            "spec": {},
+        }
+
+    for kind, version, changed in [("JobSet", "jobset.x-k8s.io/v1alpha2", False), ("CronJob", "batch/v1", True)]:
+        owner = {"apiVersion": version, "kind": kind, "metadata": {"name": "o", "namespace": "ns", "uid": "u-1"}}
+        assert bool(done(text, job(kind, version), MemoryFacts([owner])).patch) is changed
+
+
+def test_delete_is_not_mutated():
+    """Where there is no object there is nothing to patch."""
+    assert mutate(request(None, POD, "DELETE"), bundle(mutating(add("/spec/x", "1"))), MemoryFacts()).patch == ()
+
+
+KEYS = st.sampled_from(["a", "b", "c/d", "e~f"])
+SPECS = st.dictionaries(KEYS, st.integers(0, 3) | st.dictionaries(KEYS, st.text("xy", max_size=2), max_size=2))
+
+
+@settings(max_examples=60)
+@given(SPECS)
+def test_patch_gives_exactly_the_mutated_object(spec):
+    """The patch, applied by the jsonpatch library to the object as it came, gives the verdict's object; twice is once."""
+    policies = bundle(
+        mutating('[JSONPatch{op: "add", path: "/spec/" + jsonpatch.escapeKey("c/d"), value: {"k": "v"}}]', name="a")
+        + mutating('has(object.spec.b) ? [JSONPatch{op: "remove", path: "/spec/b"}] : []', name="b")
+        + mutating('Object{metadata: Object.metadata{labels: {"n": string(size(object.spec))}}}', name="c", apply=True)
+    )
+    obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": spec}
+    verdict = mutate(request(obj), policies, MemoryFacts())
+    assert same(jsonpatch.apply_patch(obj, wire(verdict)), verdict.object)
+    assert mutate(request(verdict.object), policies, MemoryFacts()).patch == ()

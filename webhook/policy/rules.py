@@ -1,0 +1,245 @@
+"""QueuePolicy files become the rules of the queue core: CEL, compiled over the core's own types.
+
+Several files combine: a later one replaces the points it names, and the conditions of `admit` add up. What no file
+names is Kueue's (`queue.defaults`). All mistakes of all files are told at once, at their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook import cel
+from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map_of, object_type
+from webhook.cel.values import Timestamp
+from webhook.diagnostics import Diagnostic, SourceError, did_you_mean
+from webhook.documents import Document, Path, read
+from webhook.policy.rule_points import ADMIT, ALLOWED, POINTS, Point
+from webhook.policy.rule_settings import SETTINGS, Settings, settings_of
+from webhook.queue.defaults import KueueRules
+from webhook.queue.model import ClusterQueue, Workload
+from webhook.queue.rules import Denial, Facts, Rules
+
+Call = Callable[..., Any]
+PARAMETERS: Final = "sluice.dev.Parameters"
+KNOWN: Final = (*dict.fromkeys(p.path[0] for p in POINTS), "admit", *SETTINGS)
+NESTED: Final = {
+    section: tuple(p.path[1] for p in POINTS if p.path[0] == section)
+    for section in ("capacity", "flavor", "preempt", "reserve", "share")
+}
+
+
+def load_rules(
+    source: str | Document | Iterable[Document],
+    parameters: Mapping[str, object] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Rules:
+    """Compile QueuePolicy documents, or the text of a file of them, to rules.
+
+    `parameters` replace those of the files by name, `settings` what stands beside the rules (`headsPerCycle` ...).
+    Raises SourceError with every mistake found.
+    """
+    documents = read(source) if isinstance(source, str) else [source] if isinstance(source, Document) else list(source)
+    loader = _Loader(dict(parameters or {}))
+    for document in documents:
+        loader.take(document)
+    if loader.problems:
+        raise SourceError(loader.problems)
+    merged = {**loader.settings, **(settings or {})}
+    return _assemble(loader, settings_of(merged))
+
+
+@dataclass(slots=True)
+class Condition:
+    """One condition of `admit`."""
+
+    expression: Call
+    reason: str
+    message: str
+    text: Call | None
+
+
+@dataclass(slots=True, eq=False)
+class _Loader:
+    """Collects compiled points, conditions, settings and mistakes over documents."""
+
+    overrides: dict[str, object]
+    points: dict[str, Call] = field(default_factory=dict)
+    admit: list[Condition] = field(default_factory=list)
+    allowed: dict[str, Call] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    problems: list[Diagnostic] = field(default_factory=list)
+
+    def take(self, document: Document) -> None:
+        spec = document.at(("spec",))
+        if not isinstance(spec, dict):
+            self.problems.append(document.diagnostic("QUE001", (), "a QueuePolicy needs a spec"))
+            return
+        given = {**(spec.get("parameters") or {}), **self.overrides}
+        self._check_names(document, spec)
+        self.settings.update({k: v for k, v in spec.items() if k in SETTINGS and k != "parameters"})
+        source = _Source(document, given, self.problems)
+        for point in POINTS:
+            value = document.at(("spec", *point.path))
+            if value is not None:
+                self._point(source, point, value)
+        for index, condition in enumerate(spec.get("admit") or ()):
+            self._condition(source, condition, ("spec", "admit", index))
+        for index, _ in enumerate(document.at(("spec", "preempt", "allowed")) or ()):
+            path: Path = ("spec", "preempt", "allowed", index)
+            call = source.compile((*path, "expression"), ALLOWED, BOOL)
+            if call is not None:
+                self.allowed[str(document.at((*path, "name")))] = call
+
+    def _check_names(self, document: Document, spec: Mapping[str, Any]) -> None:
+        for key in spec:
+            if key not in KNOWN:
+                hint = did_you_mean(key, KNOWN)
+                self.problems.append(
+                    document.diagnostic("QUE002", ("spec", key), f"there is no rule point {key}", key=True, hint=hint)
+                )
+        for section, names in NESTED.items():
+            known = (*names, "allowed") if section == "preempt" else (*names, "for") if section == "reserve" else names
+            for key in spec.get(section) or ():
+                if key not in known:
+                    hint = did_you_mean(key, known)
+                    message = f"there is no rule point {section}.{key}"
+                    self.problems.append(
+                        document.diagnostic("QUE002", ("spec", section, key), message, key=True, hint=hint)
+                    )
+
+    def _point(self, source: _Source, point: Point, value: Any) -> None:
+        path: Path = ("spec", *point.path)
+        if point.keys:
+            calls = [source.compile((*path, i), point.sees, None) for i in range(len(value))]
+            self.texts[point.method] = " ".join(map(str, value))
+            self.points[point.method] = _tuple_of([c for c in calls if c is not None])
+        elif (call := source.compile(path, point.sees, point.result)) is not None:
+            self.texts[point.method] = str(value)
+            self.points[point.method] = call
+
+    def _condition(self, source: _Source, condition: Mapping[str, Any], path: Path) -> None:
+        expression = source.compile((*path, "expression"), ADMIT, BOOL)
+        text = source.compile((*path, "messageExpression"), ADMIT, STRING) if "messageExpression" in condition else None
+        if expression is not None:
+            reason = str(condition.get("reason") or "DeniedByRule")
+            self.admit.append(Condition(expression, reason, str(condition.get("message") or ""), text))
+
+
+@dataclass(slots=True, eq=False)
+class _Source:
+    """One document, with its parameters as typed constants."""
+
+    document: Document
+    parameters: Mapping[str, Any]
+    problems: list[Diagnostic]
+
+    def compile(self, path: Path, sees: Mapping[str, Type], result: Type | None) -> Call | None:
+        """Compile the expression at a path; a mistake is noted, and None given."""
+        text = self.document.at(path)
+        if not isinstance(text, str):
+            message = "a rule is an expression: write it as a string"
+            self.problems.append(self.document.diagnostic("QUE003", path, message))
+            return None
+        constants = "parameters." in text
+        fields = {name: _type_of(value) for name, value in self.parameters.items()}
+        variables = {**sees, "parameters": object_type(PARAMETERS)} if constants else dict(sees)
+        env = cel.Env(variables=variables, objects={PARAMETERS: fields})
+        try:
+            program = cel.compile(text, env)
+        except cel.CompileError as error:
+            self._note(path, text, error)
+            return None
+        if result is not None and program.type not in (result, DYN) and program.type != DYN:
+            message = f"this gives {program.type}, it must give {result}"
+            self.problems.append(self.document.diagnostic("QUE004", path, message))
+            return None
+        call = program.call
+        if not constants:
+            return call
+        given = dict(self.parameters)
+        return lambda *values: call(*values, given)
+
+    def _note(self, path: Path, text: str, error: cel.CompileError) -> None:
+        for issue in error.issues:
+            place = self.document.text_place(path, max(0, issue.offset), max(1, issue.length))
+            source = self.document.source(place)
+            self.problems.append(Diagnostic("QUE005", place, issue.message, source=source))
+
+
+def _type_of(value: Any) -> Type:
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, list):
+        return list_of(_type_of(value[0]) if value else DYN)
+    if isinstance(value, dict):
+        return map_of(STRING, _type_of(next(iter(value.values()), None)))
+    return {int: INT, float: DOUBLE, str: STRING}.get(type(value), DYN)
+
+
+def _tuple_of(calls: list[Call]) -> Call:
+    if len(calls) == 1:
+        only = calls[0]
+        return lambda *values: (only(*values),)
+    return lambda *values: tuple([call(*values) for call in calls])
+
+
+class FileRules(KueueRules):
+    """Kueue's rules, with the points that files name put in their place."""
+
+    __slots__ = ("__dict__",)
+
+
+def _assemble(loader: _Loader, settings: Settings) -> Rules:
+    texts = loader.texts
+    by_usage = any("usage" in texts.get(name, "") for name in ("order", "victim_order"))
+    rules = FileRules(
+        fair=settings.fair,
+        strategies=settings.strategies or tuple(loader.allowed) or KueueRules().strategies,
+        heads=settings.heads,
+        partial=settings.partial,
+        recompute=settings.recompute,
+        ordered_by_usage=by_usage,
+        half_life=settings.half_life,
+        sampling=settings.sampling,
+        resource_weights=settings.resource_weights,
+        conditional=bool(loader.admit),
+        hold=settings.hold or loader.settings.get("reserve", {}).get("for") == "Call",
+    )
+    for method, call in loader.points.items():
+        object.__setattr__(rules, method, _with_time(method, call, texts[method]))
+    if loader.allowed:
+        allowed = loader.allowed
+        object.__setattr__(rules, "allowed", lambda strategy, shares: allowed[strategy](shares))
+    if loader.admit:
+        object.__setattr__(rules, "admit", _admit(tuple(loader.admit)))
+    return rules
+
+
+def _with_time(method: str, call: Call, text: str) -> Call:
+    if method != "order" or "now" not in text:
+        return call
+    return lambda workload, queue, now, usage: call(workload, queue, timestamp(now), usage)
+
+
+def _admit(conditions: tuple[Condition, ...]) -> Call:
+    def admit(workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
+        values = (workload, queue, facts, timestamp(now))
+        for condition in conditions:
+            try:
+                if condition.expression(*values) is True:
+                    continue
+                message = condition.text(*values) if condition.text else condition.message
+            except cel.EvalError as error:
+                message = f"the condition cannot be evaluated: {error}"
+            return Denial(condition.reason, str(message))
+        return None
+
+    return admit
+
+
+def timestamp(milliseconds: int) -> Timestamp:
+    """Give a time of the core as a CEL timestamp."""
+    return Timestamp(milliseconds // 1000, milliseconds % 1000 * 1_000_000)
