@@ -1,4 +1,4 @@
-"""`python -m tests.controlplane build | up | openapi DIR`: the control plane by hand."""
+"""`python -m tests.controlplane build | up [--bare] | openapi DIR`: the control plane by hand."""
 
 import argparse
 import json
@@ -10,16 +10,20 @@ from tests.controlplane import nodes
 from tests.controlplane.build import build
 from tests.controlplane.cluster import ControlPlane, document_name, start
 from tests.controlplane.fixtures import NODES
+from tests.e2e.cluster import up
 
 
-def up() -> int:
+def bare() -> int:
     """Start a control plane with nodes and stay until Ctrl-C."""
     plane = start()
     nodes.add(plane.client, *NODES)
     print(f"export KUBECONFIG={plane.kubeconfig}", flush=True)
     print(f"# {plane.url} is up, logs in {plane.logs}; Ctrl-C ends it", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        signal.pause()
+    except KeyboardInterrupt:
+        pass
     finally:
         plane.stop()
     return 0
@@ -41,7 +45,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("build", help="build the binaries that are not in the cache yet")
-    commands.add_parser("up", help="start a control plane and stay until Ctrl-C")
+    stay = commands.add_parser("up", help="start a control plane with Sluice in it and stay until Ctrl-C")
+    stay.add_argument("--bare", action="store_true", help="without Sluice")
     dump = commands.add_parser("openapi", help="write the /openapi/v3 documents of a fresh API server")
     dump.add_argument("folder", type=Path)
     chosen = parser.parse_args(arguments)
@@ -49,7 +54,7 @@ def main(arguments: list[str]) -> int:
         build()
         return 0
     if chosen.command == "up":
-        return up()
+        return bare() if chosen.bare else up()
     plane = start()
     try:
         print(f"{openapi(plane, chosen.folder)} documents in {chosen.folder}")

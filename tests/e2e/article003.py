@@ -47,8 +47,11 @@ class Setting:
         meta = made["metadata"]
         if "namespace" in meta:
             meta["namespace"] = meta["namespace"].replace("team", self.prefix)
+        if made["kind"] == "ResourceFlavor":
+            meta["name"] = self.prefix
         if made["kind"] == "ClusterQueue":
             meta["name"] = self.prefix
+            made["spec"]["resourceGroups"][0]["flavors"][0]["name"] = self.prefix
             made["spec"]["queueingStrategy"] = self.strategy
         if made["kind"] == "LocalQueue":
             made["spec"]["clusterQueue"] = self.prefix

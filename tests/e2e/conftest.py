@@ -4,9 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.crds import install_foreign
 from tests.e2e.sluice import Sluice
+
+
+@pytest.fixture(scope="session")
+def kube_session(control_plane: ControlPlane) -> Client:
+    """The client of `kube`, for fixtures of a wider scope."""
+    return control_plane.client
 
 
 @pytest.fixture(scope="session")

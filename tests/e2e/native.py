@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.controlplane.client import Client, Response
 from tests.controlplane.cluster import ControlPlane
+from tests.e2e.compare import normalised
 from tests.e2e.hooks import Hooks, configuration
 from tests.native.cases import GROUP, Policy
 from webhook.admission.pipeline import mutate, validate
@@ -30,7 +31,9 @@ _ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPD
 _PREFIXES = (
     re.compile(r"^.*? is forbidden: (?=ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy)"),
     re.compile(r"^admission webhook \"[^\"]*\" denied the request: "),
-    re.compile(r"^(Validating|Mutating)AdmissionPolicy '[^']*' with binding '[^']*' denied request: "),
+    re.compile(
+        r"^(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) '[^']*' with binding '[^']*' denied request: "
+    ),
 )
 
 
@@ -197,17 +200,6 @@ def _stripped(text: str, namespace: str) -> str:
     for prefix in _PREFIXES:
         text = prefix.sub("", text)
     return text.replace(namespace, "NAMESPACE")
-
-
-def normalised(obj: JSON) -> JSON:
-    """The object without what differs from request to request."""
-    plain: JSON = json.loads(_RANDOM.sub("RANDOM", json.dumps(obj)))
-    plain["metadata"] = {k: v for k, v in plain["metadata"].items() if k not in _VOLATILE}
-    return plain
-
-
-_VOLATILE = ("uid", "creationTimestamp", "managedFields", "namespace", "resourceVersion", "generation")
-_RANDOM = re.compile(r"(?<=kube-api-access-)[a-z0-9]{5}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def _canaries() -> Iterator[Policy]:

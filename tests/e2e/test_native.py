@@ -1,11 +1,11 @@
 """The engine says what the API server's own engine says: 700 pairs of policy and object, in one API server."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.controlplane.cluster import ControlPlane
+from tests.e2e.compare import unequal
 from tests.e2e.hooks import Hooks
 from tests.e2e.native import Comparison, Outcome
 from tests.native.cases import Policy, objects, policies
@@ -53,15 +53,3 @@ def difference(native: Outcome, ours: Outcome) -> Iterator[str]:
         yield f"warnings {sorted(native.warnings)}, ours {sorted(ours.warnings)}"
     for path, first, second in unequal(native.object, ours.object):
         yield f"object at {path}: {first!r}, ours {second!r}"
-
-
-def unequal(first: Any, second: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The innermost places where two documents differ."""
-    if isinstance(first, dict) and isinstance(second, dict):
-        for key in sorted(first.keys() | second.keys()):
-            yield from unequal(first.get(key), second.get(key), f"{path}/{key}")
-    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
-        for index, (one, other) in enumerate(zip(first, second, strict=True)):
-            yield from unequal(one, other, f"{path}/{index}")
-    elif first != second:
-        yield path, first, second

@@ -1,0 +1,130 @@
+"""Sends the manifests of the five articles to the API server, without Sluice and with it.
+
+Objects that others depend on (queues, quotas, limits, priority classes) are created for real and taken away after
+their article; everything else is sent as a dry run.
+"""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.controlplane.client import Client
+from tests.e2e.compare import normalised, unequal
+from tests.e2e.sluice import Sluice, managed
+from tests.seeds import ARTICLES, HERE, manifests
+from webhook.documents import read
+
+JSON = dict[str, Any]
+REAL = frozenset(
+    {"Namespace", "ClusterQueue", "LocalQueue", "ResourceFlavor", "PriorityClass", "LimitRange", "ResourceQuota"}
+)
+
+
+@dataclass(slots=True)
+class Case:
+    """One manifest, and what the API server answered: (status, body, warnings)."""
+
+    article: str
+    number: int
+    manifest: JSON
+    without: tuple[int, JSON, list[str]] | None = None
+    with_sluice: tuple[int, JSON, list[str]] | None = None
+    made: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """`003/05-Job-sample-job-team-a`, for the golden file."""
+        meta = self.manifest.get("metadata", {})
+        name = (meta.get("name") or meta.get("generateName", "")).rstrip("-")
+        return f"{self.article}/{self.number:02d}-{self.manifest['kind']}" + (f"-{name}" if name else "")
+
+    def record(self) -> JSON:
+        """The golden file's content: before, verdict, warnings, and what Sluice changed or why it was refused."""
+        assert self.without is not None
+        assert self.with_sluice is not None
+        status, body, _ = self.without
+        before = normalised(body) if status < 300 else {"refused": body.get("message")}
+        status, after, warnings = self.with_sluice
+        answer: JSON = {"without Sluice": before}
+        if status >= 300:
+            answer["refused"] = {"code": status, "message": after.get("message")}
+        elif "refused" in before:
+            answer["with Sluice"] = normalised(after)
+        else:
+            changes = unequal(before, normalised(after))
+            answer["changed"] = {path: {"from": first, "to": second} for path, first, second in changes}
+        if warnings:
+            answer["warnings"] = sorted(warnings)
+        return answer
+
+
+def run(client: Client, sluice: Sluice) -> list[Case]:
+    """Both passes over all articles. Sluice is registered afterwards, as it was before."""
+    prepare(client)
+    cases = [Case(a, n, m) for a in ARTICLES for n, m in enumerate(manifests(a), 1)]
+    for registered in (False, True):
+        switch(client, sluice, registered)
+        for article in ARTICLES:
+            _send_article(client, [c for c in cases if c.article == article], registered)
+    return cases
+
+
+def prepare(client: Client) -> None:
+    """The namespaces and queues that the articles take for granted."""
+    for document in read((HERE / "queues.yaml").read_text(encoding="utf-8"), "queues.yaml"):
+        client.apply(document.value)
+    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+
+
+def switch(client: Client, sluice: Sluice, on: bool) -> None:
+    """Register or unregister, and wait until the API server has noticed."""
+    client.apply(managed("probe"))
+    (sluice.register if on else sluice.unregister)()
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "probe", "namespace": "probe", "labels": {"kueue.x-k8s.io/queue-name": "none"}},
+        "spec": {"template": template},
+    }
+
+    def noticed() -> bool:
+        response = client.request("POST", "/apis/batch/v1/namespaces/probe/jobs?dryRun=All", job)
+        shaped = response.status >= 400 or response.body.get("spec", {}).get("suspend") is True
+        return shaped is on
+
+    sluice.plane.wait("the API server knows of the change", noticed)
+
+
+def _send_article(client: Client, cases: list[Case], registered: bool) -> None:
+    made = []
+    for case in cases:
+        manifest = {**case.manifest, "metadata": dict(case.manifest.get("metadata", {}))}
+        real = manifest["kind"] in REAL
+        try:
+            path = client.path_of(manifest, collection=True)
+        except KeyError:
+            body = {"message": f"no kind {manifest['kind']} in {manifest['apiVersion']}", "metadata": {}}
+            answer: tuple[int, JSON, list[str]] = (404, body, [])
+        else:
+            response = client.request("POST", path + ("" if real else "?dryRun=All"), manifest)
+            answer = (response.status, response.body, list(response.warnings))
+            if real and response.status < 300:
+                made.append(client.path_of(response.body))
+                _settle(client, response.body)
+        if registered:
+            case.with_sluice = answer
+        else:
+            case.without = answer
+    for path in reversed(made):
+        client.delete(path)
+
+
+def _settle(client: Client, obj: JSON) -> None:
+    """Wait until a quota is counted; give watches of limits and queues a moment."""
+    path = client.path_of(obj)
+    for _ in range(100):
+        if obj["kind"] != "ResourceQuota" or "hard" in client.get(path).get("status", {}):
+            break
+        time.sleep(0.05)
+    time.sleep(0.2)
