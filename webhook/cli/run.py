@@ -62,8 +62,8 @@ class Run:
         else:
             life.finished = monotonic() - self.begun
 
-    def waiting(self) -> list[Life]:
-        """Give the jobs that started and have not ended, or that were let in only just now."""
+    def running(self) -> list[Life]:
+        """Give the jobs that started and have not ended."""
         return [life for life in self.lives.values() if life.started is not None and life.finished is None]
 
 
@@ -79,7 +79,10 @@ def run(
     files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path,
     seconds: float,
 ) -> None:  # fmt: skip
-    """Serve, send manifests to yourself, decide, run. Without -f the manifests of five articles are sent."""
+    """Serve, send manifests to yourself, decide, run. Without -f the manifests of five articles are sent.
+
+    Ends with 1 where a job that was started did not end, or the endpoint failed.
+    """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     paths = files or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
     there = _objects([queues or shipped.samples() / QUEUES])
@@ -123,11 +126,14 @@ async def _run(
             for path, objects in sent:
                 await _send(front, happened, path, objects)
         await _settle(happened, once=once)
+    except aiohttp.ClientError as error:
+        happened.console.print(f"[red]the endpoint failed:[/] {error}")
+        return exits.FAILED
     finally:
         kubelet.cancel()
         await asyncio.gather(kubelet, return_exceptions=True)
         await daemon.stop()
-    return exits.PASSED
+    return exits.FAILED if happened.running() else exits.PASSED
 
 
 async def _send(front: Front, happened: Run, path: Path, objects: list[Object]) -> None:
@@ -150,7 +156,7 @@ async def _settle(happened: Run, *, once: bool) -> None:
         before = [(life.started, life.finished) for life in happened.lives.values()]
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.1)
-        if happened.waiting() or before != [(life.started, life.finished) for life in happened.lives.values()]:
+        if happened.running() or before != [(life.started, life.finished) for life in happened.lives.values()]:
             quiet = monotonic()
     happened.console.print(ended_table(list(happened.lives.values())))
     if not once and not stop.is_set():

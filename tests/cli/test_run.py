@@ -1,0 +1,79 @@
+"""`sluice run`: the main job without a cluster, as a new user sees it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shared import ROOT
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME, namespace: default, annotations: {sluice.dev/run-seconds: "0.2"}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: train, image: img, resources: {limits: {nvidia.com/gpu: GPUS}}}
+"""
+
+
+def sluice_run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "webhook.cli.main", "run", "--once", "--cert-dir", str(tmp_path / "certs")]
+    return subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=90)
+
+
+def written(tmp_path: Path, *jobs: tuple[str, str]) -> str:
+    file = tmp_path / "jobs.yaml"
+    file.write_text("\n---\n".join(JOB.replace("NAME", name).replace("GPUS", gpus) for name, gpus in jobs))
+    return str(file)
+
+
+def row(output: str, name: str) -> list[str]:
+    """The cells of the last table row that names the job."""
+    line = next(line for line in reversed(output.splitlines()) if name in line)
+    return [cell.strip() for cell in line.strip("│ \n").split("│")]
+
+
+def test_articles_run_to_their_end(tmp_path):
+    """The five articles' manifests are shaped, refused or let in, and every job that a queue holds runs."""
+    done = sluice_run(tmp_path, "--seconds", "0.2")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    jobs = done.stdout[done.stdout.index("jobs in their queues") :]
+    assert len(re.findall(r"^│ (?:Job|PyTorchJob|TFJob) ", jobs, re.MULTILINE)) == 8
+    assert "waits" not in jobs
+    assert re.search(r"LimitRange default/gpu-limit-range\s*│ refused", done.stdout)
+
+
+def test_jobs_share_the_quota_in_turn(tmp_path):
+    """Four GPUs are owned: of three jobs that want two each, the third starts when one of the others has ended."""
+    done = sluice_run(tmp_path, "-f", written(tmp_path, ("one", "2"), ("two", "2"), ("three", "2")))
+    assert done.returncode == 0, done.stderr
+    first, third = row(done.stdout, "default/one"), row(done.stdout, "default/three")
+    assert float(third[3].removesuffix(" s")) >= float(first[4].removesuffix(" s"))
+
+
+def test_half_a_gpu_is_refused_with_the_way_out(tmp_path):
+    """A fraction of a GPU is refused at once, and the message says what to write."""
+    done = sluice_run(tmp_path, "-f", written(tmp_path, ("half", "0.5")))
+    assert done.returncode == 0, done.stderr
+    assert "refused" in row(done.stdout, "default/half")
+    assert "whole" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("a: [1", "bad.yaml:2:1: error[YAML001]"), ("a: 1\na: 2", 'bad.yaml:2:1: error[YAML001]: the key "a"')],
+)
+def test_bad_file_is_told_at_its_place(tmp_path, text, told):
+    """A file that is no YAML ends the run with code 2 and the place of the mistake, without a traceback."""
+    (tmp_path / "bad.yaml").write_text(text)
+    done = sluice_run(tmp_path, "-f", str(tmp_path / "bad.yaml"))
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
