@@ -33,6 +33,8 @@ class Config:
     """All settings of `sluice serve`. Durations are in seconds."""
 
     policies: tuple[Path, ...] = ()
+    queue_rules: tuple[str, ...] = ("kueue",)
+    """The QueuePolicies in force, by name; of two that rule the same point the later wins."""
     listen: str = "127.0.0.1:9443"
     state_listen: str = ""
     """A plain HTTP port for /livez, /readyz and /metrics only; empty: none."""
@@ -121,9 +123,9 @@ def _take(values: dict[str, Any], name: str, value: Any, blame: Diagnostic, find
 def _typed(name: str, value: Any) -> Any:
     """Read a value as the setting's type. Raises ValueError with what is allowed."""
     kind = _TYPES[name]
-    if name == "policies":
-        items = value if isinstance(value, list | tuple) else str(value).split(":")
-        return tuple(Path(str(item)) for item in items)
+    if name in ("policies", "queue_rules"):
+        items = value if isinstance(value, list | tuple) else str(value).split(":" if name == "policies" else ",")
+        return tuple((Path if name == "policies" else str)(item) for item in items)
     if kind is bool:
         return _boolean(value)
     if kind is float:

@@ -63,13 +63,15 @@ class LiveEngine:
         self._policies, self._facts, self._gate = policies, facts, gate
         self.warm = asyncio.Event()
 
-    def mutate(self, request: Request) -> Verdict | NeedsAuthorization:
+    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
         """Shape the object."""
-        return pipeline.mutate(request, self._policies.current.bundle, self._facts)
+        return pipeline.mutate(request, self._policies.current.part(only), self._facts)
 
-    def validate(self, request: Request) -> Verdict | NeedsAuthorization:
-        """Judge the object, and ask the gate."""
-        return pipeline.validate(request, self._policies.current.bundle, self._facts, self._gate)
+    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+        """Judge the object; the gate is asked once, whatever the failure policies."""
+        policies = self._policies.current
+        gate = self._gate if only in ("", policies.gate_part) else None
+        return pipeline.validate(request, policies.part(only), self._facts, gate)
 
     async def authorize(self, checks: Sequence[Check]) -> None:
         """Ask the API server."""
@@ -83,7 +85,7 @@ class Daemon:
         """Load policies and certificate. Raises SourceError, OSError, ValueError; nothing runs yet."""
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
-        self.policies = PolicyFiles(config.policies, self._use)
+        self.policies = PolicyFiles(config.policies, self._use, config.queue_rules)
         self.certificate = ServingCertificate(Folder(config.cert_dir))
         embedded = config.mode is Mode.EMBEDDED
         kinds: tuple[GroupVersionKind, ...] = (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if embedded else ()))

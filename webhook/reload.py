@@ -10,14 +10,16 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from webhook.diagnostics import Diagnostic, SourceError
+from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
+from webhook.documents import Document
 from webhook.policy.bundle import Bundle
 from webhook.policy.load import files_of, load_bundle
+from webhook.policy.rules import load_rules
 from webhook.queue.defaults import KueueRules
 from webhook.queue.rules import Rules
 
@@ -26,6 +28,9 @@ log = logging.getLogger(__name__)
 EVERY: Final = 1.0
 """Seconds between two looks at the files."""
 
+BUILT_IN: Final = ("kueue",)
+"""The rules that are there without any file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policies:
@@ -33,22 +38,70 @@ class Policies:
 
     bundle: Bundle
     rules: Rules
+    parts: Mapping[str, Bundle]
+    """The policies by failurePolicy, `fail` and `ignore`: each has a path of its own at the server."""
+
+    def part(self, only: str) -> Bundle:
+        """Give the bundle of one part, or of all for the empty name."""
+        return self.parts[only] if only else self.bundle
+
+    @property
+    def gate_part(self) -> str:
+        """The part whose requests go on to the gate: that of the first entry that is registered."""
+        return "fail" if any(not p.mutating for p in self.parts["fail"].policies) else "ignore"
 
 
-def load(paths: Iterable[Path]) -> Policies:
-    """Load a set of files. Raises SourceError with all that is wrong with them."""
+def load(paths: Iterable[Path], names: Sequence[str] = BUILT_IN) -> Policies:
+    """Load a set of files, with the QueuePolicies of these names as the rules of the queues.
+
+    Raises SourceError with all that is wrong.
+    """
     bundle = load_bundle(paths)
-    rules: Rules = KueueRules()
-    return Policies(bundle, rules)
+    chosen = choose(bundle.queue_policies, names)
+    rules: Rules = load_rules(chosen) if chosen else KueueRules()
+    return Policies(bundle, rules, {"fail": _part(bundle, ignore=False), "ignore": _part(bundle, ignore=True)})
+
+
+def choose(documents: Iterable[Document], names: Sequence[str]) -> list[Document]:
+    """Give the QueuePolicies of these names, each behind those it `extends`: what comes later wins.
+
+    Nothing where the built-in rules are asked for and no file has their name. Raises SourceError on a name that is
+    not there.
+    """
+    known = {document.at(("metadata", "name")): document for document in documents}
+    chosen: dict[str, Document] = {}
+
+    def add(name: str, way: tuple[str, ...]) -> None:
+        if name in way or name in chosen:
+            return
+        if name not in known:
+            hint = did_you_mean(name, [str(other) for other in known])
+            message = f'there is no QueuePolicy "{name}" among the policy files'
+            raise SourceError([Diagnostic("CFG003", Place("queueRules"), message, hint=hint)])
+        for base in known[name].at(("spec", "extends")) or ():
+            add(str(base), (*way, name))
+        chosen[name] = known[name]
+
+    for name in names:
+        if name in known or name not in BUILT_IN:
+            add(name, ())
+    return list(chosen.values())
+
+
+def _part(bundle: Bundle, *, ignore: bool) -> Bundle:
+    policies = [policy for policy in bundle.policies if policy.ignore_failure is ignore]
+    return Bundle.of(policies, objects=bundle.objects, exceptions=bundle.exceptions)
 
 
 class PolicyFiles:
     """The set in force and what became of the last attempt to replace it."""
 
-    def __init__(self, paths: tuple[Path, ...], changed: Callable[[Policies], None]) -> None:
+    def __init__(
+        self, paths: tuple[Path, ...], changed: Callable[[Policies], None], names: Sequence[str] = BUILT_IN
+    ) -> None:
         """Load the first set. Raises SourceError: there is no good set to fall back to."""
-        self._paths, self._changed = paths, changed
-        self.current = load(paths)
+        self._paths, self._changed, self._names = paths, changed, names
+        self.current = load(paths, names)
         self.problem = ""
         self.loads = {"success": 1, "failure": 0}
         self._look = self._glance()
@@ -74,7 +127,7 @@ class PolicyFiles:
             return False
         self._digest = digest
         try:
-            policies = await asyncio.to_thread(load, self._paths)
+            policies = await asyncio.to_thread(load, self._paths, self._names)
         except SourceError as error:
             self._refuse(error.render())
             return False

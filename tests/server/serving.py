@@ -31,15 +31,18 @@ class ScriptedEngine:
     asked: list[Any] = field(default_factory=list)
     warm: asyncio.Event = field(default_factory=asyncio.Event)
     cold: bool = False
+    parts: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         if not self.cold:
             self.warm.set()
 
-    def mutate(self, request):
+    def mutate(self, request, only=""):
+        self.parts.append(only)
         return self.on_mutate(request)
 
-    def validate(self, request):
+    def validate(self, request, only=""):
+        self.parts.append(only)
         return self.on_validate(request)
 
     async def authorize(self, checks):

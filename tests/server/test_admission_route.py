@@ -125,6 +125,19 @@ def test_a_request_waits_for_the_facts_of_the_cluster(tmp_path):
     assert good == 200
 
 
+def test_each_failure_policy_has_a_path_of_its_own(tmp_path):
+    """`/validate/fail` and `/mutate/ignore` ask for the policies of that failurePolicy only."""
+    engine = ScriptedEngine()
+
+    async def go():
+        async with serve(tmp_path, engine) as served:
+            for path in ("/validate/fail", "/mutate/ignore", "/validate"):
+                assert (await served.post(path, json=review()))[0] == 200
+
+    asyncio.run(go())
+    assert engine.parts == ["fail", "ignore", ""]
+
+
 def bad_input(tmp_path, path="/validate", **options):
     """Send one bad request; give status, message, and how often the server counted it."""
     limits = options.pop("limits", {})

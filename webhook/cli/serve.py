@@ -25,6 +25,7 @@ from webhook.store.memory import MemoryStore
 @click.command()
 @click.option("--config", "file", type=click.Path(path_type=Path), help="A YAML file with any of these settings.")
 @click.option("--policies", multiple=True, help="A folder or file of policies; may be given several times.")
+@click.option("--queue-rules", multiple=True, help="A QueuePolicy in force, by name; several add up.  [default: kueue]")
 @click.option("--listen", help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
 @click.option("--state-listen", help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
 @click.option("--cert-dir", help="The folder with tls.crt and tls.key.  [default: certs/dev]")

@@ -144,7 +144,7 @@ class _failures:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, aiohttp.ClientError | OSError | TimeoutError):
-            raise Unavailable(f"the API server cannot be reached: {error or type(error).__name__}") from error
+            raise Unavailable(f"the API server cannot be reached: {str(error) or type(error).__name__}") from error
 
 
 async def _lines(response: Any) -> AsyncIterator[bytes]:

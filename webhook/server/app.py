@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
@@ -10,7 +12,7 @@ from webhook.server.engine import Engine
 from webhook.server.health import Health
 from webhook.server.metrics import ServerMetrics
 from webhook.server.middleware.failures import failures
-from webhook.server.routes.admission import admission
+from webhook.server.routes.admission import Review, admission
 from webhook.server.routes.conversion import Convert, conversion
 from webhook.server.routes.state import state_routes
 
@@ -27,10 +29,14 @@ def make_app(
     """Make the admission application. Nothing is started, no port is opened."""
     bounds = limits or Limits()
     app = web.Application(client_max_size=bounds.body, middlewares=[failures(metrics)])
+    reviews: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
+    for name, review in reviews.items():
+        app.router.add_post(f"/{name}", admission(name, review, engine, bounds, metrics))
+        for only in ("fail", "ignore"):
+            part = admission(name, partial(review, only=only), engine, bounds, metrics)
+            app.router.add_post(f"/{name}/{only}", part)
     app.add_routes(
         [
-            web.post("/mutate", admission("mutate", engine.mutate, engine, bounds, metrics)),
-            web.post("/validate", admission("validate", engine.validate, engine, bounds, metrics)),
             web.post("/convert", conversion(convert, bounds, metrics)),
             *state_routes(health, registry),
         ]

@@ -17,11 +17,11 @@ class Engine(Protocol):
     warm: asyncio.Event
     """Set once the facts that verdicts need are known; requests wait for it."""
 
-    def mutate(self, request: Request) -> Verdict | NeedsAuthorization:
-        """Shape the object."""
+    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+        """Shape the object; `only` by the policies of one failurePolicy: `fail` or `ignore`."""
 
-    def validate(self, request: Request) -> Verdict | NeedsAuthorization:
-        """Judge the object, and ask the gate."""
+    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+        """Judge the object, and ask the gate; `only` as above."""
 
     async def authorize(self, checks: Sequence[Check]) -> None:
         """Fetch the answers to `checks`, so that the next call knows them."""

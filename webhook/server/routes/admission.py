@@ -16,7 +16,7 @@ from webhook.server.engine import Engine
 from webhook.server.metrics import ServerMetrics
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
-Review = Callable[[Request], Verdict | NeedsAuthorization]
+Review = Callable[..., Verdict | NeedsAuthorization]
 
 ROUNDS = 8
 """How often a review may ask for more checks: each round it goes on behind the answers of the last."""

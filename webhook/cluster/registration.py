@@ -1,0 +1,135 @@
+"""The two webhook configurations as objects, and writing them: opt-in, never the system's or our own namespace."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.cluster.hooks import Hook
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import NotFound
+from webhook.store.objects import Object, ObjectStore
+
+MUTATING: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
+VALIDATING: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+SYSTEM: Final = ("kube-node-lease", "kube-public", "kube-system")
+MANAGER: Final = "sluice-register"
+NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')"
+"""The API server and every controller live by their leases: they never wait for us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the API server finds us: a URL (`https://host:port`), or a Service; and whom it trusts there (PEM)."""
+
+    authority: bytes
+    url: str = ""
+    service: str = "sluice"
+    namespace: str = "sluice-system"
+    port: int = 443
+
+    def config(self, path: str) -> dict[str, Any]:
+        """Give the `clientConfig` of an entry."""
+        trust = {"caBundle": base64.b64encode(self.authority).decode()} if self.authority else {}
+        if self.url:
+            return {"url": f"{self.url.rstrip('/')}/{path}", **trust}
+        service = {"name": self.service, "namespace": self.namespace, "port": self.port, "path": f"/{path}"}
+        return {"service": service, **trust}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the configurations are named and whom they are for. `labels` are those by which a namespace opts in."""
+
+    name: str = "sluice"
+    labels: Mapping[str, str] = field(default_factory=lambda: {"sluice.dev/managed": "true"})
+    never: tuple[str, ...] = ()
+    timeout: int = 5
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def configurations(hooks: Sequence[Hook], target: Target, options: Options) -> list[Object]:
+    """Give the configurations; one without entries is left out."""
+    made = []
+    for gvk, mutating in ((MUTATING, True), (VALIDATING, False)):
+        entries = [_entry(hook, target, options) for hook in hooks if hook.mutating is mutating and hook.rules]
+        if entries:
+            metadata: dict[str, Any] = {"name": options.name, "labels": {"app.kubernetes.io/part-of": "sluice"}}
+            if options.annotations:
+                metadata["annotations"] = dict(options.annotations)
+            made.append({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "webhooks": entries})
+    return made
+
+
+async def register(store: ObjectStore, objects: Sequence[Object], name: str) -> None:
+    """Write the configurations; a kind that has none any more is taken away. Raises StoreError."""
+    for obj in objects:
+        await store.apply(obj, MANAGER)
+    kinds = {obj["kind"] for obj in objects}
+    for gvk in (MUTATING, VALIDATING):
+        if gvk.kind not in kinds:
+            await _delete(store, gvk, name)
+
+
+async def remove(store: ObjectStore, name: str) -> None:
+    """Take both configurations away; it is no error where they are not there. Raises StoreError."""
+    for gvk in (MUTATING, VALIDATING):
+        await _delete(store, gvk, name)
+
+
+async def _delete(store: ObjectStore, gvk: GroupVersionKind, name: str) -> None:
+    try:
+        await store.delete(gvk, name, None)
+    except NotFound:
+        return
+
+
+def _entry(hook: Hook, target: Target, options: Options) -> dict[str, Any]:
+    conditions = [{"name": "not-a-lease", "expression": NO_LEASES}] if _may_match_leases(hook) else []
+    if hook.condition:
+        conditions.append({"name": "wanted-by-a-policy", "expression": hook.condition})
+    entry: dict[str, Any] = {
+        "name": hook.name,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": hook.failure,
+        "matchPolicy": "Equivalent",
+        "timeoutSeconds": options.timeout,
+        "clientConfig": target.config(hook.path),
+        "namespaceSelector": _selector(options),
+        "rules": [_rule(rule) for rule in hook.rules],
+    }
+    if conditions:
+        entry["matchConditions"] = conditions
+    if hook.mutating:
+        entry["reinvocationPolicy"] = "IfNeeded" if hook.reinvoke else "Never"
+    return entry
+
+
+def _selector(options: Options) -> dict[str, Any]:
+    never = sorted({*SYSTEM, *options.never})
+    selector: dict[str, Any] = {
+        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": never}]
+    }
+    if options.labels:
+        selector["matchLabels"] = dict(options.labels)
+    return selector
+
+
+def _rule(rule: tuple[Any, ...]) -> dict[str, Any]:
+    groups, versions, resources, operations, scope = rule
+    return {
+        "apiGroups": list(groups),
+        "apiVersions": list(versions),
+        "resources": list(resources),
+        "operations": list(operations),
+        "scope": scope,
+    }
+
+
+def _may_match_leases(hook: Hook) -> bool:
+    return any(
+        {"*", "coordination.k8s.io"} & set(rule[0]) and {"*", "*/*", "leases"} & set(rule[2]) for rule in hook.rules
+    )
