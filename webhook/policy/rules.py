@@ -23,7 +23,7 @@ from webhook.queue.rules import Denial, Facts, Rules
 
 Call = Callable[..., Any]
 PARAMETERS: Final = "sluice.dev.Parameters"
-KNOWN: Final = (*dict.fromkeys(p.path[0] for p in POINTS), "admit", *SETTINGS)
+KNOWN: Final = (*dict.fromkeys(p.path[0] for p in POINTS), "admit", "extends", *SETTINGS)
 NESTED: Final = {
     section: tuple(p.path[1] for p in POINTS if p.path[0] == section)
     for section in ("capacity", "flavor", "preempt", "reserve", "share")

@@ -251,7 +251,7 @@ class _Call:
 
     def _fail(self, nomination: Nomination, outcome: Outcome, reason: Reason, message: str = "") -> None:
         entry, line, assignment = nomination.entry, nomination.line, nomination.assignment
-        if self.rules.reserves(entry.workload, line.queue, outcome):
+        if self.rules.reserves(entry.workload, line.queue, outcome.value):
             self._reserve(nomination)
         entry.tried, left = assignment.tried if outcome in NOT_PLACED else {}, False
         if entry.tried:
@@ -277,7 +277,7 @@ class _Call:
         """Leave a head unplaced: parked until a change, out for this call, or to be looked at in the next round."""
         kind, outcome = entry.kind, verdict.outcome
         assert kind is not None
-        parks = self.rules.park(entry.workload, line.queue, outcome)
+        parks = self.rules.park(entry.workload, line.queue, outcome.value)
         strict = self.rules.strict(entry.workload, line.queue)
         verdict.place = Place.INADMISSIBLE if parks else Place.ACTIVE
         entry.verdict = verdict

@@ -171,12 +171,13 @@ class KueueRules:
         same = victim.cluster_queue == queue.name
         policy = preemption.within_cluster_queue if same else preemption.reclaim_within_cohort
         if not _yields(policy, victim, workload):
-            return Variant.NEVER
+            return Variant.NEVER.value
         if same:
-            return Variant.WITHIN_QUEUE
+            return Variant.WITHIN_QUEUE.value
         if advantage:
-            return Variant.HIERARCHY
-        return Variant.WHILE_BORROWING if _below_threshold(preemption, victim, workload) else Variant.WITHOUT_BORROWING
+            return Variant.HIERARCHY.value
+        below = _below_threshold(preemption, victim, workload)
+        return Variant.WHILE_BORROWING.value if below else Variant.WITHOUT_BORROWING.value
 
     def victim_order(self, victim: Victim, workload: Workload, queue: ClusterQueue, variant: str, usage: float) -> Key:
         """Take the evicted first, then other queues', then low priority, then the newest."""

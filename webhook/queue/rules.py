@@ -182,28 +182,49 @@ class Facts:
 class Rules(Protocol):
     """The rule points. All are pure: the same arguments give the same answer."""
 
-    fair: bool
-    """Heads of different queues meet in a tournament of shares, and shares decide who may be evicted."""
-    strategies: tuple[str, ...]
-    """Names of the comparisons of `allowed`, in the order they are tried (fair sharing only; at most two)."""
-    heads: int
-    """Heads of one queue looked at in a cycle; 0 is no limit."""
-    partial: bool
-    """Whether pod sets with a minimum may start smaller."""
-    recompute: bool
-    """Whether victims are looked for again where another workload took them in the same cycle."""
-    ordered_by_usage: bool
-    """Whether `order` gives other keys as time passes or work is admitted."""
-    half_life: int
-    """Milliseconds in which decayed usage halves; 0 is no decay."""
-    sampling: int
-    """Milliseconds between two writes of decayed usage; a new admission counts as running for so long at once."""
-    resource_weights: Mapping[str, float]
-    """How much a unit of a resource counts in decayed usage; 1 where it is not named."""
-    conditional: bool
-    """Whether there is any condition in `admit`."""
-    hold: bool
-    """Whether `reserves` holds for the whole call instead of for one cycle."""
+    @property
+    def fair(self) -> bool:
+        """Heads of different queues meet in a tournament of shares, and shares decide who may be evicted."""
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the comparisons of `allowed`, in the order they are tried (fair sharing only; at most two)."""
+
+    @property
+    def heads(self) -> int:
+        """Heads of one queue looked at in a cycle; 0 is no limit."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether pod sets with a minimum may start smaller."""
+
+    @property
+    def recompute(self) -> bool:
+        """Whether victims are looked for again where another workload took them in the same cycle."""
+
+    @property
+    def ordered_by_usage(self) -> bool:
+        """Whether `order` gives other keys as time passes or work is admitted."""
+
+    @property
+    def half_life(self) -> int:
+        """Milliseconds in which decayed usage halves; 0 is no decay."""
+
+    @property
+    def sampling(self) -> int:
+        """Milliseconds between two writes of decayed usage; a new admission counts as running for so long at once."""
+
+    @property
+    def resource_weights(self) -> Mapping[str, float]:
+        """How much a unit of a resource counts in decayed usage; 1 where it is not named."""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether there is any condition in `admit`."""
+
+    @property
+    def hold(self) -> bool:
+        """Whether `reserves` holds for the whole call instead of for one cycle."""
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
         """Give the keys by which pending work of one queue is ordered; `usage` is its LocalQueue's decayed share."""
@@ -267,9 +288,6 @@ class Rules(Protocol):
 
     def while_borrowing(self, variant: str) -> bool:
         """Say whether a kind of victim may be taken in an attempt with borrowing."""
-
-    def reclaims_always(self, queue: ClusterQueue) -> bool:
-        """Say whether a queue gets its nominal quota back whatever the priorities."""
 
     def entitled(self, cell: Cell, usage: int) -> bool:
         """Say whether a preemptor with this usage (its request included) takes victims whatever the shares."""
