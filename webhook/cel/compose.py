@@ -37,6 +37,13 @@ class LazyVariables:
             raise value
         return value
 
+    def __getitem__(self, name: str) -> object:
+        """The value of a variable, for generated code. Raises KeyError for one that is not there."""
+        value = self.cel_find(name)
+        if value is MISSING:
+            raise KeyError(name)
+        return value
+
     def _evaluate(self, name: str) -> object:
         failed = self._variables.failed.get(name)
         if failed is not None:

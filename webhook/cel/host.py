@@ -41,6 +41,7 @@ _PLAIN: dict[Any, Type] = {
     Duration: DURATION,
 }
 _FIELDS: dict[str, dict[str, Type]] = {}
+_ENUMS: set[tuple[str, str]] = set()
 
 
 def host_type(cls: type[Any]) -> Type:
@@ -52,6 +53,7 @@ def host_type(cls: type[Any]) -> Type:
     if name not in _FIELDS:
         _FIELDS[name] = {}
         _FIELDS[name].update(_declared(cls))
+        _ENUMS.update((name, f) for f, hint in typing.get_type_hints(cls).items() if _is_enum(hint))
     return object_type(name)
 
 
@@ -85,6 +87,15 @@ def _class_type(hint: Any) -> Type:
     if issubclass(hint, Enum):
         return next((t for base, t in _PLAIN.items() if issubclass(hint, base)), STRING)
     return DYN
+
+
+def _is_enum(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Enum)
+
+
+def converts(name: str, attribute: str) -> bool:
+    """Whether an attribute must go through `plain` though its type is a plain one."""
+    return (name, attribute) in _ENUMS
 
 
 def known(name: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from webhook.cel import checker, parser, plan, validators
+from webhook.cel import checker, emit, parser, plan, validators
 from webhook.cel.attributes import COST, Eval, Failure, Frame
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
@@ -29,6 +30,10 @@ class Budget:
     call_limit: int = CALL_LIMIT
 
 
+def _uncalled(*_: object) -> object:
+    raise AssertionError
+
+
 @dataclass(slots=True, eq=False)
 class Program:
     """A compiled expression. `cost` is what the last metered evaluation spent; programs are not shared by threads."""
@@ -39,13 +44,33 @@ class Program:
     exact: Eval
     size: int
     names: tuple[str, ...]
+    source: str = ""
+    call: Callable[..., object] = field(default=_uncalled, repr=False)
+    """Evaluate with variables in the order of `env.variables`, all of them. Raises EvalError. The fast form."""
     cost: int = 0
+    _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
 
     @property
     def type(self) -> Type:
         """The type the checker found for the whole."""
         return self.checked.type
+
+    def prepare(self) -> None:
+        """Make the fast form; where there is none, calls go to the exact one."""
+        self._pick = _picker(self.names)
+        self.call = lambda *values: self.metered(values, None)
+        if not self.env.checked:
+            return
+        try:
+            self.source, constants = emit.emit(self.checked, self.env)
+            self.call = emit.load(self.source, constants, self.exactly)
+        except emit.Unsupported:
+            self.source = ""
+
+    def exactly(self, values: tuple[object, ...]) -> object:
+        """The exact form, for the fast one that gave up."""
+        return self.metered(values, None)
 
     def frame(self, values: tuple[object, ...], limit: int = CALL_LIMIT, size: int = 0) -> Frame:
         """The run-time state for these variables."""
@@ -59,9 +84,13 @@ class Program:
         given = tuple(values.get(name, UNBOUND) for name in self.names)
         return self.metered(given, budget)
 
-    def call(self, *values: object) -> object:
-        """Evaluate with variables in the order of `env.variables`. Raises EvalError."""
-        return self.metered(values, None)
+    def run(self, values: Mapping[str, object]) -> object:
+        """Evaluate by name without an exact cost: the fast form, the limit per call in force. Raises EvalError."""
+        try:
+            given = self._pick(values)
+        except KeyError:
+            return self.evaluate(values)
+        return self.call(*given)
 
     def metered(self, values: tuple[object, ...], budget: Budget | None) -> object:
         """The exact form: every cost unit is counted as cel-go counts it."""
@@ -98,6 +127,13 @@ class Program:
         return failed[0] if failed else -1
 
 
+def _picker(names: tuple[str, ...]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:
+    """The function that takes the variables out of a mapping, in order; KeyError where one is not there."""
+    if len(names) > 1:
+        return operator.itemgetter(*names)
+    return lambda values: tuple(values[name] for name in names)
+
+
 def compile(text: str, env: Env) -> Program:
     """Compile one expression. Raises CompileError with every issue found, each at its offset."""
     root = parser.parse(text, with_macros=env.macros)
@@ -111,4 +147,6 @@ def compile(text: str, env: Env) -> Program:
         exact = planner.run()
     except CelError as error:
         raise CompileError(text, (Issue(-1, error.message),), prefix="program instantiation failed: ") from None
-    return Program(text, env, checked, exact, planner.size, tuple(env.variables))
+    program = Program(text, env, checked, exact, planner.size, tuple(env.variables))
+    program.prepare()
+    return program

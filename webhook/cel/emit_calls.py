@@ -1,0 +1,337 @@
+"""Calls and operators as Python expressions. Part of `emit.py`, whose docstring says the rules."""
+
+from __future__ import annotations
+
+from webhook.cel import dispatch, runtime, syntax
+from webhook.cel.lib import costs, regex
+from webhook.cel.overloads import Function
+from webhook.cel.source import Code, Unsupported, Writer
+from webhook.cel.syntax import Call, Fold, Literal, Node
+from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Kind, Type
+
+HOST_FUNCTIONS = frozenset(
+    [
+        "check",
+        "path",
+        "group",
+        "resource",
+        "subresource",
+        "namespace",
+        "name",
+        "serviceAccount",
+        "fieldSelector",
+        "labelSelector",
+        "allowed",
+        "reason",
+        "error",
+        "errored",
+    ]
+)
+"""Functions that ask the host, or cost as if they did: only the exact form calls them."""
+_ARITHMETIC = {
+    syntax.ADD: ("+", "add"),
+    syntax.SUBTRACT: ("-", "subtract"),
+    syntax.MULTIPLY: ("*", "multiply"),
+}
+_WHOLE = {syntax.DIVIDE: "divide", syntax.MODULO: "modulo"}
+_ORDER = {
+    syntax.LESS: ("<", "less"),
+    syntax.LESS_EQUALS: ("<=", "less_equal"),
+    syntax.GREATER: (">", "greater"),
+    syntax.GREATER_EQUALS: (">=", "greater_equal"),
+}
+_PYTHON = {STRING: "str", INT: "int", BOOL: "bool", DOUBLE: "float", BYTES: "bytes"}
+_CERTAIN = (Kind.PRIMITIVE, Kind.OPAQUE, Kind.OBJECT, Kind.WELL_KNOWN)
+
+
+def call(to: Writer, node: Call) -> Code:
+    """A call."""
+    found = to.checked.calls[node.id]
+    target = None if found.namespaced else node.target
+    args = node.args if target is None else (target, *node.args)
+    name = found.function
+    if name in HOST_FUNCTIONS:
+        raise Unsupported(name)
+    match name:
+        case syntax.AND | syntax.OR:
+            return _logical(to, "and" if name == syntax.AND else "or", args)
+        case syntax.NOT:
+            return Code(f"(not {to.condition(args[0])})", BOOL)
+        case syntax.CONDITIONAL:
+            return _conditional(to, node, *args)
+        case syntax.EQUALS | syntax.NOT_EQUALS:
+            return _equality(to, name == syntax.EQUALS, *args)
+        case syntax.IN:
+            return _in(to, *args)
+        case syntax.INDEX | syntax.OPT_INDEX | syntax.OPT_SELECT:
+            return _index(to, name, *args)
+        case "or" | "orValue" | "hasValue" | "value" | "optional.of" | "optional.none" | "optional.ofNonZeroValue":
+            return _optional(to, name, args)
+        case "dyn":
+            return Code(to.value(args[0]).text)
+        case "type":
+            return Code(f"type_value({to.value(args[0]).text})")
+        case "size":
+            return _size(to, args[0])
+    if name in _ORDER:
+        return _order(to, *_ORDER[name], *args)
+    if name in _ARITHMETIC:
+        return _arithmetic(to, *_ARITHMETIC[name], *args)
+    if name in _WHOLE:
+        return Code(f"{_WHOLE[name]}({to.value(args[0]).text}, {to.value(args[1]).text})")
+    if name == syntax.NEGATE:
+        return Code(f"negate({to.value(args[0]).text})")
+    return _function(to, node, to.env.functions[name], found.overloads, args)
+
+
+def _logical(to: Writer, word: str, args: tuple[Node, ...]) -> Code:
+    """`&&` and `||`: inline where the right side needs no statements."""
+    left = to.condition(args[0])
+    written, right = to.later(lambda: to.condition(args[1]))
+    if not written:
+        return Code(f"({left} {word} {right})", BOOL)
+    name = to.fresh()
+    to.line(f"{name} = {left}")
+    to.line(f"if {name}:" if word == "and" else f"if not {name}:")
+    to.lines += written
+    to.lines.append("    " * (to.depth + 1) + f"{name} = {right}")
+    return Code(name, BOOL, True)
+
+
+def _conditional(to: Writer, node: Call, condition: Node, yes: Node, no: Node) -> Code:
+    """`c ? a : b`; optionals pass only where Go's native form leaves what they hold as it is."""
+    found = to.checked.types[node.id]
+    optional = found.kind is Kind.OPAQUE and found.name == "optional_type"
+    test = to.condition(condition)
+    certain: list[Type | None] = []
+
+    def branch(part: Node) -> str:
+        if optional:
+            return f"plain({to.optional(part).text})"
+        code = to.value(part)
+        certain.append(code.type)
+        if code.type is not None or found.kind is not Kind.DYN:
+            return code.text
+        name = code.text if code.name else to.fresh()
+        bound = name if code.name else f"({name} := {code.text})"
+        return f"({name} if type({bound}) is not Optional else bail())"
+
+    yes_lines, yes_text = to.later(lambda: branch(yes))
+    no_lines, no_text = to.later(lambda: branch(no))
+    same = certain[0] if len(certain) == 2 and certain[0] == certain[1] else None
+    if not yes_lines and not no_lines:
+        return Code(f"({yes_text} if {test} else {no_text})", same, False, optional)
+    name = to.fresh()
+    pad = "    " * (to.depth + 1)
+    to.line(f"if {test}:")
+    to.lines += [*yes_lines, f"{pad}{name} = {yes_text}"]
+    to.line("else:")
+    to.lines += [*no_lines, f"{pad}{name} = {no_text}"]
+    return Code(name, same, True, optional)
+
+
+def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
+    """`==` and `!=`: Python's own where the types are sure to agree."""
+    a, b = to.value(left), to.value(right)
+    op, helper = ("==", "equal") if positive else ("!=", "not_equal")
+    if a.type in _PYTHON and a.type == b.type:
+        return Code(f"({a.text} {op} {b.text})", BOOL)
+    if a.type is None and b.type in (STRING, INT, BOOL) and b.name:
+        name = a.text if a.name else to.fresh()
+        bound = name if a.name else f"({name} := {a.text})"
+        fast = f"{name} {op} {b.text}"
+        return Code(f"({fast} if type({bound}) is {_PYTHON[b.type]} else {helper}({name}, {b.text}))", BOOL)
+    return Code(f"{helper}({a.text}, {b.text})", BOOL)
+
+
+def _in(to: Writer, element: Node, container: Node) -> Code:
+    """`x in y`."""
+    a, b = to.value(element), to.value(container)
+    if a.type is STRING and a.name and b.type is None:
+        held = b.text if b.name else to.fresh()
+        bound = held if b.name else f"({held} := {b.text})"
+        return Code(f"({a.text} in {held} if type({bound}) is dict else contains({a.text}, {held}))", BOOL)
+    constant = to.folded(container)
+    if isinstance(constant, list) and constant and all(type(c) is str for c in constant):
+        held = a.text if a.name else to.fresh()
+        bound = held if a.name else f"({held} := {a.text})"
+        members = to.constant(frozenset(constant))
+        return Code(f"({held} in {members} if type({bound}) is str else contains({held}, {b.text}))", BOOL)
+    return Code(f"contains({a.text}, {b.text})", BOOL)
+
+
+def _index(to: Writer, name: str, container: Node, key: Node) -> Code:
+    """`a[k]`, `a[?k]`, `a.?k`."""
+    over = to.checked.types.get(container.id)
+    if over is not None and over.kind is Kind.OBJECT:
+        raise Unsupported("index of an object")
+    a = to.code(container)
+    constant = to.folded(key)
+    optional = name != syntax.INDEX
+    if type(constant) is str:
+        if a.optional:
+            return to.maybe(a, to.constant(constant))
+        if optional:
+            a = a if a.name else to.held(a)
+            return to.first_maybe(a, to.constant(constant))
+        return Code(f"{a.text}[{to.constant(constant)}]")
+    if a.optional:
+        held = to.held(a)
+        step = f"maybe_index({held.text}, {to.value(key).text})"
+        return Code(f"(ABSENT if {held.text} is ABSENT else {step})", None, False, True)
+    k = to.value(key)
+    if optional:
+        return Code(f"maybe_index({a.text}, {k.text})", None, False, True)
+    return Code(f"index({a.text}, {k.text})")
+
+
+def _optional(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
+    """The functions of optionals, on what they hold."""
+    match name:
+        case "optional.none":
+            return Code("ABSENT", None, False, True)
+        case "optional.of":
+            return Code(to.value(args[0]).text, None, False, True)
+        case "optional.ofNonZeroValue":
+            value = to.held(to.value(args[0]))
+            return Code(f"(ABSENT if is_zero({value.text}) else {value.text})", None, False, True)
+    held = to.held(to.optional(args[0]))
+    match name:
+        case "hasValue":
+            return Code(f"({held.text} is not ABSENT)", BOOL)
+        case "value":
+            return Code(f"({held.text} if {held.text} is not ABSENT else bail())")
+    written, other = to.later(lambda: (to.optional if name == "or" else to.value)(args[1]).text)
+    if written:
+        result = to.fresh()
+        to.line(f"{result} = {held.text}")
+        to.line(f"if {result} is ABSENT:")
+        to.lines += [*written, "    " * (to.depth + 1) + f"{result} = {other}"]
+        return Code(result, None, True, name == "or")
+    return Code(f"({held.text} if {held.text} is not ABSENT else {other})", None, False, name == "or")
+
+
+def _size(to: Writer, arg: Node) -> Code:
+    """`size(x)`."""
+    a = to.value(arg)
+    if a.type is not None and (a.type in (STRING, BYTES) or a.type.kind in (Kind.LIST, Kind.MAP)):
+        return Code(f"len({a.text})", INT)
+    return Code(f"size({a.text})", INT)
+
+
+def _order(to: Writer, op: str, helper: str, left: Node, right: Node) -> Code:
+    """`<` and its kin: Python's own for two ints or two doubles that are sure to be ones."""
+    a, b = to.value(left), to.value(right)
+    if a.type is INT and b.type is INT:
+        return Code(f"({a.text} {op} {b.text})", BOOL)
+    if a.type is None and b.type is INT and b.name:
+        name = a.text if a.name else to.fresh()
+        bound = name if a.name else f"({name} := {a.text})"
+        return Code(f"({name} {op} {b.text} if type({bound}) is int else {helper}({name}, {b.text}))", BOOL)
+    return Code(f"{helper}({a.text}, {b.text})", BOOL)
+
+
+def _arithmetic(to: Writer, op: str, helper: str, left: Node, right: Node) -> Code:
+    """`+`, `-`, `*`: ints are checked against the range of 64 bits."""
+    a, b = to.value(left), to.value(right)
+    if a.type is INT and b.type is INT:
+        name = to.fresh()
+        least, most = to.constant(-(2**63)), to.constant(2**63 - 1)
+        return Code(f"({name} if {least} <= ({name} := {a.text} {op} {b.text}) <= {most} else bail())", INT)
+    if a.type is DOUBLE and b.type is DOUBLE:
+        return Code(f"({a.text} {op} {b.text})", DOUBLE)
+    result = a.type if a.type == b.type and a.type in (STRING, BYTES) else None
+    return Code(f"{helper}({a.text}, {b.text})", result)
+
+
+def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, ...], args: tuple[Node, ...]) -> Code:
+    """A function of the library."""
+    row = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
+    if function.name == "matches" and isinstance(args[1], Literal):
+        return _matches(to, args)
+    codes = [to.value(a) for a in args]
+    if row is None:
+        call_open = to.constant(runtime.open_call(function, len(args)))
+        return _priced(to, call_open, dispatch.costs_by_name(function), codes, None)
+    codes = [_guarded(to, code, wanted) for code, wanted in zip(codes, row.args, strict=True)]
+    certain = row.result if row.result.kind in (*_CERTAIN, Kind.LIST, Kind.MAP) else None
+    if row.cost is None or row.cost is costs.nominal or all(_cheap(c) for c in codes):
+        texts = [c.text for c in codes]
+        text = f"({row.template.format(*texts)})" if row.template else f"{to.constant(row.call)}({', '.join(texts)})"
+        return Code(text, certain)
+    return _priced(to, to.constant(row.call), row.cost, codes, certain)
+
+
+def _cheap(code: Code) -> bool:
+    """Whether reading an argument costs little for sure: short texts (the guard saw to it), numbers, opaque values."""
+    return code.type is not None and code.type.kind not in (Kind.LIST, Kind.MAP)
+
+
+def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
+    """An argument that certainly is what the overload wants; texts are short besides."""
+    if wanted.kind in (Kind.DYN, Kind.PARAM):
+        return code
+    shallow = all(p.kind in (Kind.DYN, Kind.PARAM) for p in wanted.params)
+    if (
+        code.type is not None
+        and code.type.name == wanted.name
+        and shallow
+        and (wanted is not STRING or _is_constant(code))
+    ):
+        return code
+    code = to.held(code)
+    if wanted is STRING:
+        to.line(f"if type({code.text}) is not str or len({code.text}) > LONG: bail()")
+    elif wanted in _PYTHON:
+        to.line(f"if type({code.text}) is not {_PYTHON[wanted]}: bail()")
+    else:
+        to.line(f"if not {to.constant(dispatch.guard(wanted))}({code.text}): bail()")
+    return Code(code.text, wanted, True)
+
+
+def _is_constant(code: Code) -> bool:
+    return code.name and code.text.startswith("k")
+
+
+def _priced(to: Writer, function: str, cost: object, codes: list[Code], certain: Type | None) -> Code:
+    """A call whose cost depends on its arguments: counted exactly."""
+    names = [to.held(c).text for c in codes]
+    result = to.fresh()
+    to.line(f"{result} = {function}({', '.join(names)})")
+    to.charge(f"{to.constant(cost)}(({''.join(f'{n}, ' for n in names)}), {result})")
+    return Code(result, certain, True)
+
+
+def _matches(to: Writer, args: tuple[Node, ...]) -> Code:
+    """`text.matches('constant')`: by the matcher the library chose for the pattern."""
+    pattern = args[1]
+    assert isinstance(pattern, Literal)
+    a = _guarded(to, to.value(args[0]), STRING)
+    matcher = to.constant(regex.compile_constant(str(pattern.value)))
+    if len(str(pattern.value)) > 1_000:
+        raise Unsupported("long pattern")
+    return Code(f"{matcher}({a.text})", BOOL)
+
+
+def weight(node: Node) -> int:
+    """An upper bound of what one evaluation of a node costs, what is inside comprehensions not counted."""
+    total, stack = 0, [node]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Fold):
+            total += 5
+            stack.append(at.range)
+            continue
+        total += _own_weight(at)
+        stack.extend(syntax.children(at))
+    return total
+
+
+def _own_weight(node: Node) -> int:
+    if isinstance(node, Call):
+        if node.function == "matches" and isinstance(node.args[-1], Literal):
+            return 26 * (1 + len(str(node.args[-1].value)) // 4)
+        return 3 if node.function.startswith(("_", "!")) else 80
+    return {"Literal": 0, "Ident": 2, "Select": 1, "CreateList": 11, "CreateMap": 31, "CreateStruct": 41}[
+        type(node).__name__
+    ]

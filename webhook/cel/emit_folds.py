@@ -1,0 +1,155 @@
+"""Comprehensions as `for` loops with an early exit. Part of `emit.py`, whose docstring says the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webhook.cel import emit_calls, syntax
+from webhook.cel.source import MAX_BLOCKS, Code, Unsupported, Writer
+from webhook.cel.syntax import Call, CreateList, Fold, Node
+from webhook.cel.types import BOOL, Kind, Type
+
+
+def fold(to: Writer, node: Fold) -> Code:
+    """A comprehension."""
+    if node.macro == "bind":
+        return _bind(to, node)
+    over = to.held(to.value(node.range))
+    body = emit_calls.weight(node.condition) + emit_calls.weight(node.step) + 4
+    to.charge(f"len({over.text}) * {body}")
+    result = to.fresh()
+    first, second = to.fresh(), to.fresh()
+    to.scopes.append(_variables(to, node, over, first, second))
+    to.blocks += 1
+    if to.blocks > MAX_BLOCKS:
+        raise Unsupported("too many loops")
+    code = _WRITERS[_shape(node)](to, node, result, _header(over, node, first, second))
+    to.blocks -= 1
+    to.scopes.pop()
+    return code
+
+
+def _variables(to: Writer, node: Fold, over: Code, first: str, second: str) -> dict[str, Code]:
+    """The iteration variables; what they certainly are is known only where the range certainly is."""
+    if over.type is None or over.type.kind not in (Kind.LIST, Kind.MAP):
+        return {node.var: Code(first, None, True), **({node.var2: Code(second, None, True)} if node.var2 else {})}
+    element = _certain(over.type.params[-1])
+    if not node.var2:
+        return {node.var: Code(first, element if over.type.kind is Kind.LIST else None, True)}
+    return {node.var: Code(first, None, True), node.var2: Code(second, element, True)}
+
+
+def _certain(t: Type) -> Type | None:
+    """Element types are only declared, not seen; none is certain but those of host objects."""
+    return t if t.kind is Kind.OBJECT else None
+
+
+def _header(over: Code, node: Fold, first: str, second: str) -> str:
+    if node.var2:
+        return f"for {first}, {second} in two({over.text}):"
+    return f"for {first} in {over.text} if type({over.text}) is list else one({over.text}):"
+
+
+def _shape(node: Fold) -> str:
+    return {"exists_one": "one", "existsOne": "one", "transformList": "map", "filter": "map"}.get(
+        node.macro, node.macro
+    )
+
+
+def _quantifier(to: Writer, node: Fold, result: str, header: str) -> Code:
+    """`all` and `exists`: leave at the first element that decides."""
+    assert isinstance(node.step, Call)
+    every = node.macro == "all"
+    to.line(f"{result} = {every}")
+    to.line(header)
+
+    def body() -> None:
+        assert isinstance(node.step, Call)
+        test = to.condition(node.step.args[1])
+        to.line(f"if not {test}:" if every else f"if {test}:")
+        to.line(f"    {result} = {not every}")
+        to.line("    break")
+
+    to.block(body)
+    return Code(result, BOOL, True)
+
+
+def _one(to: Writer, node: Fold, result: str, header: str) -> Code:
+    """`exists_one`: every element is looked at."""
+    to.line(f"{result} = 0")
+    to.line(header)
+
+    def body() -> None:
+        assert isinstance(node.step, Call)
+        to.line(f"if {to.condition(node.step.args[0])}: {result} += 1")
+
+    to.block(body)
+    return Code(f"({result} == 1)", BOOL)
+
+
+def _keeping(to: Writer, step: Node, write: Callable[[Call], None]) -> None:
+    """Write the step, under its condition where it has one."""
+    assert isinstance(step, Call)
+    if step.function == syntax.CONDITIONAL:
+        to.line(f"if {to.condition(step.args[0])}:")
+        to.block(lambda: _keeping(to, step.args[1], write))
+    else:
+        write(step)
+
+
+def _map(to: Writer, node: Fold, result: str, header: str) -> Code:
+    """`map`, `filter` and `transformList`: a list that grows."""
+    to.line(f"{result} = []")
+    to.line(header)
+
+    def append(step: Call) -> None:
+        made = step.args[1]
+        assert isinstance(made, CreateList)
+        to.line(f"{result}.append({to.value(made.elements[0]).text})")
+
+    to.block(lambda: _keeping(to, node.step, append))
+    return Code(result, to.checked.types.get(node.id), True)
+
+
+def _transform_map(to: Writer, node: Fold, result: str, header: str) -> Code:
+    """`transformMap`: a map that grows; its keys are unique since those of the range are."""
+    to.line(f"{result} = {{}}")
+    to.line(header)
+
+    def put(step: Call) -> None:
+        key = to.scopes[-1][node.var]
+        to.line(f"{result}[{key.text}] = {to.value(step.args[2]).text}")
+
+    to.block(lambda: _keeping(to, node.step, put))
+    return Code(result, to.checked.types.get(node.id), True)
+
+
+def _transform_entry(to: Writer, node: Fold, result: str, header: str) -> Code:
+    """`transformMapEntry`: a map that grows by whole entries; a key that is there already is an error."""
+    to.line(f"{result} = {{}}")
+    to.line(header)
+
+    def put(step: Call) -> None:
+        to.line(f"{result} = insert({result}, {to.value(step.args[1]).text})")
+
+    to.block(lambda: _keeping(to, node.step, put))
+    return Code(result, to.checked.types.get(node.id), True)
+
+
+def _bind(to: Writer, node: Fold) -> Code:
+    """A local name for a value."""
+    value = to.held(to.value(node.init))
+    to.scopes.append({node.accu: value})
+    code = to.code(node.result)
+    to.scopes.pop()
+    return code
+
+
+_WRITERS = {
+    "all": _quantifier,
+    "exists": _quantifier,
+    "one": _one,
+    "map": _map,
+    "transformMap": _transform_map,
+    "transformMapEntry": _transform_entry,
+}

@@ -1,0 +1,185 @@
+"""What generated code calls when the straight path does not fit. Each either gives the exact value or raises.
+
+Whatever is raised here or by Python itself ends the fast form of a program; the exact form then decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from webhook.cel import dispatch, host, operators
+from webhook.cel.attributes import Failure
+from webhook.cel.overloads import Function
+from webhook.cel.plan import new_object
+from webhook.cel.standard import is_zero, type_value
+from webhook.cel.values import ABSENT, NONE, Optional
+
+LIMIT = 100_000
+"""Cost units, estimated from above, that the fast form may spend before the exact form takes over."""
+LONG = 256
+"""Characters of a text that the estimate takes a call to read at most; longer ones go to the exact form."""
+_PLAIN = frozenset((str, int, bool, float, bytes, type(None), list, dict))
+_COMPARED = frozenset((str, int, bool, bytes))
+
+
+class Bail(Exception):
+    """The fast form cannot answer; the exact form can."""
+
+
+_BAIL = Bail()
+
+
+def bail() -> NoReturn:
+    """Leave the fast form."""
+    raise _BAIL
+
+
+def equal(a: object, b: object) -> bool:
+    """`a == b`."""
+    kind = type(a)
+    if kind is type(b) and kind in _COMPARED:
+        return a == b
+    return operators.equal(a, b)
+
+
+def not_equal(a: object, b: object) -> bool:
+    """`a != b`."""
+    kind = type(a)
+    if kind is type(b) and kind in _COMPARED:
+        return a != b
+    return operators.not_equal(a, b)
+
+
+def contains(element: object, container: object) -> bool:
+    """`element in container`."""
+    if type(element) is str and (type(container) is dict or type(container) is list):
+        return element in container  # type: ignore[operator]
+    return operators.contains(element, container)
+
+
+def index(container: object, key: object) -> object:
+    """`container[key]`."""
+    if type(container) is dict and type(key) is str:
+        return container[key]
+    if type(container) is list and type(key) is int and key >= 0:
+        return container[key]
+    raise _BAIL
+
+
+def maybe_index(container: object, key: object) -> object:
+    """`container[?key]`, ABSENT where there is nothing."""
+    if type(container) is dict and type(key) is str:
+        return container.get(key, ABSENT)
+    if type(container) is list and type(key) is int:
+        return container[key] if 0 <= key < len(container) else ABSENT
+    raise _BAIL
+
+
+def size(value: object) -> int:
+    """`size(value)`."""
+    kind = type(value)
+    if kind is list or kind is dict or kind is str or kind is bytes:
+        return len(value)  # type: ignore[arg-type]
+    raise _BAIL
+
+
+def one(value: object) -> Iterable[object]:
+    """What a comprehension of one variable goes over."""
+    kind = type(value)
+    if kind is list or kind is dict:
+        return value  # type: ignore[return-value]
+    raise _BAIL
+
+
+def two(value: object) -> Iterable[tuple[object, object]]:
+    """What a comprehension of two variables goes over."""
+    if type(value) is list:
+        return enumerate(value)
+    if type(value) is dict:
+        return value.items()
+    raise _BAIL
+
+
+def held(value: object) -> object:
+    """What an optional value holds, ABSENT for none."""
+    if type(value) is Optional:
+        if type(value.value) is Failure:
+            raise _BAIL
+        return value.value
+    raise _BAIL
+
+
+def read(value: object) -> object:
+    """What an optional variable holds: reading one takes it through Go's native form."""
+    return plain(held(value))
+
+
+def wrapped(value: object) -> Optional:
+    """An optional of a value, none for ABSENT."""
+    return NONE if value is ABSENT else Optional(value)
+
+
+def plain(value: object) -> object:
+    """A value that Go's native form does not change; others go to the exact form."""
+    if type(value) in _PLAIN or value is ABSENT:
+        return value
+    raise _BAIL
+
+
+def put(target: dict[object, object], key: object, value: object) -> None:
+    """One entry of a map literal; keys other than text go to the exact form."""
+    if type(key) is not str:
+        raise _BAIL
+    target.pop(key, None)
+    target[key] = value
+
+
+def open_call(function: Function, count: int) -> Callable[..., object]:
+    """A call whose overload the values decide."""
+    rows = [(o, dispatch.guards_of(o)) for o in function.overloads if len(o.args) == count]
+
+    def call(*values: object) -> object:
+        for row, tests in rows:
+            if all(test(values[i]) for i, test in tests):
+                return row.call(*values)
+        raise _BAIL
+
+    return call
+
+
+HELPERS: dict[str, object] = {
+    "ABSENT": ABSENT,
+    "Optional": Optional,
+    "LIMIT": LIMIT,
+    "LONG": LONG,
+    "add": operators.add,
+    "bail": bail,
+    "contains": contains,
+    "divide": operators.divide,
+    "equal": equal,
+    "greater": operators.greater,
+    "greater_equal": operators.greater_equal,
+    "held": held,
+    "index": index,
+    "insert": operators.insert,
+    "is_zero": is_zero,
+    "less": operators.less,
+    "less_equal": operators.less_equal,
+    "maybe_index": maybe_index,
+    "modulo": operators.modulo,
+    "multiply": operators.multiply,
+    "negate": operators.negate,
+    "new_object": new_object,
+    "not_equal": not_equal,
+    "one": one,
+    "plain": plain,
+    "plain_host": host.plain,
+    "put": put,
+    "read": read,
+    "size": size,
+    "subtract": operators.subtract,
+    "two": two,
+    "type_value": type_value,
+    "wrapped": wrapped,
+}

@@ -1,0 +1,88 @@
+"""What the writers of generated source share: a piece of code, and what the emitter offers them. No writer is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from webhook.cel.checker import Checked
+from webhook.cel.env import Env
+from webhook.cel.syntax import Node
+from webhook.cel.types import Type
+
+MAX_NODES = 2_000
+MAX_HEIGHT = 60
+MAX_BLOCKS = 15
+MAX_DEPTH = 40
+
+
+class Unsupported(Exception):
+    """The tree has something the fast form does not do; there is only the exact form then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An expression of Python.
+
+    `type` is what its value certainly is at run time, None where only values tell. `name` says that it is a local
+    name or constant, which may be written twice. `optional`: the value is what an optional holds, ABSENT for none.
+    """
+
+    text: str
+    type: Type | None = None
+    name: bool = False
+    optional: bool = False
+
+
+class Writer(Protocol):
+    """The emitter, as those see it who write a part of the source."""
+
+    checked: Checked
+    env: Env
+    scopes: list[dict[str, Code]]
+    lines: list[str]
+    depth: int
+    blocks: int
+
+    def line(self, text: str) -> None:
+        """One statement."""
+
+    def fresh(self) -> str:
+        """A local name."""
+
+    def constant(self, value: object) -> str:
+        """The name of a constant."""
+
+    def held(self, code: Code) -> Code:
+        """The value in a local name, so that it can be used twice."""
+
+    def block(self, write: Callable[[], None]) -> None:
+        """What `write` writes, one level in."""
+
+    def later(self, write: Callable[[], str]) -> tuple[list[str], str]:
+        """The statements, one level in, and the expression that `write` gives, without putting them down."""
+
+    def charge(self, units: str) -> None:
+        """Add to the estimate of cost, and leave when it is too high."""
+
+    def folded(self, node: Node) -> object:
+        """The value of a node that needs no variables and cannot fail, else ABSENT."""
+
+    def value(self, node: Node) -> Code:
+        """A node as a value; optionals are real ones."""
+
+    def optional(self, node: Node) -> Code:
+        """A node as what an optional holds, ABSENT for none."""
+
+    def code(self, node: Node) -> Code:
+        """A node; optionals may come as what they hold."""
+
+    def condition(self, node: Node) -> str:
+        """A node as a Python bool; anything but a bool leaves the fast form."""
+
+    def maybe(self, operand: Code, key: str) -> Code:
+        """One more step behind an optional: `operand` holds a value or ABSENT."""
+
+    def first_maybe(self, operand: Code, key: str) -> Code:
+        """The first optional step: `operand.?key`."""
