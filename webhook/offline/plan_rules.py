@@ -1,11 +1,20 @@
-"""Rule sets by name or file: the shipped ones of `policies/queue/`, and a user's own."""
+"""Rule sets for `plan` and `simulate`: by name or file, with Kueue's feature gates put in their place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
 
-from webhook.queue.defaults import KueueRules
+from webhook.policy.rule_files import rules_named, shipped
 from webhook.queue.rules import Rules
+
+GATES: Final = {
+    "PartialAdmission": "partialAdmission",
+    "RecomputeAssignmentUponPreemptionTargetsOverlap": "recomputeVictims",
+}
+"""Gates that are settings of a QueuePolicy; any other is a parameter of its own name, with a small first letter."""
 
 
 def rules_of(
@@ -14,17 +23,32 @@ def rules_of(
     gates: Mapping[str, bool] | None = None,
     strategies: Sequence[str] | None = None,
 ) -> Rules:
-    """Give the rules of a set; `heads`, `gates` (of Kueue) and `strategies` go before what the set says."""
-    gates = gates or {}
-    return KueueRules(
-        fair="kueue-fair" in names,
-        heads=heads or 0,
-        partial=gates.get("PartialAdmission", True),
-        recompute=gates.get("RecomputeAssignmentUponPreemptionTargetsOverlap", True),
-        **({"strategies": tuple(strategies)} if strategies else {}),
-    )
+    """Compile shipped names and files to one rule set, a later one over an earlier one; equal calls share it.
+
+    `heads`, `gates` (Kueue's feature gates) and `strategies` (of fair sharing) go before what the files say. Raises
+    SourceError for a file that is wrong or not there.
+    """
+    return _rules(tuple(names), heads, tuple(sorted((gates or {}).items())), tuple(strategies or ()))
+
+
+@lru_cache(maxsize=64)
+def _rules(
+    names: tuple[str, ...], heads: int | None, gates: tuple[tuple[str, bool], ...], strategies: tuple[str, ...]
+) -> Rules:
+    settings: dict[str, Any] = {GATES[gate]: on for gate, on in gates if gate in GATES}
+    if heads is not None:
+        settings["headsPerCycle"] = heads
+    if strategies:
+        settings["fairSharing"] = {"enabled": True, "strategies": list(strategies)}
+    parameters = {gate[0].lower() + gate[1:]: on for gate, on in gates if gate not in GATES}
+    return rules_named(names, parameters, settings)
 
 
 def title(names: Sequence[str]) -> str:
-    """Name a rule set for people: the names of shipped sets, the file names of others."""
-    return " + ".join(names)
+    """Name a rule set for people: the names of shipped sets, of files what tells them apart."""
+    known = shipped()
+    return " + ".join(n if n in known else _short(Path(n)) for n in names)
+
+
+def _short(file: Path) -> str:
+    return file.parent.name if file.name == "policy.yaml" else file.stem

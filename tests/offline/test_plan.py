@@ -1,0 +1,181 @@
+"""`plan`: decisions over files, in every form it prints."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from tests.shared import shared
+from webhook.cli.plan import plan
+
+NOW = "2026-01-15T12:00:00Z"
+QUEUES = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: a100}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: gpus}
+spec:
+  namespaceSelector: {}
+  preemption: {withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: a100, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: team, namespace: lab}
+spec: {clusterQueue: gpus}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: high}
+value: 100
+"""
+
+
+def job(name, gpus, created, **labels):
+    return f"""
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {name}
+  namespace: lab
+  creationTimestamp: {created}
+  labels: {json.dumps({"kueue.x-k8s.io/queue-name": "team", **labels})}
+spec:
+  suspend: true
+  template:
+    spec:
+      containers:
+      - name: c
+        resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}
+"""
+
+
+STATE = QUEUES + job("first", 6, "2026-01-15T09:00:00Z") + job("second", 4, "2026-01-15T10:00:00Z")
+
+
+def run(*arguments, text=STATE):
+    result = CliRunner().invoke(plan, ["-f", "-", "--now", NOW, *arguments], input=text)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_first_job_is_admitted_and_the_second_told_what_is_missing():
+    """JSON: flavors and amounts of what is admitted, numbers and holders of what waits, jobs by their own names."""
+    made = json.loads(run("-o", "json"))
+    (admitted,) = made["admitted"]
+    assert (admitted["job"], admitted["clusterQueue"], admitted["state"]) == ("Job lab/first", "gpus", "Admitted")
+    assert admitted["podSets"][0]["resourceUsage"] == {"nvidia.com/gpu": "6"}
+    (pending,) = made["pending"]
+    assert (pending["job"], pending["reason"], pending["position"]) == ("Job lab/second", "WaitingForQuota", 1)
+    (shortage,) = pending["shortages"]
+    assert (shortage["asked"], shortage["free"], shortage["nominal"]) == ("4", "2", "8")
+    assert shortage["holders"][0]["amount"] == "6"
+    assert made["stable"] is True
+
+
+def test_the_table_and_yaml_say_the_same():
+    """A person reads in one line who holds what; YAML is the JSON document."""
+    table = run()
+    assert "Job lab/first" in table
+    assert "asks 4 nvidia.com/gpu of a100, 2 free" in table
+    assert "1 admitted, 0 preempted, 1 pending" in table
+    assert yaml.safe_load(run("-o", "yaml")) == json.loads(run("-o", "json"))
+
+
+def running(name, gpus):
+    return f"""
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {{name: {name}, namespace: lab, uid: {name}, creationTimestamp: "2026-01-15T08:00:00Z"}}
+spec:
+  queueName: team
+  podSets:
+  - name: main
+    count: 1
+    template: {{spec: {{containers: [{{name: c, resources: {{requests: {{nvidia.com/gpu: {gpus}}}}}}}]}}}}
+status:
+  admission:
+    clusterQueue: gpus
+    podSetAssignments:
+    - {{name: main, count: 1, flavors: {{nvidia.com/gpu: a100}}, resourceUsage: {{nvidia.com/gpu: {gpus}}}}}
+  conditions:
+  - {{type: QuotaReserved, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-15T08:00:00Z"}}
+"""
+
+
+def test_preemption_takes_a_cycle_and_admission_the_next():
+    """After one cycle the victim is named and the preemptor waits; until stable the places have changed."""
+    text = QUEUES + running("low", 8) + job("urgent", 8, NOW, **{"kueue.x-k8s.io/priority-class": "high"})
+    one = json.loads(run("-o", "json", "--cycles", "1", text=text))
+    assert [(p["workload"], p["reason"]) for p in one["preempted"]] == [("lab/low", "InClusterQueue")]
+    assert [p["reason"] for p in one["pending"]] == ["WaitingForPreemptedWorkloads"]
+    assert one["stable"] is False
+    end = json.loads(run("-o", "json", text=text))
+    assert [a.get("job") for a in end["admitted"]] == ["Job lab/urgent"]
+    assert [p["workload"] for p in end["pending"]] == ["lab/low"]
+
+
+def test_heads_per_cycle_bounds_a_cycle():
+    """With one head per queue and cycle, as in Kueue, two jobs that fit take two cycles."""
+    text = QUEUES + job("a", 1, NOW) + job("b", 1, NOW)
+    counts = [
+        len(json.loads(run("-o", "json", "--cycles", "1", *more, text=text))["admitted"])
+        for more in ((), ("--heads-per-cycle", "1"))
+    ]
+    assert counts == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "arguments, text, told",
+    [
+        (["-f", "-"], "a: [", "YAML001"),
+        (["-f", "no-such-file.yaml"], "", "FILE001"),
+        ([], "", "kubectl get"),
+        (["-f", "-", "--cycles", "many"], STATE, "until-stable"),
+        (["-f", "-", "--now", "soon"], STATE, "is not a time"),
+        (["-f", "-", "--rules", "kueu"], STATE, "kueue"),
+        (["--batch", "-"], "{", "not JSON"),
+    ],
+)
+def test_bad_input_is_told_and_ends_with_2(arguments, text, told):
+    """A file that cannot be read, no file, and options that mean nothing."""
+    result = CliRunner().invoke(plan, arguments, input=text)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_every_published_case_of_kueue_is_decided_as_kueue_did():
+    """All cases of the reference data: admitted, preempted and pending, and place and reason of what waits."""
+    cases = [json.loads(p.read_text()) for p in sorted(shared("kueue/cases").glob("*.json"))]
+    given = "\n".join(json.dumps({k: v for k, v in c.items() if k != "expect"}) for c in cases)
+    result = CliRunner().invoke(plan, ["--batch", "-"], input=given)
+    answers = {a["id"]: a for a in map(json.loads, result.output.splitlines())}
+    wrong = [c["id"] for c in cases if not agrees(c["expect"], answers[c["id"]])]
+    assert wrong == []
+
+
+def agrees(want, got):
+    """The two levels at which the cases are judged."""
+    places = {n: (d["queue"], d["reason"]) for n, d in want["pendingDetail"].items()}
+    mine = {n: (d["queue"], d["reason"]) for n, d in got["pendingDetail"].items()}
+    return (
+        flavors(want["admitted"]) == flavors(got["admitted"])
+        and want["preempted"] == got["preempted"]
+        and sorted(want["pending"]) == got["pending"]
+        and places == mine
+    )
+
+
+def flavors(admitted):
+    return {
+        name: (a["clusterQueue"], sorted((p["name"], p["count"], sorted(p["flavors"].items())) for p in a["podSets"]))
+        for name, a in admitted.items()
+    }
