@@ -85,11 +85,7 @@ class Sluice:
 
     def unregister(self) -> None:
         """Take the webhooks away, so that nobody waits for a Sluice that is gone."""
-        for kind in ("mutating", "validating"):
-            path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations"
-            for found in self.plane.client.items(path):
-                if found["metadata"]["name"].startswith("sluice"):
-                    self.plane.client.delete(f"{path}/{found['metadata']['name']}")
+        self.command("register", "--remove", f"--kubeconfig={self.plane.kubeconfig}")
 
     def kill(self) -> None:
         """SIGKILL."""

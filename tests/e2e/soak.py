@@ -41,7 +41,8 @@ def run(plane: ControlPlane, minutes: float, seconds: float) -> bool:
             break
         time.sleep(1)
     history.close()
-    return all([report(setting, history, each, time.monotonic() - began) for setting in SETTINGS])
+    kept = [report(setting, history, each, time.monotonic() - began) for setting in SETTINGS]
+    return all(kept)
 
 
 def report(setting: Setting, history: History, each: int, took: float) -> bool:
@@ -49,8 +50,8 @@ def report(setting: Setting, history: History, each: int, took: float) -> bool:
     lives = history.of(*setting.teams)
     for team in setting.teams:
         waits = [wait_of(life.seen) for life in history.of(team) if life.complete]
-        print(f"{setting.strategy:15} {team:13} {len(waits):3} complete, waited {mean(waits or [0]):5.1f} s on average, "
-              f"{max(waits, default=0):5.1f} s at most")  # fmt: skip
+        print(f"{setting.strategy:15} {team:13} {len(waits):3} complete, "
+              f"waited {mean(waits or [0]):5.1f} s on average, {max(waits, default=0):5.1f} s at most")  # fmt: skip
     peaks = {what: history.peaks[what].get(setting.prefix, 0) for what in ("jobs", "pods")}
     busy = sum(life.cpu * run_of(life.seen) for life in lives if life.complete)
     print(f"{setting.strategy:15} peak {peaks['jobs']} CPU by Jobs, {peaks['pods']} by pods, of {CPUS}; "
