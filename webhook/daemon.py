@@ -92,7 +92,8 @@ class Daemon:
         self.view = View(store, kinds, self._heard)
         self._facts = ViewFacts(self.view, self._clocks.monotonic)
         self.core = QueueCore(self.policies.current.rules) if embedded else None
-        self.engine = LiveEngine(self.policies, self._facts, ViewGate(self.view) if embedded else None)
+        gate = ViewGate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
+        self.engine = LiveEngine(self.policies, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
         self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []

@@ -39,6 +39,7 @@ GATHER: Final = 0.02
 TICK: Final = 5.0
 """Seconds after which a round is made anyway: rules may look at the clock."""
 PUBLISH_EVERY: Final = 0.5
+FOLLOW_EVERY: Final = 1.0
 AFTER_FAILURE: Final = 1.0
 
 
@@ -95,6 +96,8 @@ class Controller:
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change in the view (its listener)."""
+        if matters_to_core(gvk, old, new):
+            self._dirty.set()
         if not self._leading:
             return
         subject = new if new is not None else old
@@ -104,8 +107,6 @@ class Controller:
             self._jobs.add(key_of_job(subject))
         elif gvk == WORKLOAD and (owner := key_of_owner(subject)) is not None:
             self._jobs.add(owner)
-        if matters_to_core(gvk, old, new):
-            self._dirty.set()
         if matters_to_all_jobs(gvk, old, new):
             self._add_all(self._view)
 
@@ -123,7 +124,7 @@ class Controller:
         while True:
             if self._leader is not None:
                 self._report.leads(False)
-                await self._leader.wait()
+                await self._follow_until(self._leader)
             try:
                 await self._lead()
             except StoreError as error:
@@ -131,6 +132,19 @@ class Controller:
             except Exception:
                 log.exception("the controller starts anew: this is a bug of Sluice")
             await asyncio.sleep(AFTER_FAILURE)
+
+    async def _follow_until(self, leader: Leader) -> None:
+        """Keep the core warm, so that this replica's gate knows where jobs stand, until this replica leads."""
+        waiting = asyncio.create_task(leader.wait(), name="wait for the lease")
+        try:
+            while not waiting.done():
+                if self._dirty.is_set():
+                    self._dirty.clear()
+                    self._cycle.follow()
+                await asyncio.wait({waiting}, timeout=FOLLOW_EVERY)
+            waiting.result()
+        finally:
+            waiting.cancel()
 
     async def _lead(self) -> None:
         """Decide as long as this replica leads; returns when it does not any more."""

@@ -18,5 +18,8 @@ class Core(Protocol):
     def decide(self, objects: Sequence[Object], now: int) -> Decisions:
         """Give the decisions over the queues' objects as they stand; `now` in milliseconds since the epoch."""
 
+    def follow(self, objects: Sequence[Object], now: int) -> None:
+        """Know the objects as they stand, without deciding anything."""
+
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""

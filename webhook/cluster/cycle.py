@@ -45,13 +45,19 @@ class Cycle:
         """
         await self._settle()
         started = self._clock_ms()
-        objects = self._view.all(*QUEUE_KINDS, *BUILT_IN)
-        decisions = self._core.decide(objects, started)
+        decisions = self._core.decide(self._objects(), started)
         await self._each(decisions.evicted, self._evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.admitted, self._admit)
         self._report.cycle(decisions, self._clock_ms() - started)
         return self._clock_ms() if not decisions.complete else decisions.next_at
+
+    def follow(self) -> None:
+        """Let the core know how things stand, without deciding."""
+        self._core.follow(self._objects(), self._clock_ms())
+
+    def _objects(self) -> list[Object]:
+        return self._view.all(*QUEUE_KINDS, *BUILT_IN)
 
     async def fence(self, epoch: int) -> None:
         """Write to every waiting Workload, so that an admission a former leader sent for it can no longer land."""

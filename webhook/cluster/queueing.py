@@ -53,6 +53,11 @@ class QueueCore:
         self._follow(snapshot(map(in_order_of_arrival, objects)))
         return decide(self._state, self._rules, now, self._reporter, BUDGET)
 
+    def follow(self, objects: Sequence[Object], now: int) -> None:
+        """Bring the state up to date without deciding anything: what a replica does that does not lead."""
+        self._follow(snapshot(map(in_order_of_arrival, objects)))
+        self._state.bind(self._rules, now)
+
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""
         return pending(self._state)

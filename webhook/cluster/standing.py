@@ -1,0 +1,119 @@
+"""Where a workload would stand in its queue, read off the state of the core. Nothing in the state is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from webhook.api import amounts
+from webhook.queue.line import Line
+from webhook.queue.model import Workload
+from webhook.queue.plan import Choice, GroupPlan, PodSetPlan, make_plan
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One resource of one flavor, in the core's numbers: what is asked, free now, and could ever be used."""
+
+    resource: str
+    flavor: str
+    asked: int
+    free: int
+    most: int
+    nominal: int
+    borrowed: int
+
+    def text(self) -> str:
+        """Say it in the words of `kubectl`: `asks 8 nvidia.com/gpu, 2 free, borrowing 0 of 16`."""
+        asked, free = (amounts.text(self.resource, max(0, n)) for n in (self.asked, self.free))
+        told = f"asks {asked} {self.resource}, {free} free"
+        if self.most > self.nominal:
+            borrowed, lent = (amounts.text(self.resource, n) for n in (self.borrowed, self.most - self.nominal))
+            told += f", borrowing {borrowed} of {lent}"
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`position` counts from 1; `never` says why it can never be admitted as the quotas are, empty where it can."""
+
+    position: int
+    rows: tuple[Row, ...]
+    never: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room for it now."""
+        return all(row.asked <= row.free for row in self.rows)
+
+    @property
+    def tightest(self) -> Row | None:
+        """The resource that decides: the one that lacks most of what is asked; of equals, devices first."""
+        return max(self.rows, key=lambda row: (_lack(row), "/" in row.resource), default=None)
+
+
+def standing(state: State, line: Line, workload: Workload, rules: Rules, now: int) -> Standing:
+    """Say where `workload` would stand in `line` if it came now."""
+    plan = make_plan(workload.pod_sets, line.node, state.flavors, rules)
+    rank = rules.order(workload, line.queue, now, 0.0)
+    position = 1 + sum(other.rank <= rank for other in line.waiting())
+    rows: dict[tuple[str, str], Row] = {}
+    for pod_set in plan.pod_sets:
+        if pod_set.missing:
+            return Standing(position, (), f"ClusterQueue {line.queue.name} has no quota for {pod_set.missing}")
+        for group in pod_set.groups:
+            options = list(_options(line, group, pod_set))
+            if never := _never(options, group, pod_set, line):
+                return Standing(position, (), never)
+            for row in _best(options):
+                key = (row.flavor, row.resource)
+                rows[key] = _sum(rows[key], row) if key in rows else row
+    return Standing(position, tuple(rows.values()))
+
+
+def _options(line: Line, group: GroupPlan, pod_set: PodSetPlan) -> Iterator[tuple[Choice, list[Row]]]:
+    for choice in group.choices:
+        if not choice.why:
+            yield choice, [_row(line, choice.flavor, *ask, pod_set.count) for ask in choice.asks]
+
+
+def _row(line: Line, flavor: str, resource: str, column: int, each: int, count: int) -> Row:
+    tree, at = line.node.tree, line.node.base + column
+    cell = tree.cells[at]
+    free, borrowed = tree.available(at, tree.usage), max(0, tree.usage[at] - cell.nominal)
+    return Row(resource, flavor, each * count, free, cell.most, cell.nominal, borrowed)
+
+
+def _never(options: list[tuple[Choice, list[Row]]], group: GroupPlan, pod_set: PodSetPlan, line: Line) -> str:
+    """Say why none of the flavors could ever hold the pod set, at its smallest; empty where one could."""
+    queue = line.queue.name
+    if not options:
+        return f"no flavor of ClusterQueue {queue} is for pod set {pod_set.name}: " + "; ".join(
+            choice.why for choice in group.choices
+        )
+    told = []
+    for choice, rows in options:
+        over = [row for row in rows if row.asked * pod_set.min_count > row.most * max(1, pod_set.count)]
+        if not over:
+            return ""
+        row = over[0]
+        asked, most = amounts.text(row.resource, row.asked), amounts.text(row.resource, row.most)
+        told.append(f"asks {asked} {row.resource}, ClusterQueue {queue} can use {most} at most of {choice.flavor}")
+    return "; ".join(told)
+
+
+def _best(options: list[tuple[Choice, list[Row]]]) -> list[Row]:
+    """Give the rows of the first flavor that fits now, else of the one that lacks least."""
+    return min((rows for _, rows in options), key=lambda rows: max((_lack(row) for row in rows), default=0.0))
+
+
+def _sum(one: Row, other: Row) -> Row:
+    asked = one.asked + other.asked
+    return Row(one.resource, one.flavor, asked, one.free, one.most, one.nominal, one.borrowed)
+
+
+def _lack(row: Row) -> float:
+    """Give the part of what is asked that is not free, 0 where all is."""
+    return max(0.0, (row.asked - row.free) / row.asked) if row.asked > 0 else 0.0
