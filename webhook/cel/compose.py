@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from webhook.cel.env import Env
+from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError, CompileError, EvalError
 from webhook.cel.operators import MISSING
 from webhook.cel.program import Program, compile
 from webhook.cel.types import DYN, Kind, Type, object_type
 
-TYPE_NAME = "kubernetes.variables"
+TYPE_NAME = VARIABLES
 
 
 class LazyVariables:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from webhook.cel import emit_calls, emit_folds, host, syntax
 from webhook.cel.checker import Checked
-from webhook.cel.env import Env
+from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
 from webhook.cel.plan import Planner
 from webhook.cel.runtime import HELPERS
@@ -180,6 +180,8 @@ class Emitter:
         if over is not None and over.kind is Kind.OBJECT:
             if host.known(over.name):
                 return self.attribute(node, over)
+            if over.name == VARIABLES:
+                return self.variable(node)
             if self.env.mutation and over.name.startswith(("Object", "JSONPatch")):
                 raise Unsupported("field of an object of a mutation")
         operand = self.code(node.operand)
@@ -194,6 +196,14 @@ class Emitter:
         if operand.optional:
             return Code(f"(False if {bound} is ABSENT else {test})".replace(f"type({bound})", f"type({held})"), BOOL)
         return Code(f"({test})", BOOL)
+
+    def variable(self, node: Select) -> Code:
+        """A variable of a policy: computed when it is first asked for."""
+        text = f"{self.value(node.operand).text}.cel_find({self.constant(node.field)})"
+        if node.test:
+            return Code(f"({text} is not MISSING)", BOOL)
+        name = self.fresh()
+        return Code(f"({name} if ({name} := {text}) is not MISSING else bail())")
 
     def attribute(self, node: Select, over: Type) -> Code:
         """A field of a host object: the attribute itself."""

@@ -257,9 +257,13 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
     certain = row.result if row.result.kind in (*_CERTAIN, Kind.LIST, Kind.MAP) else None
     if row.cost is None or row.cost is costs.nominal or all(_cheap(c) for c in codes):
         texts = [c.text for c in codes]
-        text = f"({row.template.format(*texts)})" if row.template else f"{to.constant(row.call)}({', '.join(texts)})"
+        text = f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts)
         return Code(text, certain)
     return _priced(to, to.constant(row.call), row.cost, codes, certain)
+
+
+def _called(to: Writer, function: Function, row: Overload, texts: list[str]) -> str:
+    return f"{to.constant(runtime.callee(function, row))}({', '.join(texts)})"
 
 
 def _cheap(code: Code) -> bool:

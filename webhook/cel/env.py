@@ -42,6 +42,8 @@ _TYPE_NAMES: dict[str, Type] = {
     "google.protobuf.Duration": DURATION,
     "optional_type": optional_of(DYN),
 }
+VARIABLES = "kubernetes.variables"
+"""The type of `variables`: an object the host computes field by field, by its method `cel_find`."""
 _NO_TYPE = Type("")
 _PATCH = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 

@@ -12,6 +12,7 @@ from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvalError, Issue
 from webhook.cel.plan import UNBOUND
+from webhook.cel.runtime import LIMIT as FAST_LIMIT
 from webhook.cel.syntax import Node
 from webhook.cel.types import Type
 
@@ -28,6 +29,13 @@ class Budget:
 
     remaining: int = POLICY_LIMIT
     call_limit: int = CALL_LIMIT
+    uncounted: int = 0
+    """An upper bound of what the fast forms spent, which do not count exactly."""
+
+    def take(self) -> bool:
+        """Whether one more fast evaluation surely fits; it is noted."""
+        self.uncounted += FAST_LIMIT
+        return self.remaining >= self.uncounted
 
 
 def _uncalled(*_: object) -> object:
@@ -59,7 +67,7 @@ class Program:
     def prepare(self) -> None:
         """Make the fast form; where there is none, calls go to the exact one."""
         self._pick = _picker(self.names)
-        self.call = lambda *values: self.metered(values, None)
+        self.call = lambda *values: self.exactly(values)
         if not self.env.checked:
             return
         try:
@@ -67,10 +75,6 @@ class Program:
             self.call = emit.load(self.source, constants, self.exactly)
         except emit.Unsupported:
             self.source = ""
-
-    def exactly(self, values: tuple[object, ...]) -> object:
-        """The exact form, for the fast one that gave up."""
-        return self.metered(values, None)
 
     def frame(self, values: tuple[object, ...], limit: int = CALL_LIMIT, size: int = 0) -> Frame:
         """The run-time state for these variables."""
@@ -82,7 +86,7 @@ class Program:
         The cost is metered; it is in `self.cost`, and taken from `budget` where one is given.
         """
         given = tuple(values.get(name, UNBOUND) for name in self.names)
-        return self.metered(given, budget)
+        return self.exactly(given) if budget is None else self.metered(given, budget)
 
     def run(self, values: Mapping[str, object]) -> object:
         """Evaluate by name without an exact cost: the fast form, the limit per call in force. Raises EvalError."""
@@ -93,6 +97,12 @@ class Program:
         return self.call(*given)
 
     def metered(self, values: tuple[object, ...], budget: Budget | None) -> object:
+        """Evaluate within a budget: by the fast form as long as that surely fits, else exactly."""
+        if budget is not None and self.source and budget.take():
+            return self.call(*values)
+        return self.exactly(values, budget)
+
+    def exactly(self, values: tuple[object, ...], budget: Budget | None = None) -> object:
         """The exact form: every cost unit is counted as cel-go counts it."""
         limit = CALL_LIMIT if budget is None else budget.call_limit
         frame = self.frame(values, limit)

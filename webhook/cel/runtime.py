@@ -6,11 +6,12 @@ Whatever is raised here or by Python itself ends the fast form of a program; the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
 from typing import NoReturn
 
 from webhook.cel import dispatch, host, operators
 from webhook.cel.attributes import Failure
-from webhook.cel.overloads import Function
+from webhook.cel.overloads import Function, Overload
 from webhook.cel.plan import new_object
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.values import ABSENT, NONE, Optional
@@ -21,6 +22,24 @@ LONG = 256
 """Characters of a text that the estimate takes a call to read at most; longer ones go to the exact form."""
 _PLAIN = frozenset((str, int, bool, float, bytes, type(None), list, dict))
 _COMPARED = frozenset((str, int, bool, bytes))
+
+
+_REMEMBERED = frozenset(
+    ("quantity", "isQuantity", "ip", "isIP", "cidr", "isCIDR", "url", "isURL", "semver", "isSemver", "timestamp", "duration")
+)
+
+
+@cache
+def remembered(row: Overload) -> Callable[..., object]:
+    """A function of one text that remembers its last answers, which are immutable; failures are not kept."""
+    return lru_cache(maxsize=4096)(row.call)
+
+
+def callee(function: Function, row: Overload) -> Callable[..., object]:
+    """What to call for a row whose arguments are as declared and whose texts are short."""
+    if function.name in _REMEMBERED and len(row.args) == 1 and row.args[0].name == "string":
+        return remembered(row)
+    return row.call
 
 
 class Bail(Exception):
@@ -153,6 +172,7 @@ HELPERS: dict[str, object] = {
     "Optional": Optional,
     "LIMIT": LIMIT,
     "LONG": LONG,
+    "MISSING": operators.MISSING,
     "add": operators.add,
     "bail": bail,
     "contains": contains,
