@@ -121,10 +121,11 @@ def _send_article(client: Client, cases: list[Case], registered: bool) -> None:
 
 
 def _settle(client: Client, obj: JSON) -> None:
-    """Wait until a quota is counted; give watches of limits and queues a moment."""
+    """Wait until the controllers have seen the object: quotas are counted, queues have conditions."""
     path = client.path_of(obj)
+    awaited = {"ResourceQuota": "hard", "ClusterQueue": "conditions", "LocalQueue": "conditions"}.get(obj["kind"])
     for _ in range(100):
-        if obj["kind"] != "ResourceQuota" or "hard" in client.get(path).get("status", {}):
+        if awaited is None or client.get(path).get("status", {}).get(awaited):
             break
         time.sleep(0.05)
-    time.sleep(0.2)
+    time.sleep(0.25)
