@@ -176,6 +176,7 @@ class NamedFormat:
     """A format: its name, its check (the sentences of what is wrong), and the size of its pattern for the cost."""
 
     cel_type: ClassVar[Type] = FORMAT_TYPE
+    cel_native: ClassVar[bool] = True
     name: str
     check: Callable[[str], list[str]]
     pattern_size: int
