@@ -99,12 +99,12 @@ def _entry(hook: Hook, target: Target, options: Options) -> dict[str, Any]:
         "timeoutSeconds": options.timeout,
         "clientConfig": target.config(hook.path),
         "namespaceSelector": _selector(options),
-        "rules": [_rule(rule) for rule in hook.rules],
+        "rules": [dict(rule) for rule in hook.rules],
     }
     if conditions:
         entry["matchConditions"] = conditions
     if hook.mutating:
-        entry["reinvocationPolicy"] = "IfNeeded" if hook.reinvoke else "Never"
+        entry["reinvocationPolicy"] = hook.reinvocation or "Never"
     return entry
 
 
@@ -118,18 +118,6 @@ def _selector(options: Options) -> dict[str, Any]:
     return selector
 
 
-def _rule(rule: tuple[Any, ...]) -> dict[str, Any]:
-    groups, versions, resources, operations, scope = rule
-    return {
-        "apiGroups": list(groups),
-        "apiVersions": list(versions),
-        "resources": list(resources),
-        "operations": list(operations),
-        "scope": scope,
-    }
-
-
 def _may_match_leases(hook: Hook) -> bool:
-    return any(
-        {"*", "coordination.k8s.io"} & set(rule[0]) and {"*", "*/*", "leases"} & set(rule[2]) for rule in hook.rules
-    )
+    groups, resources = {"*", "coordination.k8s.io"}, {"*", "*/*", "leases"}
+    return any(groups & set(rule["apiGroups"]) and resources & set(rule["resources"]) for rule in hook.rules)
