@@ -27,7 +27,8 @@ from webhook.policy.load import load_bundle
 
 JSON = dict[str, Any]
 SIDES = ("native", "sluice")
-_ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*"]}]
+_ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*"],
+         "scope": "Namespaced"}]  # fmt: skip
 _PREFIXES = (
     re.compile(r"^.*? is forbidden: (?=ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy)"),
     re.compile(r"^admission webhook \"[^\"]*\" denied the request: "),

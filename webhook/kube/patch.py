@@ -145,7 +145,8 @@ def _steps(path: str, kind: str, which: str) -> list[str]:
 
 def _missing(kind: str, path: str, which: str) -> PatchError:
     what = {"path": "path", "from": "from path", "to": "destination path"}[which]
-    return PatchError(f'{kind} operation does not apply: doc is missing {what}: "{path}": missing value')
+    shown = f'"{path}"' if kind in ("add", "remove") else path  # as the API server's library words it
+    return PatchError(f"{kind} operation does not apply: doc is missing {what}: {shown}: missing value")
 
 
 def _key(node: Any, step: str) -> Any:

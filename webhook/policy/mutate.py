@@ -86,7 +86,7 @@ def _run_on(step: Step, world: World, at: Stand, findings: Findings) -> None:
     if held is False:
         return
     if held is not True:
-        findings.denials.append(Denial(policy.name, invocation.binding.name, str(held), place=at.path))
+        findings.denials.append(Denial(policy.name, invocation.binding.name, str(held), "Forbidden", place=at.path))
         return
     step.ran = True
     if policy.name not in findings.evaluated:
@@ -118,7 +118,7 @@ def _mutation(invocation: Invocation, index: int, world: World, at: Stand, findi
         return at if result is at.object else replace(at, object=result)
     findings.saw(policy, "mutations", index, "error")
     if not policy.ignore_failure:
-        findings.denials.append(Denial(policy.name, invocation.binding.name, error, place=at.path, index=index))
+        findings.denials.append(Denial(policy.name, invocation.binding.name, error, "Forbidden", at.path, index))
     return at
 
 
