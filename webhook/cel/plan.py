@@ -18,7 +18,7 @@ from webhook.cel.lib import regex
 from webhook.cel.operators import MutableList, MutableMap
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
-from webhook.cel.types import Kind
+from webhook.cel.types import DYN, Kind
 from webhook.cel.values import ABSENT, JSONPatchValue, ObjectValue, Optional, TypeValue
 
 PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
@@ -130,7 +130,8 @@ class Planner:
         if full is None:
             return self.open_ident(name)
         slot = self.slot(full)
-        if slot is not None:
+        # cel-go takes any name whose type is a type for the name of a type, a local variable too.
+        if slot is not None and self.checked.types.get(node.id, DYN).kind is not Kind.TYPE:
             return Plan(attribute=Attribute(_reader(slot, full)))
         named = self.env.type_value(full)
         if named is None:
