@@ -68,3 +68,11 @@ def test_a_time_limit_is_read_from_its_label_when_it_is_a_positive_number():
         workload_of(obj(labels={"kueue.x-k8s.io/max-exec-time-seconds": t}), job()) for t in ("60", "0", "x", "9" * 10)
     ]
     assert [m["spec"].get("maximumExecutionTimeSeconds") for m in made] == [60, None, None, None]
+
+
+def test_labels_and_own_annotations_are_carried_for_the_rules():
+    """Rules see a job's labels and what it says to Sluice; other annotations stay with the job."""
+    annotations = {"sluice.dev/user": "ada", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    made = workload_of(obj(uid="u", labels={"team": "a"}, annotations=annotations), job())
+    assert made["metadata"]["labels"] == {"team": "a", "kueue.x-k8s.io/job-uid": "u"}
+    assert made["metadata"]["annotations"] == {"sluice.dev/user": "ada"}

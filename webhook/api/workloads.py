@@ -16,6 +16,7 @@ from webhook.jobs.model import Job, PodSet
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 MAX_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+OWN_PREFIX: Final = "sluice.dev/"
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5
 MAX_INT32: Final = 2**31 - 1
@@ -64,8 +65,9 @@ def workload_of(
     """Build the Workload of a job object, without a status.
 
     `job` is `jobs.describe(obj)`; `limit_ranges` are those of the object's namespace. The Workload is owned by the
-    job, carries its creation time (for files, where nothing else gives one) and a template per pod set with the
-    requests that the API server would fill in. Equal input gives an equal Workload.
+    job and carries its creation time (for files, where nothing else gives one), its labels, its annotations of
+    `sluice.dev/`, and a template per pod set with the requests that the API server would fill in. Equal input gives
+    an equal Workload.
     """
     metadata = obj["metadata"]
     kind, group = obj["kind"], obj["apiVersion"].rpartition("/")[0]
@@ -77,7 +79,8 @@ def workload_of(
         "metadata": {
             "name": workload_name(kind, group, metadata["name"], uid),
             "namespace": metadata.get("namespace") or "default",
-            **({"labels": {JOB_UID_LABEL: uid}, "ownerReferences": [_owner(obj, uid)]} if uid else {}),
+            **_carried(metadata),
+            **({"ownerReferences": [_owner(obj, uid)]} if uid else {}),
         },
         "spec": {
             "podSets": [_pod_set(p, ranges) for p in job.pod_sets],
@@ -95,6 +98,15 @@ def workload_of(
 def _priority(by_name: Mapping[Any, Mapping[str, Any]], kind: tuple[str, str], name: str) -> Priority:
     found = by_name.get((kind[1], name))
     return Priority(int(found.get("value") or 0), (*kind, name)) if found else Priority()
+
+
+def _carried(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what rules may look at: the job's labels, and its annotations of `sluice.dev/`; and the job's UID."""
+    labels = dict(metadata.get("labels") or {})
+    if uid := metadata.get("uid"):
+        labels[JOB_UID_LABEL] = str(uid)
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith(OWN_PREFIX)}
+    return {**({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
 
 
 def _owner(obj: Mapping[str, Any], uid: str) -> dict[str, Any]:
