@@ -158,6 +158,7 @@ class Outcome:
 
     answer: dict[str, Any]
     value: object = None
+    type: Type | None = None
 
 
 def environment(row: Row) -> Env:
@@ -221,7 +222,9 @@ def _run(program: Program, values: Mapping[str, object], out: dict[str, Any]) ->
         tagged = encode(value)
     except CelError as error:
         return Outcome({**out, "ok": False, "error": error.message, "stage": "run", "cost": _cost(program, values)})
-    return Outcome({**out, "ok": True, "value": tagged, "stage": "run", "cost": _cost(program, values)}, value)
+    return Outcome(
+        {**out, "ok": True, "value": tagged, "stage": "run", "cost": _cost(program, values)}, value, program.type
+    )
 
 
 def _cost(program: Program, values: Mapping[str, object]) -> int:

@@ -117,7 +117,9 @@ class Emitter:
         code = self.code(node)
         if code.optional:
             return code
-        reader = "held" if isinstance(node, Call) and node.function not in (syntax.INDEX, syntax.CONDITIONAL) else "read"
+        reader = (
+            "held" if isinstance(node, Call) and node.function not in (syntax.INDEX, syntax.CONDITIONAL) else "read"
+        )
         return Code(f"{reader}({code.text})", None, False, True)
 
     def code(self, node: Node) -> Code:

@@ -25,7 +25,20 @@ _COMPARED = frozenset((str, int, bool, bytes))
 
 
 _REMEMBERED = frozenset(
-    ("quantity", "isQuantity", "ip", "isIP", "cidr", "isCIDR", "url", "isURL", "semver", "isSemver", "timestamp", "duration")
+    (
+        "quantity",
+        "isQuantity",
+        "ip",
+        "isIP",
+        "cidr",
+        "isCIDR",
+        "url",
+        "isURL",
+        "semver",
+        "isSemver",
+        "timestamp",
+        "duration",
+    )
 )
 
 

@@ -1,24 +1,163 @@
-"""`sluice eval`: one CEL expression, or a batch of rows."""
+"""`sluice eval`: one CEL expression against an object, or a batch of rows. Value, type and cost as the API server has them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import click
 import orjson
 
-from webhook.cel import answers
+from webhook import cel, documents
+from webhook.cel import answers, trace
+from webhook.cel.attributes import Failure
+from webhook.cli import exits
+from webhook.cli.eval_mutation import mutation
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("eval")
 @click.argument("expression", required=False)
+@click.option("--object", "object_", type=_FILE, help="The object: a YAML or JSON file.")
+@click.option("--old-object", type=_FILE, help="The object as it was.")
+@click.option("--params", type=_FILE, help="The parameters of the policy.")
+@click.option("--request", type=_FILE, help="The admission request.")
+@click.option("--namespace-object", type=_FILE, help="The namespace.")
+@click.option("--mutation", "mutates", is_flag=True, help="Use the environment of mutating policies.")
+@click.option("--trace", "traced", is_flag=True, help="Show the value of each part, the clauses first.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the answer.")
 @click.option("--batch", type=click.File("rb"), help="Read rows as JSON lines (- for stdin), write answers.")
-def eval_command(expression: str | None, batch: click.utils.LazyFile | None) -> None:
-    """Evaluate a CEL expression as the API server does: value, type, cost."""
+def eval_command(expression: str | None, batch: BinaryIO | None, output: str, traced: bool, **options: Any) -> None:
+    """Evaluate a CEL expression as the API server does: value, type, cost.
+
+    Exit code 1 says that it does not compile or fails.
+    """
     if batch is not None:
-        for line in batch:
-            if line.strip():
-                sys.stdout.buffer.write(orjson.dumps(answers.answer(orjson.loads(line)).answer) + b"\n")
+        _batch(batch)
         return
-    outcome = answers.answer({"expr": expression, "env": "validation"})
-    click.echo(orjson.dumps(outcome.answer).decode())
+    if expression is None:
+        raise click.UsageError("an expression or --batch is needed")
+    mutates = bool(options.pop("mutates"))
+    files = {"object": options["object_"], "oldObject": options["old_object"], "params": options["params"]}
+    files |= {"request": options["request"], "namespaceObject": options["namespace_object"]}
+    values = {name: _read(file) for name, file in files.items()}
+    sys.exit(_single(expression, values, mutates=mutates, traced=traced, as_json=output == "json"))
+
+
+def _read(file: Path | None) -> object:
+    """The one document of a file, null where there is no file."""
+    if file is None:
+        return None
+    return documents.read(file.read_text(encoding="utf-8"), str(file))[0].value
+
+
+def _batch(lines: Iterable[bytes]) -> None:
+    """Answer each row on a line of its own."""
+    for line in lines:
+        if line.strip():
+            row = orjson.loads(line)
+            sys.stdout.buffer.write(orjson.dumps(_answer(row)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
+    outcome = answers.answer(row)
+    if outcome.answer["ok"] and row.get("env") == "mutation" and outcome.type is not None:
+        obj = (row.get("vars") or {}).get("object") if row.get("apply") else None
+        outcome.answer["mutation"] = mutation(outcome.type, outcome.value, obj)
+    return outcome.answer
+
+
+def _single(text: str, values: Mapping[str, object], *, mutates: bool, traced: bool, as_json: bool) -> int:
+    env = cel.mutation_env() if mutates else cel.validation_env()
+    given = {name: values.get(name) for name in env.variables}
+    try:
+        program = cel.compile(text, env)
+    except cel.CompileError as error:
+        _print({"ok": False, "stage": "compile", "error": str(error)}, as_json=as_json)
+        return exits.FAILED
+    try:
+        value: object = program.evaluate(given)
+        answer = {"ok": True, "value": answers.encode(value), "type": program.type.declared(), "cost": program.cost}
+    except cel.EvalError as error:
+        answer = {"ok": False, "stage": "run", "error": error.message, "offset": error.offset, "cost": program.cost}
+        answer["type"] = program.type.declared()
+    if traced:
+        step = trace.trace(program, tuple(given.values()))
+        answer["trace"] = _lines(text, step)
+    _print(answer, as_json=as_json, text=text)
+    return exits.PASSED if answer["ok"] else exits.FAILED
+
+
+def _print(answer: dict[str, Any], *, as_json: bool, text: str = "") -> None:
+    if as_json:
+        click.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+        return
+    for line in answer.get("trace", ()):
+        click.echo(line)
+    if answer["ok"]:
+        click.echo(f"{shown(answer['value'])}   type {answer['type']}, cost {answer['cost']}")
+        return
+    click.echo(f"{answer['error']}", err=True)
+    if (offset := answer.get("offset", -1)) >= 0:
+        line = text.count("\n", 0, offset)
+        column = offset - (text.rfind("\n", 0, offset) + 1)
+        click.echo(f"    {text.splitlines()[line]}\n    {' ' * column}^", err=True)
+
+
+def _lines(text: str, step: trace.Step) -> list[str]:
+    """The clauses, the one that decided marked; then every part, indented under what it is part of."""
+    out = []
+    clauses = trace.clauses(step)
+    if len(clauses) > 1:
+        for clause in clauses:
+            mark = "->" if clause.decisive else "  "
+            out.append(f"{mark} {_values(clause):<12} {text[clause.start : clause.end]}")
+        out.append("")
+    _tree(text, step, 0, out)
+    out.append("")
+    return out
+
+
+def _tree(text: str, step: trace.Step, depth: int, out: list[str]) -> None:
+    if step.values:
+        out.append(f"{'  ' * depth}{text[step.start : step.end]} = {_values(step)}")
+    for part in step.parts:
+        _tree(text, part, depth + 1, out)
+
+
+def _values(step: trace.Step) -> str:
+    if not step.values:
+        return "not evaluated"
+    return ", ".join(f"error: {v.message}" if isinstance(v, Failure) else shown(answers.encode(v)) for v in step.values)
+
+
+def shown(tagged: Mapping[str, Any]) -> str:
+    """A tagged value as a person reads it, near to how CEL writes it."""
+    value = tagged.get("v")
+    match tagged["t"]:
+        case "null":
+            return "null"
+        case "bool":
+            return "true" if value else "false"
+        case "uint":
+            return f"{value}u"
+        case "string":
+            return orjson.dumps(value).decode()
+        case "list":
+            return f"[{', '.join(map(shown, value or ()))}]"
+        case "map":
+            return f"{{{', '.join(f'{shown(k)}: {shown(v)}' for k, v in value or ())}}}"
+        case "object":
+            return f"{tagged['n']}{{{', '.join(f'{k}: {shown(v)}' for k, v in value or ())}}}"
+        case "optional":
+            return f"optional({shown(value)})" if value is not None else "optional.none()"
+        case "duration":
+            return f"duration({int(str(value)) / 1e9:g}s)"
+        case "int" | "double":
+            return str(value)
+        case tag:
+            return f"{tag}({value})"

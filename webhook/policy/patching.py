@@ -6,7 +6,8 @@ import base64
 from collections.abc import Iterator
 from typing import Any, Final
 
-from webhook.cel.values import ABSENT, JSONPatchValue, ObjectValue, Optional
+from webhook.cel.lib import conversions
+from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
@@ -31,7 +32,7 @@ def patched(obj: dict[str, Any] | None, mutation: Mutation, value: Any) -> dict[
 def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
     if not isinstance(value, ObjectValue):
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
-    _check_names(value)
+    check_names(value)
     try:
         merged: dict[str, Any] = apply_configuration(obj, plain(value), gvk_of(obj))
     except MergeError as error:
@@ -44,7 +45,7 @@ def _json_patched(obj: dict[str, Any], value: Any) -> dict[str, Any]:
     if not isinstance(value, list):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
     try:
-        result = patch.apply(obj, [_operation(step) for step in value])
+        result = patch.apply(obj, [operation(step) for step in value])
     except patch.TestFailed:
         return obj
     except patch.PatchError as error:
@@ -54,17 +55,18 @@ def _json_patched(obj: dict[str, Any], value: Any) -> dict[str, Any]:
     return result
 
 
-def _operation(step: Any) -> patch.Operation:
+def operation(step: Any) -> patch.Operation:
+    """Give one operation of a JSON patch from the value that stands for it. Raises MutationError."""
     if not isinstance(step, JSONPatchValue):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")
     if step.value is ABSENT:
         return patch.Operation(step.op, step.path, from_=step.from_)
     if isinstance(step.value, ObjectValue):
-        _check_names(step.value)
+        check_names(step.value)
     return patch.Operation(step.op, step.path, plain(step.value), step.from_)
 
 
-def _check_names(value: ObjectValue) -> None:
+def check_names(value: ObjectValue) -> None:
     """Refuse objects whose type name is not the path they stand at, such as `Object{spec: Object.status{}}`."""
     if wrong := list(_mismatches(value, value.type_name)):
         raise MutationError("type mismatch: " + "\n".join(wrong))
@@ -120,9 +122,11 @@ def _plain_map(value: dict[Any, Any]) -> dict[str, Any]:
 def _plain_special(value: Any) -> Any:
     if isinstance(value, Optional):
         return plain(value.value) if value.present else None
+    if isinstance(value, (Duration, Timestamp)):
+        return conversions.to_string(value)
     raise MutationError(
         f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {type(value).__name__}"
     )
 
 
-__all__ = ["MutationError", "patched", "plain"]
+__all__ = ["MutationError", "check_names", "operation", "patched", "plain"]

@@ -1,0 +1,134 @@
+"""What each part of an expression gave: the tree behind `sluice eval --trace`. Evaluates; prints nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webhook.cel import syntax
+from webhook.cel.attributes import COST, Failure, Frame
+from webhook.cel.errors import CelError
+from webhook.cel.plan import Planner
+from webhook.cel.program import Program
+from webhook.cel.syntax import Call, Fold, Literal, Node
+
+MANY = 5
+"""Values of one part that are kept; a part inside a comprehension has one for each round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of an expression: where its text begins and ends, its values in order (`Failure` for an error), its parts."""
+
+    start: int
+    end: int
+    values: tuple[object, ...]
+    parts: tuple[Step, ...]
+    clause: bool = False
+
+    @property
+    def decisive(self) -> bool:
+        """Whether this clause made the whole false or failed it."""
+        return bool(self.values) and (self.values[-1] is False or type(self.values[-1]) is Failure)
+
+
+def trace(program: Program, values: tuple[object, ...]) -> Step:
+    """Evaluate and tell the value of every part that was evaluated. An error of the whole is the value of the root."""
+    seen: dict[int, list[object]] = {}
+
+    def observe(node: Node, _: Frame, value: object) -> None:
+        held = seen.setdefault(node.id, [])
+        if len(held) < MANY:
+            held.append(value)
+
+    planner = Planner(program.checked, program.env, observe)
+    root = program.checked.root
+    try:
+        evaluate = planner.run()
+        frame = program.frame(values, size=planner.size)
+        evaluate(frame)
+        program.cost = frame[COST]
+    except CelError as error:
+        seen.setdefault(root.id, [Failure(error.message)])
+    return _step(program.text, root, seen, clause=True)
+
+
+def clauses(step: Step) -> list[Step]:
+    """The `&&` clauses of the whole, outermost first."""
+    if not step.clause or not any(p.clause for p in step.parts):
+        return [step]
+    return [c for part in step.parts for c in clauses(part)]
+
+
+def _step(text: str, node: Node, seen: dict[int, list[object]], *, clause: bool = False) -> Step:
+    conjunction = clause and isinstance(node, Call) and node.function == syntax.AND
+    parts = tuple(
+        _step(text, part, seen, clause=conjunction) for part in _shown(node) if part.id in seen or _shown(part)
+    )
+    start, end = span(text, node)
+    return Step(start, end, tuple(seen.get(node.id, ())), parts, clause)
+
+
+def _shown(node: Node) -> list[Node]:
+    """The parts worth a line: no literals, and of a comprehension its range and its body."""
+    if isinstance(node, Fold):
+        body = node.step.args if isinstance(node.step, Call) else ()
+        found = [node.range, *(b for b in body if not _internal(b))]
+    else:
+        found = list(syntax.children(node))
+    return [n for n in found if not isinstance(n, Literal)]
+
+
+def _internal(node: Node) -> bool:
+    """Whether a node is the accumulator's, which nobody wrote."""
+    if isinstance(node, syntax.Ident):
+        return node.name == syntax.ACCUMULATOR
+    return isinstance(node, Call) and any(_internal(a) for a in node.args)
+
+
+def span(text: str, node: Node) -> tuple[int, int]:
+    """Where the text of a node begins and ends, as nearly as its tokens tell."""
+    low, high, stack = len(text), 0, [node]
+    while stack:
+        at = stack.pop()
+        low, high = min(low, at.pos), max(high, _token_end(text, at))
+        stack.extend(syntax.children(at))
+    return _balanced(text, _word_start(text, min(low, high)), high)
+
+
+def _token_end(text: str, node: Node) -> int:
+    if isinstance(node, syntax.Ident):
+        return node.pos + len(node.name)
+    if isinstance(node, syntax.Select):
+        return text.find(node.field, node.pos) + len(node.field)
+    if isinstance(node, Literal):
+        return (
+            node.pos + len(repr(node.value)) if not isinstance(node.value, (str, bytes)) else _quote_end(text, node.pos)
+        )
+    return node.pos + 1
+
+
+def _quote_end(text: str, at: int) -> int:
+    while at < len(text) and text[at] not in "'\"":
+        at += 1
+    quote = text[at] if at < len(text) else ""
+    end = at + 1
+    while quote and end < len(text) and text[end] != quote:
+        end += 2 if text[end] == "\\" else 1
+    return min(end + 1, len(text))
+
+
+def _word_start(text: str, at: int) -> int:
+    """The start of the name before an opening parenthesis."""
+    while at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_."):
+        at -= 1
+    return at
+
+
+def _balanced(text: str, start: int, end: int) -> tuple[int, int]:
+    """Stretch the end until every bracket that was opened is closed."""
+    end = min(end, len(text))
+    part = text[start:end]
+    while end < len(text) and any(part.count(a) > part.count(b) for a, b in ("()", "[]", "{}")):
+        end += 1
+        part = text[start:end]
+    return start, end
