@@ -20,6 +20,7 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
 from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.revisions import RevisionError, at_revision
 from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs
@@ -85,7 +86,7 @@ def dry_run_command(
     output: str,
     verbose: bool,
 ) -> None:
-    """Say what would happen to objects: verdict, change, warnings.
+    """Say what would happen to objects: verdict, change, warnings, and what their queue would do.
 
     Exit code 0: all would be let in, 1: some would be refused (with --against: that are not now), 2: a file cannot be
     used, 3: there is nothing to try.
@@ -144,7 +145,8 @@ def _read(files: Sequence[str]) -> Files:
 def _try(world: World, bundle: Bundle) -> Trial:
     objects = (*world.known, *bundle.objects)
     facts = FileFacts(objects, world.labels, authorized=world.authorized)
-    return dry_run(world.inputs, bundle, facts, world.sender, clock=time.time)
+    trial = dry_run(world.inputs, bundle, facts, world.sender, clock=time.time)
+    return trial if world.sender.operation == "DELETE" else with_queues(trial, objects, bundle, time.time())
 
 
 def _other_bundle(against: str, paths: Sequence[Path]) -> Bundle:

@@ -53,12 +53,15 @@ def read_text(text: str, name: str) -> Files:
 
 
 def expand(path: Path) -> Iterator[Path]:
-    """Give the files of a folder, sorted, hidden ones and other suffixes left out; a file (or nothing) as it is."""
+    """Give the files of a folder, sorted; a file (or nothing) as it is.
+
+    Hidden files, other suffixes and folders called `cases` (objects of tests) are left out.
+    """
     if not path.is_dir():
         yield path
         return
     for child in sorted(path.rglob("*")):
-        hidden = any(part.startswith(".") for part in child.relative_to(path).parts)
+        hidden = any(part.startswith(".") or part == "cases" for part in child.relative_to(path).parts)
         if child.suffix in SUFFIXES and not hidden and child.is_file():
             yield child
 

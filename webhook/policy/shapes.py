@@ -111,7 +111,9 @@ def _items(document: Document, shape: Items, path: Path, value: Any) -> Iterator
         return
     if len(value) < shape.least:
         yield document.diagnostic("POL002", path, f"at least {shape.least} item is needed{_where(path)}", key=True)
-    for i in range(len(value)):
+    for i, item in enumerate(value):
+        if item is None and not isinstance(shape.of, Anything):
+            yield document.diagnostic("POL003", (*path, i), f"an item{_where(path)} is null")
         yield from check(document, shape.of, (*path, i))
 
 

@@ -189,3 +189,41 @@ def test_a_bad_old_policy_is_named_by_its_revision(run):
     Path("policies/gpu.yaml").write_text(GPU)
     done = run("-f", "job.yaml", "--against", "HEAD")
     assert (done.exit_code, done.stderr[:27]) == (exits.BAD_INPUT, "HEAD:policies/gpu.yaml:18:1")
+
+
+QUEUES = """apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: a100}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: a100
+      resources: [{name: nvidia.com/gpu, nominalQuota: 4}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: gpu, namespace: team-a}
+spec: {clusterQueue: research}
+"""
+
+
+def test_the_queue_is_told(run):
+    """Jobs that are let in are put before their queue together: one starts, one waits, one can never run."""
+    Path("queues.yaml").write_text(QUEUES)
+    jobs = together(NAMESPACE, job("first", 3), job("second", 2), job("third", 9))
+    done = run("-f", "-", "-c", "queues.yaml", "-o", "json", stdin=jobs)
+    found = {o["name"]: o.get("queue", {}) for o in json.loads(done.stdout)["objects"] if o["kind"] == "Job"}
+    assert {name: (q["state"], q["clusterQueue"]) for name, q in found.items()} == {
+        "first": ("starts", "research"),
+        "second": ("waits", "research"),
+        "third": ("can never run as it is", "research"),
+    }
+    assert "nvidia.com/gpu" in found["second"]["message"]
+    text = run("-f", "-", "-c", "queues.yaml", stdin=jobs).stdout
+    assert "  queue: starts in research\n" in text

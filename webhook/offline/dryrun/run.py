@@ -108,7 +108,7 @@ def outcome(
         request = item.request or request_for(obj, resources, sender)
     except BadReview as error:
         return Outcome(item.ref, allowed=False, denials=(str(error),), before=obj, code=400, reason="BadRequest")
-    ref = replace(item.ref, namespace=request.namespace)
+    ref = replace(item.ref, namespace=request.namespace, name=request.name or item.ref.name)
     verdict = review(request, bundle, facts, gate, observer=observer, clock=clock)
     assert not isinstance(verdict, NeedsAuthorization), "file facts answer every check"
     return _outcome(ref, verdict, request)

@@ -14,6 +14,7 @@ from typing import Any
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.policy.bundle import EMPTY, Bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ class World:
     subjects: tuple[Subject, ...]
     kinds: Mapping[tuple[str, str], tuple[Subject, ...]] = field(default_factory=dict)
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    bundle: Bundle = EMPTY
+    """The policies that could be loaded."""
 
     def of(self, group: str, *kinds: str) -> Iterator[Subject]:
         """Give the subjects of these kinds, whatever their version."""
@@ -126,13 +129,13 @@ class World:
         return {s.name for s in self.of(group, kind) if namespace is None or s.namespace == namespace}
 
 
-def world_of(documents: Iterable[Document], now: datetime) -> World:
+def world_of(documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY) -> World:
     """Read documents as subjects; the items of a List are subjects, documents that are no objects are left out."""
     subjects = tuple(subject for document in documents for subject in subjects_of(document))
     kinds: dict[tuple[str, str], list[Subject]] = {}
     for subject in subjects:
         kinds.setdefault((subject.gvk.group, subject.gvk.kind), []).append(subject)
-    return World(subjects, {key: tuple(found) for key, found in kinds.items()}, now)
+    return World(subjects, {key: tuple(found) for key, found in kinds.items()}, now, bundle)
 
 
 def subjects_of(document: Document) -> Iterator[Subject]:

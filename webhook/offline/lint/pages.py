@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import resources
-from itertools import groupby
 from typing import Final
 
 from webhook import documents
@@ -14,11 +13,18 @@ from webhook.offline.lint.table import BY_CODE
 _FAMILIES: Final = {
     "FILE": "Reading files",
     "YAML": "Reading files",
+    "LOAD": "Loading policies",
+    "POL": "Loading policies",
+    "REV": "Reading files",
+    "SUI": "Suites and coverage (`sluice test`)",
+    "COV": "Suites and coverage (`sluice test`)",
     "LIM": "LimitRange and ResourceQuota",
     "QUE": "Queues",
     "REF": "Policies, bindings, params, exceptions: names",
     "RCH": "Rules that never or always apply",
     "EXC": "Exceptions",
+    "CEL": "Expressions",
+    "MUT": "Mutations",
     "SAF": "Safety of the cluster",
     "BYP": "Holes in quota and policy",
 }
@@ -51,8 +57,10 @@ def index() -> str:
         "What `sluice lint` and the loader of policies say, code by code. `sluice lint --explain CODE` prints a page.",
         "The pages are made from the table of rules; do not edit them.",
     ]
-    for family, rules in groupby(BY_CODE.values(), key=lambda rule: _family(rule.code)):
+    families = dict.fromkeys(_family(code) for code in BY_CODE)
+    for family in families:
         lines += ["", f"## {family}", "", "| code | severity | what holds where all is well |", "|---|---|---|"]
+        rules = (rule for rule in BY_CODE.values() if _family(rule.code) == family)
         lines += [f"| [{r.code}]({r.code}.md) | {r.severity} | {r.title} |" for r in rules]
     return "\n".join(lines) + "\n"
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
+from webhook.offline.lint.engine import loaded
 from webhook.offline.lint.model import Edit, Rule, world_of
 from webhook.offline.lint.table import RULES
 
@@ -22,8 +23,9 @@ class Report:
 
 def lint(files: Files, now: datetime, rules: Sequence[Rule] = RULES) -> Report:
     """Run the rules over what was read. What could not be read is a finding like the others."""
-    world = world_of(files.documents, now)
-    findings: list[Diagnostic] = list(files.errors)
+    bundle, wrong = loaded(files.documents)
+    world = world_of(files.documents, now, bundle)
+    findings: list[Diagnostic] = [*files.errors, *wrong]
     edits: list[Edit] = []
     for rule in rules:
         for found in rule.check(world):

@@ -1,0 +1,67 @@
+"""What the queues would do with the objects of a trial, all together: one plan over the cluster and the jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from webhook.api.snapshot import snapshot
+from webhook.offline.dryrun.outcome import Outcome, QueueOutcome
+from webhook.offline.dryrun.run import Trial
+from webhook.offline.plan import Plan, make_plan
+from webhook.offline.plan_objects import Cluster, cluster_of
+from webhook.policy.bundle import Bundle
+from webhook.policy.rules import load_rules
+from webhook.queue.decisions import Pending, Reason
+from webhook.queue.defaults import KueueRules
+
+NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})
+"""Reasons that time alone does not mend."""
+_DOORS: Final = frozenset({"LocalQueue", "Queue"})
+
+
+def with_queues(trial: Trial, known: Iterable[dict[str, Any]], bundle: Bundle, now: float) -> Trial:
+    """Add to each job that is let in what its queue would do, at a time in seconds; nothing where no queue is known.
+
+    `known` are the objects of the cluster; those that were tried stand in as they would be stored.
+    """
+    tried = {(o.ref.kind, o.ref.namespace, o.ref.name) for o in trial.outcomes}
+    objects = [o for o in known if _key(o) not in tried]
+    admitted = [o.after for o in trial.outcomes if o.allowed and o.after is not None]
+    if not any(o.get("kind") in _DOORS for o in (*objects, *admitted)):
+        return trial
+    cluster = cluster_of([*objects, *admitted])
+    rules = load_rules(bundle.queue_policies) if bundle.queue_policies else KueueRules()
+    plan = make_plan(snapshot(cluster.objects), rules, int(now * 1000))
+    found = decisions(cluster, plan)
+    return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
+
+
+def decisions(cluster: Cluster, plan: Plan) -> dict[str, QueueOutcome]:
+    """Give what a plan decided by job, named `Kind namespace/name`."""
+    found: dict[str, QueueOutcome] = {}
+    for admitted in plan.admitted:
+        victims = [cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == admitted.workload]
+        found[cluster.jobs.get(admitted.workload, "")] = QueueOutcome(
+            "starts, borrowing" if admitted.borrowing else "starts", admitted.cluster_queue, preempts=tuple(victims)
+        )
+    for pending in plan.pending:
+        found[cluster.jobs.get(pending.workload, "")] = _pending(pending)
+    return found
+
+
+def _pending(pending: Pending) -> QueueOutcome:
+    state = "can never run as it is" if pending.reason in NEVER else "waits"
+    return QueueOutcome(state, pending.cluster_queue, pending.position, pending.reason, pending.message)
+
+
+def _with(outcome: Outcome, found: dict[str, QueueOutcome]) -> Outcome:
+    queue = found.get(f"{outcome.ref.kind} {outcome.ref.namespace}/{outcome.ref.name}") if outcome.allowed else None
+    return outcome if queue is None else replace(outcome, queue=queue)
+
+
+def _key(obj: dict[str, Any]) -> Sequence[str]:
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return str(obj.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name"))

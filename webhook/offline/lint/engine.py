@@ -1,0 +1,50 @@
+"""The loaded policies behind the documents, for rules that look at compiled expressions or try policies out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.documents import Document
+from webhook.kube.gvk import gvk_of
+from webhook.policy.assemble import assemble
+from webhook.policy.bundle import EMPTY, Bundle
+from webhook.policy.kinds import GROUP, OWN
+from webhook.policy.slices import entries
+
+DUPLICATE = "LOAD004"
+
+
+def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
+    """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
+
+    Documents that are no Kubernetes objects are left alone: a repository holds other YAML, too.
+    """
+    found = [d for whole in documents for d in entries(whole) if _is_object(d)]
+    try:
+        return assemble(found), []
+    except SourceError as error:
+        told = list(error.diagnostics)
+    good = [d for d in found if not _is_policy(d) or not wrong_with(d)]
+    try:
+        return assemble(good), told
+    except SourceError:
+        return EMPTY, told
+
+
+def wrong_with(document: Document) -> list[Diagnostic]:
+    """Give what is wrong with one document by itself."""
+    try:
+        assemble([document])
+    except SourceError as error:
+        return list(error.diagnostics)
+    return []
+
+
+def _is_object(document: Document) -> bool:
+    value = document.value
+    return isinstance(value, dict) and isinstance(value.get("kind"), str) and bool(value.get("apiVersion"))
+
+
+def _is_policy(document: Document) -> bool:
+    return gvk_of(document.value).group in (GROUP, OWN)

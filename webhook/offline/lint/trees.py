@@ -1,0 +1,117 @@
+"""Looking at expressions as trees: equal parts, parts that are constant, what a condition comes to whatever the object.
+
+A careful judge: `None` means that it depends. Errors at run time are not thought of; the trial rules see those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from webhook.cel import syntax
+from webhook.cel.syntax import Call, Fold, Ident, Literal, Node, Select, children, qualified_name
+
+Facts = Mapping[str, frozenset[str]]
+"""What names can be, such as `request.operation` -> {CREATE, UPDATE}."""
+
+
+def key(node: Any) -> Any:
+    """Give a value that is equal for expressions that are written alike, wherever they stand."""
+    if isinstance(node, Node | syntax.Entry | syntax.Field):
+        named = (f.name for f in fields(node) if f.name not in ("id", "pos"))
+        return (type(node).__name__, *(key(getattr(node, name)) for name in named))
+    if isinstance(node, tuple):
+        return tuple(map(key, node))
+    return (type(node).__name__, node)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Give a tree's nodes, parents first."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def names(node: Node) -> set[str]:
+    """Name what an expression reads, the variables of its own macros left out."""
+    own = {n for fold in walk(node) if isinstance(fold, Fold) for n in (fold.var, fold.var2, fold.accu)}
+    return {n.name for n in walk(node) if isinstance(n, Ident)} - own
+
+
+def truth(node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
+    """Say what a condition comes to: always true, never true, or (None) that it depends.
+
+    `known` are conditions that hold already, by their key.
+    """
+    if (told := known.get(key(node))) is not None:
+        return told
+    match node:
+        case Literal(value=bool(value)):
+            return value
+        case Call(function=syntax.NOT, args=(inner,)):
+            found = truth(inner, facts, known)
+            return None if found is None else not found
+        case Call(function=syntax.AND | syntax.OR as function):
+            return _junction(function, node, facts, known)
+        case Call(function=syntax.CONDITIONAL, args=(test, yes, no)):
+            return _conditional(truth(test, facts, known), truth(yes, facts, known), truth(no, facts, known))
+        case Call(function=syntax.EQUALS | syntax.NOT_EQUALS as function, args=(a, b)):
+            same = _same(a, b, facts)
+            return same if same is None or function == syntax.EQUALS else not same
+        case Call(function=syntax.IN, args=(a, b)):
+            return _member(a, b, facts)
+    return None
+
+
+def junction(function: str, node: Node) -> list[Node]:
+    """Give the parts of a chain of `&&` or of `||`."""
+    if isinstance(node, Call) and node.function == function:
+        return [part for arg in node.args for part in junction(function, arg)]
+    return [node]
+
+
+def _junction(function: str, node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
+    """`||` with a part and its opposite is true, `&&` with both is false; one deciding part decides."""
+    decides = function == syntax.OR
+    parts = junction(function, node)
+    found = [truth(part, facts, known) for part in parts]
+    if decides in found or _opposites(parts):
+        return decides
+    return None if None in found else not decides
+
+
+def _opposites(parts: list[Node]) -> bool:
+    denied = {key(p.args[0]) for p in parts if isinstance(p, Call) and p.function == syntax.NOT}
+    return any(key(part) in denied for part in parts)
+
+
+def _conditional(test: bool | None, yes: bool | None, no: bool | None) -> bool | None:
+    if test is not None:
+        return yes if test else no
+    return yes if yes == no else None
+
+
+def _same(a: Node, b: Node, facts: Facts) -> bool | None:
+    if isinstance(a, Literal) and isinstance(b, Literal):
+        return type(a.value) is type(b.value) and a.value == b.value
+    if key(a) == key(b) and not any(isinstance(n, Call) for n in walk(a)):
+        return True
+    for name, other in ((a, b), (b, a)):
+        can_be = facts.get(qualified_name(name) or "")
+        if can_be is not None and isinstance(other, Literal) and isinstance(other.value, str):
+            if other.value not in can_be:
+                return False
+            return True if len(can_be) == 1 else None
+    return None
+
+
+def _member(a: Node, b: Node, facts: Facts) -> bool | None:
+    can_be = facts.get(qualified_name(a) or "") if isinstance(a, Select) else None
+    if can_be is None or not isinstance(b, syntax.CreateList):
+        return None
+    listed = [e.value for e in b.elements if isinstance(e, Literal) and isinstance(e.value, str)]
+    if len(listed) != len(b.elements):
+        return None
+    inside = can_be & set(listed)
+    return None if inside and inside != can_be else bool(inside)

@@ -1,0 +1,95 @@
+"""Trying policies on sample objects, each by itself: what it changes, what fails. Namespaces are made to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from webhook.admission.pipeline import mutate, validate
+from webhook.admission.verdict import Verdict
+from webhook.jobs.kinds import kind_of
+from webhook.kube.gvk import gvk_of
+from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.lint.samples import Sample, samples
+from webhook.policy.bundle import Bundle
+from webhook.policy.match import Match
+from webhook.policy.model import Binding, Policy
+from webhook.policy.request import Request
+
+Object = dict[str, Any]
+_RESOURCES: Final = Resources()
+
+
+@dataclass(slots=True)
+class Heard:
+    """Hears what clauses came to; keeps those that failed."""
+
+    failed: dict[tuple[str, int], None] = field(default_factory=dict)
+    seen: set[tuple[str, int, str]] = field(default_factory=set)
+
+    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
+        """Take note of a clause's outcome."""
+        self.seen.add((clause, index, outcome))
+        if outcome == "error":
+            self.failed[(clause, index)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Policies made ready to be tried: no namespace selectors, failures told, objects of the files as facts."""
+
+    objects: tuple[Object, ...]
+
+    def alone(self, policy: Policy) -> Bundle:
+        """Give a bundle of one policy that is for every namespace."""
+        bindings = tuple(_everywhere(b) for b in policy.bindings) or (Binding("trial", ("Deny",), None, None),)
+        ready = replace(policy, match=_open(policy.match), bindings=bindings, ignore_failure=False, mode="enforce")
+        return Bundle.of([ready])
+
+    def facts(self) -> FileFacts:
+        """Give fresh facts: the objects of the files; authorizer checks succeed."""
+        return FileFacts(self.objects, {}, authorized=True)
+
+    def changed(self, bundle: Bundle, request: Request, heard: Heard | None = None) -> Object | None:
+        """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
+        verdict = mutate(request, bundle, self.facts(), observer=heard, clock=_never)
+        if not isinstance(verdict, Verdict) or not verdict.allowed or not verdict.policies:
+            return None
+        return verdict.object if verdict.patch else request.object
+
+    def judge(self, bundle: Bundle, request: Request) -> Heard:
+        """Evaluate a validating bundle and give what its clauses came to."""
+        heard = Heard()
+        validate(request, bundle, self.facts(), observer=heard, clock=_never)
+        return heard
+
+
+def _never() -> float:
+    return 0.0
+
+
+def _everywhere(binding: Binding) -> Binding:
+    return replace(binding, match=None if binding.match is None else _open(binding.match))
+
+
+def _open(match: Match) -> Match:
+    return replace(match, namespace_selector=None)
+
+
+def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[Sample, Request]]:
+    """Give the samples a policy may be for as requests of its first operation; `extra` are objects of the files."""
+    operations = {o for rule in policy.match.rules for o in rule.operations}
+    operation = "CREATE" if operations & {"CREATE", "*"} or not operations else "UPDATE"
+    sender = Sender(operation, namespace="team-a")
+    own = [Sample(f"{o.get('kind')} {(o.get('metadata') or {}).get('name')}", o) for o in extra]
+    for sample in (*samples(), *own):
+        gvk = gvk_of(sample.obj)
+        if kind_of(gvk.group, gvk.kind) is not None:
+            yield sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
+
+
+def again(request: Request, obj: Object) -> Request:
+    """Give the same request for another state of its object."""
+    return replace(request, object=obj)
