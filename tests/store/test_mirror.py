@@ -1,0 +1,127 @@
+"""A mirror follows its store through lost connections, forgotten versions and its owner's own writes."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+from tests.store.test_memory import THING, thing
+from webhook.store.errors import Expired, Unavailable
+from webhook.store.memory import MemoryStore
+from webhook.store.mirror import Mirror
+from webhook.store.objects import merge
+
+
+class Shaky(MemoryStore):
+    """A store whose watches break: the next one raises what is in `breaks`, after one event."""
+
+    def __init__(self):
+        super().__init__()
+        self.breaks = []
+        self.lists = 0
+
+    async def list(self, gvk, namespace=None):
+        self.lists += 1
+        return await super().list(gvk, namespace)
+
+    async def watch(self, gvk, since, namespace=None):
+        trouble = self.breaks.pop(0) if self.breaks else None
+        if isinstance(trouble, Expired):
+            raise trouble
+        async for event in super().watch(gvk, since, namespace):
+            yield event
+            if trouble is not None:
+                raise trouble
+
+
+@asynccontextmanager
+async def followed(store, listener=None):
+    mirror = Mirror(THING, listener)
+    task = asyncio.create_task(mirror.follow(store))
+    await mirror.synced.wait()
+    try:
+        yield mirror
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(condition):
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def test_changes_arrive():
+    """Objects listed and changed later are there; a deleted one is gone; the listener hears before and after."""
+    heard = []
+
+    async def go():
+        store = MemoryStore()
+        await store.create(thing("a"))
+        async with followed(store, lambda gvk, old, new: heard.append((bool(old), bool(new)))) as mirror:
+            await store.patch(THING, "a", "n", {"spec": {"x": 1}})
+            await until(lambda: (mirror.get("a", "n") or {}).get("spec") == {"x": 1})
+            uid = mirror.get("a", "n")["metadata"]["uid"]
+            assert mirror.by_uid(uid) is mirror.get("a", "n")
+            await store.delete(THING, "a", "n")
+            await until(lambda: mirror.get("a", "n") is None)
+            assert mirror.by_uid(uid) is None
+
+    asyncio.run(go())
+    assert heard == [(False, True), (True, True), (True, False)]
+
+
+def test_a_lost_connection_is_taken_up_without_a_list():
+    """After an error the watch goes on from the last version; nothing is missed and nothing listed again."""
+
+    async def go():
+        store = Shaky()
+        store.breaks = [Unavailable("gone")]
+        async with followed(store) as mirror:
+            for n in range(5):
+                await store.create(thing(f"t{n}"))
+            await until(lambda: len(mirror) == 5)
+        return store.lists
+
+    assert asyncio.run(go()) == 1
+
+
+def test_a_forgotten_version_makes_it_list_again():
+    """After Expired everything is listed anew; what was deleted meanwhile is gone from the mirror too."""
+
+    async def go():
+        store = Shaky()
+        await store.create(thing("old"))
+        store.breaks = [Expired("too old")]
+        mirror = Mirror(THING)
+        mirror.keep(merge(thing("ghost"), {"metadata": {"uid": "u", "resourceVersion": "0"}}))
+        task = asyncio.create_task(mirror.follow(store))
+        await until(lambda: store.lists == 2)
+        await until(lambda: mirror.get("old", "n") is not None)
+        ghost = mirror.get("ghost", "n")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return ghost
+
+    assert asyncio.run(go()) is None
+
+
+def test_an_older_event_never_undoes_a_write():
+    """What was kept from the answer to a write stays, although older events and lists come in after it."""
+
+    async def go():
+        store = MemoryStore()
+        mirror = Mirror(THING)
+        first = await store.create(thing())
+        second = await store.patch(THING, "a", "n", {"spec": {"x": 2}})
+        mirror.keep(second)
+        mirror.keep(first)
+        assert mirror.get("a", "n")["spec"] == {"x": 2}
+        mirror.drop(second)
+        mirror.keep(second)
+        assert mirror.get("a", "n") is None, "a deleted object does not come back by a late event"
+        again = await store.create(thing("b"))
+        mirror.keep(again)
+        mirror._replace([], first["metadata"]["resourceVersion"])
+        assert mirror.get("b", "n") is not None, "what was written after the list was made stays"
+
+    asyncio.run(go())

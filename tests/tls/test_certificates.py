@@ -1,0 +1,171 @@
+"""Certificates: made, verified by a real handshake, renewed, rotated with an overlap, served while they change."""
+
+import socket
+import ssl
+import stat
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from click.testing import CliRunner
+
+from webhook.cli.certs import certs
+from webhook.tls.authority import bundle, expiry, issue, names_of, new_authority
+from webhook.tls.files import RENEW_BEFORE, Folder, ensure, rotate
+from webhook.tls.serving import ServingCertificate
+
+NOW = datetime.now(UTC)
+NAMES = ("localhost", "127.0.0.1", "sluice.sluice-system.svc")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = Folder(tmp_path / "certs")
+    ensure(made, NAMES, NOW)
+    return made
+
+
+def shake_hands(context, trust, name="localhost"):
+    """Connect once over loopback and give the certificate that was shown (DER)."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            connection, _ = listener.accept()
+            with connection:
+                try:
+                    context.wrap_socket(connection, server_side=True).close()
+                except OSError:
+                    connection.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            with (
+                socket.create_connection(listener.getsockname()) as plain,
+                trust.wrap_socket(plain, server_hostname=name) as secure,
+            ):
+                return secure.getpeercert(binary_form=True)
+        finally:
+            thread.join()
+
+
+def trusting(pem):
+    return ssl.create_default_context(cadata=pem.decode())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_client_that_trusts_the_bundle_accepts_every_name(folder, name):
+    """The leaf verifies against `ca.crt` for each DNS name and address it was made for."""
+    assert shake_hands(ServingCertificate(folder).context, trusting(folder.bundle.read_bytes()), name)
+
+
+def test_another_name_is_refused(folder):
+    """A name that is not in the certificate fails the handshake."""
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shake_hands(ServingCertificate(folder).context, trusting(folder.bundle.read_bytes()), "example.org")
+
+
+def test_keys_are_for_the_owner_only(folder):
+    """Private keys have mode 0600; certificates may be read by all."""
+    for path in (folder.key, folder.authority_key):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.certificate.stat().st_mode) & 0o044
+
+
+def test_a_good_certificate_is_kept(folder):
+    """A second `ensure` changes nothing."""
+    before = folder.certificate.read_bytes()
+    assert ensure(folder, NAMES, NOW).startswith("kept")
+    assert folder.certificate.read_bytes() == before
+
+
+def test_a_new_name_or_a_near_end_renews_the_leaf_only(folder):
+    """The leaf is issued anew for a name it lacks, and before it ends; the authority stays."""
+    authority = folder.bundle.read_bytes()
+    ensure(folder, (*NAMES, "other.local"), NOW)
+    assert "other.local" in names_of(folder.certificate.read_bytes())
+    ends = expiry(folder.certificate.read_bytes())
+    later = ends - RENEW_BEFORE + timedelta(days=1)
+    ensure(folder, NAMES, later)
+    assert expiry(folder.certificate.read_bytes()) > ends
+    assert folder.bundle.read_bytes() == authority
+
+
+def test_a_rotation_overlaps(folder):
+    """After a rotation the bundle verifies the old leaf and the new one; the old authority goes when it expires."""
+    old_authority, old = folder.bundle.read_bytes(), ServingCertificate(folder)
+    rotate(folder, NAMES, NOW)
+    both = trusting(folder.bundle.read_bytes())
+    assert shake_hands(old.context, both)
+    assert shake_hands(ServingCertificate(folder).context, both)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shake_hands(ServingCertificate(folder).context, trusting(old_authority))
+    assert bundle(new_authority(NOW).certificate, old_authority, NOW + timedelta(days=4000)) == b""
+
+
+def test_a_certificate_that_somebody_else_signs_is_left_alone(folder):
+    """Without the authority's key (cert-manager) nothing is issued; an expired leaf there is an error."""
+    folder.authority_key.unlink()
+    before = folder.certificate.read_bytes()
+    assert ensure(folder, NAMES, NOW) == "kept: signed elsewhere"
+    assert folder.certificate.read_bytes() == before
+    with pytest.raises(ValueError, match="expired"):
+        ensure(folder, NAMES, NOW + timedelta(days=500))
+
+
+def test_a_new_pair_is_served_to_new_connections(folder):
+    """After certificate and key were replaced, `reload` serves them, on the same context."""
+    serving = ServingCertificate(folder)
+    trust = trusting(folder.bundle.read_bytes())
+    before = shake_hands(serving.context, trust)
+    assert serving.reload() is False
+    ensure(folder, NAMES, NOW, force=True)
+    assert serving.reload() is True
+    assert shake_hands(serving.context, trust) != before
+
+
+def test_half_a_pair_and_a_wrong_pair_are_not_served(folder):
+    """While only one file is new nothing changes; two that do not belong together leave the good pair in service."""
+    serving = ServingCertificate(folder)
+    trust = trusting(folder.bundle.read_bytes())
+    before = shake_hands(serving.context, trust)
+    other = issue(new_authority(NOW), NAMES, NOW)
+    folder.certificate.write_bytes(other.certificate)
+    assert serving.reload() is False
+    assert serving.problem == ""
+    folder.key.write_bytes(issue(new_authority(NOW), NAMES, NOW).key)
+    assert serving.reload() is False
+    assert "cannot be used" in serving.problem
+    assert shake_hands(serving.context, trust) == before
+    folder.key.write_bytes(other.key)
+    assert serving.reload() is True
+    assert serving.problem == ""
+
+
+def test_a_leaf_needs_a_name():
+    """Issuing without a name is refused."""
+    with pytest.raises(ValueError, match="at least one name"):
+        issue(new_authority(NOW), (), NOW)
+
+
+def test_the_command_makes_and_rotates(tmp_path):
+    """`sluice certs` makes a folder for a Service, and `--rotate` replaces authority and leaf."""
+    arguments = ["--dir", str(tmp_path), "--service", "sluice", "--name", "localhost"]
+    made = CliRunner().invoke(certs, arguments)
+    assert made.exit_code == 0, made.output
+    assert "by a new authority" in made.output
+    names = names_of((tmp_path / "tls.crt").read_bytes())
+    assert {"sluice.sluice-system.svc", "localhost"} <= set(names)
+    before = (tmp_path / "ca.crt").read_bytes()
+    assert CliRunner().invoke(certs, [*arguments, "--rotate"]).exit_code == 0
+    after = (tmp_path / "ca.crt").read_bytes()
+    assert after != before
+    assert after.endswith(before)
+
+
+def test_the_command_names_what_is_wrong(tmp_path):
+    """A folder that is a file ends with exit code 2 and a sentence."""
+    (tmp_path / "f").write_text("")
+    done = CliRunner().invoke(certs, ["--dir", str(tmp_path / "f")])
+    assert done.exit_code == 2
+    assert "sluice certs" in done.output
