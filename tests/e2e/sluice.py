@@ -21,11 +21,14 @@ SYSTEM = "sluice-system"
 class Sluice:
     """One replica of Sluice. `install` once, then `start`, `kill`, `stop` as often as wanted."""
 
-    def __init__(self, plane: ControlPlane, home: Path, policies: Sequence[Path] = (POLICIES,)) -> None:
-        """Nothing runs yet; certificates and logs go to `home`."""
+    def __init__(
+        self, plane: ControlPlane, home: Path, policies: Sequence[Path] = (POLICIES,), flags: Sequence[str] = ()
+    ) -> None:
+        """Nothing runs yet; certificates go to `home`, logs beside the control plane's. `flags` are for `serve`."""
         self.plane = plane
         self.home = home
         self.policies = policies
+        self.flags = flags
         self.port, self.state_port = free_ports(2)
         self.url = f"https://127.0.0.1:{self.port}"
         self.certificates = home / "certs"
@@ -58,6 +61,7 @@ class Sluice:
             "--identity=sluice-of-the-tests",
             "--lease-seconds=3",
             "--writes-per-second=500",
+            *self.flags,
         ]
         self.child = Child(f"sluice-{self.starts}", [*_COMMAND, "serve", *arguments], self.plane.logs)
         child = self.child
@@ -81,6 +85,7 @@ class Sluice:
             f"--ca-file={self.authority}",
             f"--namespace-selector={MANAGED}",
             f"--kubeconfig={self.plane.kubeconfig}",
+            *(flag for flag in self.flags if flag.startswith("--mode=")),
         )
 
     def unregister(self) -> None:

@@ -1,0 +1,183 @@
+"""Creates of a Job through a real API server (dry run): without policies, with native ones, with Sluice.
+
+All share this machine's cores, so read the ratios. `none` is the API server alone; `two no-ops` are one mutating and
+one validating call to a webhook that does nothing: the floor for any webhook in Python.
+"""
+
+import base64
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.bench.load import Target, measure, post
+from tests.controlplane.cluster import ControlPlane, start
+from tests.controlplane.processes import Child, free_ports
+from tests.e2e.hooks import configuration
+from tests.e2e.sluice import POLICIES, Sluice, managed
+from tests.shared import ROOT
+from webhook.tls.authority import issue, new_authority
+
+JSON = dict[str, Any]
+SECONDS = float(os.environ.get("BENCH_SECONDS", "4"))
+PATH = "/apis/batch/v1/namespaces/default/jobs?dryRun=All"
+_RULES = [{"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}]
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Print the table."""
+    shared = Path(os.environ.get("SLUICE_SHARED", ROOT.parent / "shared")) / "bench"
+    job = shared / "job.json"
+    if not job.exists():
+        print("skipped: the reference body bench/job.json is not on this machine")
+        return
+    native = shared / "native.yaml"
+    plane = start()
+    try:
+        _prepare(plane)
+        body = json.dumps(json.loads(job.read_text())).encode()
+        host, port = plane.client.host, plane.client.port
+        target = Target(host, port, str(plane.ca), post(host, port, PATH, plane.token, body))
+        print(f"{'':34}{'1 connection':>30}{'16 connections':>32}{'CPU s per 10,000 (1 / 16)':>32}")
+        for name, setting in _settings(plane, native):
+            with setting as hook:
+                _row(name, plane, target, hook)
+    finally:
+        plane.stop()
+
+
+def _settings(plane: ControlPlane, native: Path) -> Iterator[tuple[str, Any]]:
+    yield "no policies", _nothing()
+    yield f"{native.name}, natively", _native(plane, native)
+    yield "two no-op webhook calls", _noop(plane)
+    yield f"Sluice, {native.name}", _sluice(plane, native, "--mode=none")
+    yield "Sluice, shipped policies and gate", _sluice(plane, POLICIES)
+
+
+def _row(name: str, plane: ControlPlane, target: Target, hook: Child | None) -> None:
+    server = next(child for child in plane.children if child.name == "kube-apiserver")
+    cells, costs = [], []
+    for connections in (1, 16):
+        before = _cpu(server), _cpu(hook)
+        figures = measure(target, connections, SECONDS)
+        spent = [
+            10_000 * (now - then) / figures.requests
+            for now, then in zip((_cpu(server), _cpu(hook)), before, strict=True)
+        ]
+        cells.append(f"{figures.rate:7.0f}/s p50 {figures.p50:5.2f} p99 {figures.p99:6.1f}")
+        costs.append(f"{spent[0]:.1f} + {spent[1]:.1f}" if hook else f"{spent[0]:.1f}")
+    print(f"{name:34}{cells[0]:>30}{cells[1]:>32}{' / '.join(costs):>32}", flush=True)
+
+
+def _cpu(child: Child | None) -> float:
+    if child is None:
+        return 0.0
+    fields = Path(f"/proc/{child.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def _prepare(plane: ControlPlane) -> None:
+    plane.client.apply(managed("default"))
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield None
+
+
+@contextmanager
+def _native(plane: ControlPlane, file: Path) -> Iterator[None]:
+    documents = [d for d in yaml.safe_load_all(file.read_text()) if d]
+    for document in documents:
+        plane.client.create(document)
+    _await_shape(plane, shaped=True)
+    try:
+        yield None
+    finally:
+        for document in documents:
+            plane.client.delete(plane.client.path_of(document))
+        _await_shape(plane, shaped=False)
+
+
+@contextmanager
+def _noop(plane: ControlPlane) -> Iterator[Child]:
+    (port,) = free_ports(1)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        now = datetime.now(UTC)
+        authority = new_authority(now)
+        leaf = issue(authority, ("127.0.0.1",), now)
+        (folder / "crt").write_bytes(leaf.certificate)
+        (folder / "key").write_bytes(leaf.key)
+        command = [sys.executable, "-m", "tests.bench.noop", str(port), str(folder / "crt"), str(folder / "key")]
+        child = Child("noop", command, plane.logs)
+        stack.callback(child.stop)
+        client = {"url": f"https://127.0.0.1:{port}/", "caBundle": base64.b64encode(authority.certificate).decode()}
+        for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+            made = configuration(kind, "noop", client, _RULES, {})
+            plane.client.create(made)
+            stack.callback(plane.client.delete, plane.client.path_of(made))
+        plane.wait("the no-op webhook is called", lambda: plane.client.request("POST", PATH, _probe()).status < 300)
+        yield child
+
+
+@contextmanager
+def _sluice(plane: ControlPlane, policies: Path, *flags: str) -> Iterator[Child]:
+    with tempfile.TemporaryDirectory() as home:
+        sluice = Sluice(plane, Path(home), (policies,), flags)
+        sluice.install()
+        sluice.start()
+        _queue(plane)
+        sluice.register()
+        _await_shape(plane, shaped=True)
+        assert sluice.child is not None
+        try:
+            yield sluice.child
+        finally:
+            sluice.unregister()
+            sluice.stop()
+            _await_shape(plane, shaped=False)
+
+
+def _queue(plane: ControlPlane) -> None:
+    """The LocalQueue that the body names, with room for one such Job."""
+    group = "kueue.x-k8s.io/v1beta2"
+    resources = [{"name": name, "nominalQuota": "64"} for name in ("cpu", "nvidia.com/gpu")]
+    resources.append({"name": "memory", "nominalQuota": "64Gi"})
+    covered = [resource["name"] for resource in resources]
+    flavors = [{"name": "bench", "resources": resources}]
+    spec = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": covered, "flavors": flavors}]}
+    for kind, meta, rest in (
+        ("ResourceFlavor", {"name": "bench"}, {}),
+        ("ClusterQueue", {"name": "bench"}, {"spec": spec}),
+        ("LocalQueue", {"name": "team-a", "namespace": "default"}, {"spec": {"clusterQueue": "bench"}}),
+    ):
+        plane.client.apply({"apiVersion": group, "kind": kind, "metadata": meta, **rest})
+
+
+def _await_shape(plane: ControlPlane, *, shaped: bool) -> None:
+    """Wait until a Job without a GPU limit comes back suspended, or no longer does."""
+
+    def seen() -> bool:
+        response = plane.client.request("POST", PATH, _probe())
+        return response.status < 300 and bool(response.body["spec"]["suspend"]) is shaped
+
+    plane.wait("policies are in force" if shaped else "policies are gone", seen)
+
+
+def _probe() -> JSON:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    meta = {"generateName": "probe-", "labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": template}}
+
+
+if __name__ == "__main__":
+    main()
