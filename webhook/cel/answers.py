@@ -19,10 +19,10 @@ from webhook.cel.compose import LazyVariables, Variables, compose
 from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CelError, CompileError
 from webhook.cel.lib import times
-from webhook.cel.lib.text import to_bytes
+from webhook.cel.lib.text import shortest, to_bytes
 from webhook.cel.program import Program, compile
 from webhook.cel.types import DYN, Type
-from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, TypeValue, Uint
+from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, TypeValue, Uint, bare
 
 Row = Mapping[str, Any]
 _NAMED: dict[str, Type] = {
@@ -60,7 +60,7 @@ def encode(value: object) -> dict[str, Any]:
         case list():
             return {"t": "list", "v": [encode(v) for v in value]}
         case dict():
-            pairs = [[encode(k), encode(v)] for k, v in value.items()]
+            pairs = [[encode(bare(k)), encode(v)] for k, v in value.items()]
             return {"t": "map", "v": sorted(pairs, key=lambda p: json.dumps(p[0], sort_keys=True))}
         case _:
             return _special(value)
@@ -102,7 +102,7 @@ def _double(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    return repr(value)
+    return shortest(value)
 
 
 def _string(value: str) -> dict[str, Any]:
@@ -204,8 +204,8 @@ def answer(row: Row) -> Outcome:
     try:
         env = environment(row)
         composed: Variables | None = None
-        if row.get("variables") is not None and row.get("decl") == "vap":
-            env, composed = compose(env, row["variables"])
+        if row.get("decl") == "vap":
+            env, composed = compose(env, row.get("variables") or ())
         program = compile(str(row["expr"]), env)
     except CompileError as error:
         return Outcome({**out, "ok": False, "error": str(error), "stage": "compile"})

@@ -165,7 +165,7 @@ class Emitter:
                 if found.kind is Kind.OPAQUE and found.name == "optional_type":
                     return Code(f"read({scope[name].text})", None, False, True)
                 return scope[name]
-        if name in self.env.variables:
+        if name is not None and name in self.env.variables:
             declared = self.env.variables[name]
             kept = declared if declared.kind is Kind.OBJECT and host.known(declared.name) else None
             return Code(f"v{list(self.env.variables).index(name)}", kept, True)

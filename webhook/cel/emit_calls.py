@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.cel import dispatch, runtime, syntax
 from webhook.cel.lib import costs, regex
-from webhook.cel.overloads import Function
+from webhook.cel.overloads import Function, Overload
 from webhook.cel.source import Code, Unsupported, Writer
 from webhook.cel.syntax import Call, Fold, Literal, Node
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Kind, Type

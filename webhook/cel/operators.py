@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel.errors import CelError
-from webhook.cel.lib import ordering
+from webhook.cel.lib import ordering, text
 from webhook.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -15,8 +15,10 @@ from webhook.cel.values import (
     SECONDS_MIN,
     UINT_MAX,
     Duration,
+    Key,
     Timestamp,
     Uint,
+    bare,
 )
 
 SIZE_LIMIT: Final = 1 << 26
@@ -246,18 +248,37 @@ MISSING: Final = object()
 
 def find(mapping: dict[object, object], key: object) -> object:
     """The value at `key`, MISSING if there is none. Numbers find each other across types, bool only bool."""
+    kind = type(key)
+    if kind is str:
+        return mapping.get(key, MISSING)
     try:
         value = mapping.get(key, MISSING)
     except TypeError:
-        return MISSING
-    kind = type(key)
-    if value is MISSING or kind is str or kind is dict:
+        return mapping.get(Key(key), MISSING)
+    if kind is bool or key == 0 or key == 1:
+        wrapped = mapping.get(Key(key), MISSING)
+        if wrapped is not MISSING:
+            return wrapped
+    if value is MISSING:
         return value
     if (kind is bool or key == 0 or key == 1) and not any(
         k == key and (type(k) is bool) == (kind is bool) for k in mapping
     ):
         return MISSING
     return value
+
+
+def as_key(mapping: dict[object, object], key: object) -> object:
+    """What a key is put into a map as: itself, or wrapped where Python would take it for another or cannot hash it."""
+    if type(key) is str:
+        return key
+    try:
+        known = key in mapping
+    except TypeError:
+        return Key(key)
+    if known and any(k == key and (type(k) is bool) != (type(key) is bool) for k in mapping):
+        return Key(key)
+    return key
 
 
 def contains(element: object, container: object) -> bool:
@@ -276,14 +297,14 @@ def insert(mapping: object, *entry: object) -> object:
     if len(entry) == 2:
         pairs = [(entry[0], entry[1])]
     elif isinstance(entry[0], dict):
-        pairs = list(entry[0].items())
+        pairs = [(bare(k), v) for k, v in entry[0].items()]
     else:
         raise CelError(_NO_OVERLOAD)
     target: dict[object, object] = mapping if type(mapping) is MutableMap else dict(mapping)
     for key, value in pairs:
         if find(target, key) is not MISSING:
             raise CelError(f"insert failed: key {shown(key)} already exists")
-        target[key] = value
+        target[as_key(target, key)] = value
     return target
 
 
@@ -293,6 +314,6 @@ def shown(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value == int(value) and abs(value) < 1e21:
-        return str(int(value))
+    if isinstance(value, float):
+        return text.shortest(value)
     return str(int(value)) if isinstance(value, int) else str(value)

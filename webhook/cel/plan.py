@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from webhook.cel import dispatch, host, operators, syntax
 from webhook.cel.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
@@ -19,7 +20,7 @@ from webhook.cel.operators import MutableList, MutableMap
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import DYN, Kind
-from webhook.cel.values import ABSENT, JSONPatchValue, ObjectValue, Optional, TypeValue
+from webhook.cel.values import ABSENT, JSONPatchValue, ObjectValue, Optional, TypeValue, Uint, bare, type_name
 
 PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
 CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
@@ -189,7 +190,7 @@ class Planner:
         attribute = self.chain(operand)
         planned = self.plan(index)
         if planned.const is not ABSENT:
-            if type(planned.const) not in (str, int, bool, float, syntax_uint):
+            if type(planned.const) not in (str, int, bool, float, Uint):
                 raise PlanError(f"invalid qualifier type: {operators.shown(planned.const)}")
             return Plan(attribute=attribute.then(self.step(operand, planned.const, optional=optional)))
         if planned.attribute is not None:
@@ -340,9 +341,6 @@ class Planner:
         return Plan(eval=_fold(_Loop(over, init, condition, step, result, accu, first, second if node.var2 else 0)))
 
 
-syntax_uint = operators.Uint
-
-
 @dataclass(frozen=True, slots=True)
 class _Loop:
     """The parts of a comprehension."""
@@ -486,10 +484,7 @@ def _map_builder(parts: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
 
 
 def _put(out: dict[object, object], key: object, value: object, optional: bool) -> None:
-    try:
-        hash(key)
-    except TypeError:
-        raise CelError(f"unsupported key type: {operators.shown(key)}") from None
+    key = operators.as_key(out, key)
     if optional:
         if not isinstance(value, Optional):
             raise CelError(
@@ -579,14 +574,14 @@ def _fold(loop: _Loop) -> Eval:
     return evaluate
 
 
-def _items(over: object, pairs: bool) -> list[object]:
+def _items(over: object, pairs: bool) -> list[Any]:
     if isinstance(over, dict):
-        return list(over.items()) if pairs else list(over)
+        return [(bare(k), v) for k, v in over.items()] if pairs else [bare(k) for k in over]
     if isinstance(over, list):
         return list(enumerate(over)) if pairs else over
     if pairs:
-        raise CelError(f"unsupported comprehension range type: {dispatch.type_name(over)}")
-    raise CelError(f"got '{dispatch.type_name(over)}', expected iterable type")
+        raise CelError(f"unsupported comprehension range type: {type_name(over)}")
+    raise CelError(f"got '{type_name(over)}', expected iterable type")
 
 
 def find_overload(function: Function, overload_id: str) -> Overload | None:

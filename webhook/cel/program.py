@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from webhook.cel import checker, emit, parser, plan, validators
 from webhook.cel.attributes import COST, Eval, Failure, Frame
@@ -13,6 +14,7 @@ from webhook.cel.env import Env
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvalError, Issue
 from webhook.cel.plan import UNBOUND
 from webhook.cel.runtime import LIMIT as FAST_LIMIT
+from webhook.cel.source import Unsupported
 from webhook.cel.syntax import Node
 from webhook.cel.types import Type
 
@@ -38,7 +40,7 @@ class Budget:
         return self.remaining >= self.uncounted
 
 
-def _uncalled(*_: object) -> object:
+def _uncalled(*_: object) -> Any:
     raise AssertionError
 
 
@@ -73,7 +75,7 @@ class Program:
         try:
             self.source, constants = emit.emit(self.checked, self.env)
             self.call = emit.load(self.source, constants, self.exactly)
-        except emit.Unsupported:
+        except Unsupported:
             self.source = ""
 
     def frame(self, values: tuple[object, ...], limit: int = CALL_LIMIT, size: int = 0) -> Frame:
@@ -114,6 +116,8 @@ class Program:
                 raise BudgetError(EXCEEDED)
         except CelError as error:
             raise EvalError(error.message, lambda: self.locate(values), frame[COST]) from None
+        except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+            raise EvalError(f"internal error: {error}", lambda: self.locate(values), frame[COST]) from error
         finally:
             self.cost = frame[COST]
             if budget is not None:

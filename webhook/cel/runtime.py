@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from webhook.cel import dispatch, host, operators
 from webhook.cel.attributes import Failure
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.plan import new_object
 from webhook.cel.standard import is_zero, type_value
-from webhook.cel.values import ABSENT, NONE, Optional
+from webhook.cel.values import ABSENT, NONE, Optional, bare
 
 LIMIT = 100_000
 """Cost units, estimated from above, that the fast form may spend before the exact form takes over."""
@@ -116,11 +116,12 @@ def size(value: object) -> int:
     raise _BAIL
 
 
-def one(value: object) -> Iterable[object]:
+def one(value: object) -> Iterable[Any]:
     """What a comprehension of one variable goes over."""
-    kind = type(value)
-    if kind is list or kind is dict:
-        return value  # type: ignore[return-value]
+    if type(value) is list:
+        return value
+    if type(value) is dict:
+        return [bare(k) for k in value]
     raise _BAIL
 
 
@@ -129,7 +130,7 @@ def two(value: object) -> Iterable[tuple[object, object]]:
     if type(value) is list:
         return enumerate(value)
     if type(value) is dict:
-        return value.items()
+        return [(bare(k), v) for k, v in value.items()]
     raise _BAIL
 
 

@@ -17,7 +17,7 @@ from webhook.cel.lib.rows import library, member
 from webhook.cel.lib.text import from_bytes, quote, to_bytes
 from webhook.cel.overloads import Function
 from webhook.cel.types import DYN, STRING, list_of
-from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, type_name
+from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, bare, type_name
 
 _SUPERSCRIPT: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _TO_STRING: Final = frozenset({int, Uint, float, bool, str, bytes, Timestamp, Duration, TypeValue})
@@ -98,6 +98,7 @@ def _string(value: object, precision: int | None = None) -> str:
 
 def _member(value: object) -> str:
     """A value inside a list or map: strings are quoted, doubles have six places."""
+    value = bare(value)
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, bytes):
@@ -121,6 +122,7 @@ def _special(value: float) -> str:
 
 
 def _key(key: object) -> str:
+    key = bare(key)
     if isinstance(key, str):
         return quote(key)
     if isinstance(key, bool):
