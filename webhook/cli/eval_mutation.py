@@ -9,6 +9,7 @@ from webhook.cel.values import ABSENT, JSONPatchValue
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
+from webhook.kube.schemas import schema_of
 from webhook.policy import patching
 
 
@@ -33,7 +34,7 @@ def _applied(value: Any, obj: dict[str, Any] | None) -> dict[str, Any]:
     try:
         kind = gvk_of(obj)
         named = {**out["native"], "apiVersion": kind.api_version, "kind": kind.kind}
-        out["patched"] = apply_configuration(obj, named, kind)
+        out["patched"] = apply_configuration(obj, named, schema_of(kind))
     except (MergeError, KeyError) as error:
         out["applyError"] = f"error applying patch: {error}"
     return out

@@ -1,30 +1,293 @@
-"""Structured merge of an ApplyConfiguration into an object: maps by key, lists of named items by their name.
+"""Structured merge of an ApplyConfiguration into an object, as the API server does it for mutating policies.
 
-Without a schema: which lists are maps, and which are atomic, is read off the items.
+Maps merge by field, lists by their keys or as sets, where the schema says so; what is atomic may not be mutated. Rules:
+sigs.k8s.io/structured-merge-diff and k8s.io/apiserver's smd patcher. Ownership of fields is not tracked.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Final
 
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.schema import UNTYPED, ListShape, MapShape, Ref, Schema, Shape
 
 
 class MergeError(Exception):
-    """A fragment does not go with the object."""
+    """A fragment does not go with the object; the text is the API server's behind `error applying patch: `."""
 
 
-def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: GroupVersionKind) -> dict[str, Any]:
-    """Give the object with the fragment merged in; what the fragment does not name is shared."""
-    merged: dict[str, Any] = _merge(obj, fragment)
-    return merged
+class _Absent:
+    __slots__ = ()
 
 
-def _merge(a: Any, b: Any) -> Any:
-    if isinstance(a, dict) and isinstance(b, dict):
-        return {**a, **{k: _merge(a[k], v) if k in a else v for k, v in b.items()}}
-    if isinstance(a, list) and isinstance(b, list) and all(isinstance(x, dict) and "name" in x for x in (*a, *b)):
-        new = {x["name"]: x for x in b}
-        kept = [_merge(x, new.pop(x["name"])) if x["name"] in new else x for x in a]
-        return [*kept, *new.values()]
-    return b
+_ABSENT: Final = _Absent()
+Problems = list[tuple[str, str]]
+
+
+def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED) -> dict[str, Any]:
+    """Give the object with the fragment merged in; what the fragment does not name is shared with the object.
+
+    Raises MergeError where the fragment or the object does not have the schema's form, and where the fragment has
+    an atomic list, map or struct. The fragment gets the object's apiVersion and kind.
+    """
+    fragment = fragment | {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
+    _raise("failed to convert patch object to typed object", _validate(schema, schema.root, fragment, "", False))
+    if atomic := list(_atomics(schema, schema.root, fragment, "")):
+        raise MergeError(
+            f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
+        )
+    _raise("failed to convert original object to typed object", _validate(schema, schema.root, obj, "", True))
+    problems: Problems = []
+    merged = _Merger(schema, problems).merge(schema.root, obj, fragment, "")
+    _raise("failed to merge patch", problems)
+    return merged if isinstance(merged, dict) else {}
+
+
+def _raise(context: str, problems: Problems) -> None:
+    if problems:
+        lines = [f"{path}: {message}" if path else message for path, message in problems]
+        text = lines[0] if len(lines) == 1 else "\n".join(["errors:", *(f"  {line}" for line in lines)])
+        raise MergeError(f"{context}: {text}")
+
+
+def _chosen(shape: Shape, value: Any) -> str:
+    """Which of the forms a shape allows is taken for a value: map, scalar or list."""
+    if isinstance(value, dict) and shape.map is not None:
+        return "map"
+    if isinstance(value, list) and shape.list is not None:
+        return "list"
+    if isinstance(value, (str, int, float)) and shape.scalar:
+        return "scalar"
+    return "map" if shape.map is not None else "scalar" if shape.scalar else "list"
+
+
+def _validate(schema: Schema, ref: Ref, value: Any, path: str, duplicates: bool) -> Problems:
+    shape = schema.resolve(ref)
+    chosen = _chosen(shape, value)
+    if value is None:
+        return []
+    if chosen == "scalar":
+        message = _scalar_problem(shape.scalar, value)
+        return [(path, message)] if message else []
+    if chosen == "map":
+        return _validate_map(schema, shape.map, value, path, duplicates)
+    return _validate_list(schema, shape.list, value, path, duplicates)
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, default=str)
+
+
+def _scalar_problem(scalar: str, value: Any) -> str:
+    if value is None:
+        return ""
+    plain = isinstance(value, (str, bool, int, float))
+    if scalar in ("integer", "number"):
+        fits, wanted = isinstance(value, (int, float)) and not isinstance(value, bool), "numeric (int or float)"
+    elif scalar == "string":
+        fits, wanted = isinstance(value, str), "string"
+    elif scalar == "boolean":
+        fits, wanted = isinstance(value, bool), "boolean"
+    else:
+        fits, wanted = plain, "any scalar"
+    return "" if fits else f"expected {wanted}, got {_shown(value)}"
+
+
+def _validate_map(schema: Schema, shape: MapShape | None, value: Any, path: str, duplicates: bool) -> Problems:
+    if shape is None or not isinstance(value, dict):
+        return [(path, f"expected map, got {_shown(value)}")]
+    problems: Problems = []
+    for key, inner in value.items():
+        ref = shape.fields.get(key, shape.others)
+        if ref is None:
+            return [*problems, (f"{path}.{key}", "field not declared in schema")]
+        problems += _validate(schema, ref, inner, f"{path}.{key}", duplicates)
+    return problems
+
+
+def _validate_list(schema: Schema, shape: ListShape | None, value: Any, path: str, duplicates: bool) -> Problems:
+    if shape is None or not isinstance(value, list):
+        return [(path, f"expected list, got {_shown(value)}")]
+    problems: Problems = []
+    seen: set[Hashable] = set()
+    for index, item in enumerate(value):
+        step = f"[{index}]"
+        if not shape.atomic:
+            try:
+                identity = _identity(schema, shape, item)
+            except MergeError as error:
+                return [*problems, (path, f"element {index}: {error}")]
+            step = _step(shape, identity)
+            if identity in seen and not duplicates:
+                problems.append((path, f"duplicate entries for key {step}"))
+            seen.add(identity)
+        problems += _validate(schema, shape.element, item, path + step, duplicates)
+    return problems
+
+
+def _step(shape: ListShape, identity: Hashable) -> str:
+    if not shape.keys:
+        return f"[={identity[-1] if isinstance(identity, tuple) else identity}]"
+    assert isinstance(identity, tuple)
+    return f"[{','.join(f'{name}={_shown(value[-1])}' for name, value in identity)}]"
+
+
+def _identity(schema: Schema, shape: ListShape, item: Any) -> Hashable:
+    """What makes an item of a list the same item: its keys with their defaults, or the item itself."""
+    if not shape.keys:
+        if item is None or isinstance(item, (dict, list)):
+            raise MergeError("associative list without keys has an element that is no scalar")
+        return _typed(item)
+    if not isinstance(item, dict):
+        kind = "a null element" if item is None else "non-map elements"
+        raise MergeError(f"associative list with keys may not have {kind}")
+    element = schema.resolve(shape.element).map
+    defaults = element.defaults if element is not None else {}
+    found = [(key, _typed(item.get(key, defaults.get(key)))) for key in shape.keys if key in item or key in defaults]
+    if not found:
+        keys = " ".join(f'"{key}"' for key in shape.keys)
+        raise MergeError(
+            f"associative list with keys has an element that omits all key fields [{keys}] "
+            "(and doesn't have default values for any key fields)"
+        )
+    return tuple(sorted(found, key=lambda pair: pair[0]))
+
+
+def _typed(value: Any) -> Hashable:
+    """A scalar so that 1 and true differ."""
+    return (isinstance(value, bool), value if isinstance(value, Hashable) else _shown(value))
+
+
+def _atomics(schema: Schema, ref: Ref, value: Any, path: str) -> Iterator[str]:
+    """The paths of all atomic lists, maps and structs in a fragment."""
+    shape = schema.resolve(ref)
+    if isinstance(value, dict) and shape.map is not None:
+        if shape.map.atomic:
+            yield path
+        for key, inner in value.items():
+            if key in shape.map.fields:
+                yield from _atomics(schema, shape.map.fields[key], inner, f"{path}.{key}")
+    elif isinstance(value, list) and shape.list is not None:
+        if shape.list.atomic:
+            yield path
+        for index, inner in enumerate(value):
+            yield from _atomics(schema, shape.list.element, inner, f"{path}[{index}]")
+
+
+class _Merger:
+    """Merges two values of one schema; either may be absent, and null is a value."""
+
+    def __init__(self, schema: Schema, problems: Problems) -> None:
+        self.schema = schema
+        self.problems = problems
+
+    def merge(self, ref: Ref, left: Any, right: Any, path: str) -> Any:
+        """The merged value, or `_ABSENT`."""
+        if right is _ABSENT:
+            return left
+        shape = self.schema.resolve(ref)
+        chosen = _chosen(shape, right)
+        if chosen == "scalar":
+            return self._scalar(shape, left, right, path)
+        if chosen == "map":
+            return self._map(shape.map, left, right, path)
+        return self._list(shape.list, left, right, path)
+
+    def _scalar(self, shape: Shape, left: Any, right: Any, path: str) -> Any:
+        wrong = _scalar_problem(shape.scalar, right)
+        if wrong and (left is _ABSENT or _scalar_problem(shape.scalar, left)):
+            self.problems.append((path, f"rhs: {wrong}"))
+        return right
+
+    def _map(self, shape: MapShape | None, left: Any, right: Any, path: str) -> Any:
+        mine = left if isinstance(left, dict) else {}
+        theirs = right if isinstance(right, dict) else {}
+        if shape is None or shape.atomic or (not mine and not theirs):
+            return right
+        merged = dict(mine)
+        for key, inner in theirs.items():
+            ref = shape.fields.get(key, shape.others)
+            value = inner if ref is None else self.merge(ref, mine.get(key, _ABSENT), inner, f"{path}.{key}")
+            if value is not _ABSENT:
+                merged[key] = value
+        return merged
+
+    def _list(self, shape: ListShape | None, left: Any, right: Any, path: str) -> Any:
+        mine = left if isinstance(left, list) else []
+        theirs = right if isinstance(right, list) else []
+        if shape is None or shape.atomic or (not mine and not theirs):
+            return right
+        try:
+            a = [_identity(self.schema, shape, item) for item in mine]
+            b = [_identity(self.schema, shape, item) for item in theirs]
+        except MergeError as error:
+            self.problems.append((path, str(error)))
+            return right
+        return _Weaver(self, shape, (mine, a), (theirs, b), path).woven()
+
+
+Side = tuple[Sequence[Any], Sequence[Hashable]]
+
+
+class _Weaver:
+    """Puts the items of two lists into one order: both keep their own order, and shared items are merged once."""
+
+    def __init__(self, merger: _Merger, shape: ListShape, left: Side, right: Side, path: str) -> None:
+        self.merger, self.shape, self.path = merger, shape, path
+        self.left, self.left_ids = left
+        self.right, self.right_ids = right
+        self.by_right = dict(zip(self.right_ids, self.right, strict=True))
+        self.by_left: dict[Hashable, Any] = {}
+        for identity, item in zip(self.left_ids, self.left, strict=True):
+            # An item that is there twice merges with nothing.
+            self.by_left[identity] = None if identity in self.by_left else item
+        self.shared = iter([identity for identity in self.right_ids if identity in self.by_left])
+        self.next_shared: Hashable = next(self.shared, _ABSENT)
+        self.done: set[Hashable] = set()
+        self.out: list[Any] = []
+
+    def woven(self) -> list[Any]:
+        """The merged list."""
+        at_left = at_right = 0
+        while at_left < len(self.left) or at_right < len(self.right):
+            moved = self._both(at_left, at_right)
+            if moved is None:
+                moved = self._one(at_left, at_right)
+            at_left, at_right = moved
+        return self.out
+
+    def _both(self, at_left: int, at_right: int) -> tuple[int, int] | None:
+        if at_left >= len(self.left) or at_right >= len(self.right):
+            return None
+        identity = self.left_ids[at_left]
+        if identity == self.right_ids[at_right]:
+            self._take_right(identity)
+            self.next_shared = next(self.shared, _ABSENT)
+            return at_left + 1, at_right + 1
+        if identity in self.by_right and self.next_shared is not _ABSENT and self.next_shared != identity:
+            return at_left + 1, at_right
+        return None
+
+    def _one(self, at_left: int, at_right: int) -> tuple[int, int]:
+        if at_left < len(self.left):
+            identity = self.left_ids[at_left]
+            if identity not in self.by_right:
+                self.out.append(self.left[at_left])
+                return at_left + 1, at_right
+            if identity in self.done:
+                at_left += 1
+        if at_right < len(self.right):
+            identity = self.right_ids[at_right]
+            self._take_right(identity)
+            if self.next_shared == identity:
+                self.next_shared = next(self.shared, _ABSENT)
+            at_right += 1
+        return at_left, at_right
+
+    def _take_right(self, identity: Hashable) -> None:
+        self.done.add(identity)
+        mine = self.by_left.get(identity, _ABSENT)
+        value = self.merger.merge(self.shape.element, mine, self.by_right[identity], self.path)
+        if value is not _ABSENT:
+            self.out.append(value)

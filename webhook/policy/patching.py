@@ -11,6 +11,7 @@ from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Op
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
+from webhook.kube.schemas import schema_of
 from webhook.policy.model import Mutation
 
 _SAFE_INTEGER: Final = 2**53 - 1
@@ -34,7 +35,7 @@ def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
     check_names(value)
     try:
-        merged: dict[str, Any] = apply_configuration(obj, plain(value), gvk_of(obj))
+        merged: dict[str, Any] = apply_configuration(obj, plain(value), schema_of(gvk_of(obj)))
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
     return merged

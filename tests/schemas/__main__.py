@@ -1,0 +1,66 @@
+"""`python -m tests.schemas [FOLDER]`: compact the documents that `python -m tests.controlplane openapi FOLDER` wrote.
+
+Without a folder it starts an API server and asks it.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.__main__ import openapi
+from tests.controlplane.cluster import start
+from tests.shared import ROOT
+from webhook.kube.schema import compact, reference
+from webhook.kube.schemas import package_of
+
+TARGET = ROOT / "webhook" / "kube" / "schemas"
+FIXED = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "q",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "x",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": {"s": "u", "l": "*", "f": {}, "o": "*", "a": 1},
+}
+
+
+def gather(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """All types of all documents in their compact form, and the type of each kind."""
+    types: dict[str, Any] = {}
+    kinds: dict[str, str] = {}
+    for path in sorted(folder.glob("*.json")):
+        for name, schema in json.loads(path.read_text()).get("components", {}).get("schemas", {}).items():
+            if not reference(schema):
+                types[name] = FIXED.get(name) or compact(schema)
+            for kind in schema.get("x-kubernetes-group-version-kind", ()):
+                kinds.setdefault(f"{kind['group']}/{kind['version']}/{kind['kind']}", name)
+    return types, kinds
+
+
+def write(types: dict[str, Any], kinds: dict[str, str]) -> None:
+    """Write one file for each package, and the table of kinds."""
+    packages: dict[str, dict[str, Any]] = {"kinds": dict(kinds)}
+    for name, node in types.items():
+        packages.setdefault(package_of(name), {})[name] = node
+    for package, content in packages.items():
+        lines = ",\n".join(
+            f"{json.dumps(key)}:{json.dumps(content[key], separators=(',', ':'))}" for key in sorted(content)
+        )
+        (TARGET / f"{package}.json").write_text("{\n" + lines + "\n}\n")
+
+
+def main() -> None:
+    """Compact the documents of a folder, or of a fresh API server."""
+    if len(sys.argv) > 1:
+        write(*gather(Path(sys.argv[1])))
+        return
+    plane = start()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            openapi(plane, Path(folder))
+            write(*gather(Path(folder)))
+    finally:
+        plane.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The schemas of Kubernetes' built-in kinds in a compact form, one file of data for each API package.
+
+Written by `python -m tests.schemas` from the /openapi/v3 of a real API server; read here as data of the package.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from functools import cache
+from typing import Any, Final
+
+from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.schema import UNTYPED, Ref, Schema, Shape, decode_shape
+
+_API: Final = "io.k8s.api."
+
+
+def package_of(name: str) -> str:
+    """The file that holds a type: `core` of `io.k8s.api.core.v1.Pod`, `meta` of the types all kinds share."""
+    return name.removeprefix(_API).split(".")[0] if name.startswith(_API) else "meta"
+
+
+@cache
+def _package(name: str) -> dict[str, Any]:
+    data = pkgutil.get_data(__name__, f"{name}.json")
+    return dict(json.loads(data)) if data is not None else {}
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    return {str(kind): str(name) for kind, name in _package("kinds").items()}
+
+
+@cache
+def find(name: str) -> Shape:
+    """The shape of a type by its full name; KeyError for a name that no built-in kind uses."""
+    return decode_shape(_package(package_of(name))[name])
+
+
+def is_built_in(gvk: GroupVersionKind) -> bool:
+    """Whether Kubernetes itself has this kind."""
+    return f"{gvk.group}/{gvk.version}/{gvk.kind}" in _kinds()
+
+
+def schema_of(gvk: GroupVersionKind) -> Schema:
+    """The schema of a built-in kind, UNTYPED for every other kind."""
+    name = _kinds().get(f"{gvk.group}/{gvk.version}/{gvk.kind}")
+    return Schema(Ref(name), find) if name is not None else UNTYPED
