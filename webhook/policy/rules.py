@@ -37,17 +37,28 @@ def load_rules(
 ) -> Rules:
     """Compile QueuePolicy documents, or the text of a file of them, to rules.
 
-    `parameters` replace those of the files by name, `settings` what stands beside the rules (`headsPerCycle` ...).
-    Raises SourceError with every mistake found.
+    A file's parameters replace those of a file that it `extends`, `parameters` those of all, by name; `settings` what
+    stands beside the rules (`headsPerCycle` ...). Raises SourceError with every mistake found.
     """
     documents = read(source) if isinstance(source, str) else [source] if isinstance(source, Document) else list(source)
-    loader = _Loader(dict(parameters or {}))
-    for document in documents:
+    loader = _Loader({})
+    for index, document in enumerate(documents):
+        loader.overrides = {**_parameters_over(document, documents[index + 1 :]), **(parameters or {})}
         loader.take(document)
     if loader.problems:
         raise SourceError(loader.problems)
     merged = {**loader.settings, **(settings or {})}
     return _assemble(loader, settings_of(merged))
+
+
+def _parameters_over(document: Document, later: Iterable[Document]) -> dict[str, object]:
+    """Give the parameters by which later documents that extend this one, by its name, replace its own."""
+    name = document.at(("metadata", "name"))
+    given: dict[str, object] = {}
+    for other in later:
+        if name in (other.at(("spec", "extends")) or ()):
+            given.update(other.at(("spec", "parameters")) or {})
+    return given
 
 
 @dataclass(slots=True)

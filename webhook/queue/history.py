@@ -137,4 +137,19 @@ def _known(owner: Owner, state: State) -> History:
         return local.history
     if kind == "queue" and (queue := state.cluster_queues.get(name)) is not None:
         return queue.history
+    if kind == "namespace":
+        rules = state.rules
+        found = [q.history for q in state.local_queues.values() if q.namespace == name and q.history.at]
+        return _sum(found, rules.half_life if rules is not None else 0)
     return History()
+
+
+def _sum(histories: list[History], half_life: int) -> History:
+    """Add histories up at the time of the latest: what a namespace used is what its LocalQueues did."""
+    at = max((h.at for h in histories), default=0)
+    usage: dict[str, float] = {}
+    for history in histories:
+        kept = 0.5 ** ((at - history.at) / half_life) if half_life else 1.0
+        for resource, amount in history.usage.items():
+            usage[resource] = usage.get(resource, 0.0) + kept * amount
+    return History(at, usage)

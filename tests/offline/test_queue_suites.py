@@ -1,0 +1,33 @@
+"""The suites beside the queue rules that come with Sluice, run as `sluice test` runs them."""
+
+from pathlib import Path
+
+import pytest
+
+from webhook.offline.reports.junit import Outcome
+from webhook.offline.suite import read_suites
+from webhook.offline.suite_run import run_case
+from webhook.policy.load import load_bundle
+
+QUEUE = Path(__file__).parents[2] / "policies" / "queue"
+SUITES = read_suites([QUEUE])
+CASES = [(s, c) for s in SUITES for c in s.cases]
+
+
+@pytest.mark.parametrize(
+    "suite, case", [(s, c) for s in SUITES for c in s.cases], ids=lambda x: getattr(x, "title", "")
+)
+def test_every_case_of_the_queue_rules_holds(suite, case):
+    """Each case decides as its suite says, with the numbers in the message where it says so."""
+    result = run_case(case, load_bundle(suite.policies))
+    assert result.outcome == Outcome.PASSED, "\n".join(d.render() for d in result.findings)
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent for p in QUEUE.glob("*/policy.yaml")), ids=lambda p: p.name)
+def test_every_rule_file_says_which_laws_it_keeps(folder):
+    """A reader finds what can be relied on, and why a law is given up where it is."""
+    (rules,) = load_bundle([folder]).queue_policies
+    laws = rules.at(("spec", "laws"))
+    assert laws["keeps"]
+    assert all(given["law"] and given["why"] for given in laws.get("givesUp", ()))
+    assert rules.at(("metadata", "name")) == folder.name
