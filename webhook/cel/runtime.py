@@ -86,7 +86,7 @@ def not_equal(a: object, b: object) -> bool:
 def contains(element: object, container: object) -> bool:
     """`element in container`."""
     if type(element) is str and (type(container) is dict or type(container) is list):
-        return element in container  # type: ignore[operator]
+        return element in container
     return operators.contains(element, container)
 
 

@@ -10,6 +10,7 @@ from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
+from webhook.kube.schemas import schema_of
 from webhook.policy import patching
 
 
