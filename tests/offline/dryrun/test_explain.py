@@ -1,0 +1,91 @@
+"""`sluice explain` says which clause decided, on which template, and why other policies say nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.offline.dryrun.files import GPU, NAMESPACE, SUSPEND, job
+from tests.offline.running import invoke
+from webhook.cli import exits
+from webhook.cli.explain import explain_command
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("policies").mkdir()
+    Path("policies/gpu.yaml").write_text(GPU)
+    Path("policies/suspend.yaml").write_text(SUSPEND)
+    Path("ns.yaml").write_text(NAMESPACE)
+    return lambda *args, stdin=None: invoke(explain_command, *args, stdin=stdin)
+
+
+def test_the_deciding_clause_is_shown_with_its_parts(run):
+    """The clause that refused is named with its place, its message, and the value of the part that decided."""
+    done = run("-f", "-", "-c", "ns.yaml", "--policy", "gpu", stdin=job("half", 0.5))
+    assert done.exit_code == exits.FAILED
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert lines[:2] == ["Job team-a/half: denied  by suspend, whole-gpus",
+                         "denied: whole-gpus: spec.template: give GPUs in whole units"]  # fmt: skip
+    assert "true      matchConditions[0] not-exempt on spec.template  policies/gpu.yaml:13:36" in lines
+    assert "false     validations[0] on spec.template  policies/gpu.yaml:17:17" in lines
+    assert "says: give GPUs in whole units" in lines
+    assert 'c.resources.limits["nvidia.com/gpu"] = "500m"' in lines
+
+
+@pytest.mark.parametrize(
+    ("args", "policy", "reason"),
+    [
+        (("--operation", "UPDATE"), "suspend", "its rules are for CREATE, not for UPDATE"),
+        (
+            (),
+            "suspend",
+            'namespaceSelector does not take namespace "team-a" (labels: kubernetes.io/metadata.name=team-a)',
+        ),
+        ((), "services", "its rules are for services, not for jobs.batch"),
+        ((), "alone", "it has no binding"),
+        ((), "labels", "objectSelector does not take the object's labels"),
+        ((), "left-out", "its excludeResourceRules leave jobs out"),
+        ((), "bound", 'binding bound: namespaceSelector does not take namespace "team-a"'),
+    ],
+)
+def test_why_a_policy_says_nothing(run, args, policy, reason):
+    """A policy that is not for the request says what keeps it apart."""
+    open_to_all = SUSPEND.replace('    namespaceSelector: {matchLabels: {team: "yes"}}\n', "")
+    variants = {
+        "services": open_to_all.replace("[batch]", '[""]').replace("[jobs]", "[services]"),
+        "alone": open_to_all.split("---")[0],
+        "labels": open_to_all.replace("    resource", "    objectSelector: {matchLabels: {a: b}}\n    resource"),
+        "left-out": open_to_all.replace(
+            "  mutations:", "    excludeResourceRules:\n    - {apiGroups: [batch], apiVersions: [v1], "
+            "resources: [jobs], operations: [CREATE]}\n  mutations:"),
+        "bound": open_to_all.replace(
+            "spec: {policyName: suspend}",
+            "spec: {policyName: suspend, matchResources: {namespaceSelector: {matchLabels: {a: b}}}}"),
+    }  # fmt: skip
+    if policy in variants:
+        Path("policies/suspend.yaml").write_text(variants[policy].replace("suspend}", f"{policy}}}").replace(
+            "policyName: suspend", f"policyName: {policy}"))  # fmt: skip
+    done = run("-f", "-", "--policy", policy, *args, stdin=job("train"))
+    assert f"  not for this request: {reason}" in done.stdout
+
+
+def test_json_has_every_part(run):
+    """The JSON form holds the verdict and the tree of parts with their values."""
+    done = run("-f", "-", "-c", "ns.yaml", "-o", "json", stdin=job("half", 0.5))
+    (found,) = json.loads(done.stdout)
+    suspend, gpus = found["trace"]
+    assert (found["state"], suspend["policy"], suspend["clauses"][0]["outcome"]) == ("denied", "suspend", "changed")
+    decided = gpus["clauses"][-1]
+    assert (decided["clause"], decided["outcome"], decided["parts"]["values"]) == ("validations[0]", "false", ["false"])
+
+
+@pytest.mark.parametrize(
+    ("stdin", "code"),
+    [("a: [", exits.BAD_INPUT), ("", exits.NOTHING_TO_RUN), ("a: b", exits.BAD_INPUT), ("kind: Job", exits.BAD_INPUT)],
+)
+def test_bad_input_is_told(run, stdin, code):
+    """What is no object ends with a message and its exit code, never with a traceback."""
+    done = run("-f", "-", stdin=stdin)
+    assert (done.exit_code, bool(done.stderr), "Traceback" in done.stderr) == (code, True, False)

@@ -1,0 +1,193 @@
+"""`sluice explain`: why a verdict is what it is, policy by policy and clause by clause."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from webhook.admission.review import BadReview
+from webhook.cel import answers
+from webhook.cel.attributes import Failure
+from webhook.cel.trace import Step, clauses
+from webhook.cli import exits
+from webhook.cli.eval import shown
+from webhook.diagnostics import SourceError
+from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.outcome import Outcome
+from webhook.offline.dryrun.requests import Sender
+from webhook.offline.dryrun.run import inputs
+from webhook.offline.dryrun.show import outcome_json
+from webhook.offline.dryrun.terminal import outcome_text
+from webhook.offline.explain import Clause, PolicyTrace, explain
+from webhook.offline.files import read_files, read_text
+from webhook.policy.load import load_bundle
+from webhook.policy.slices import entries
+
+EXAMPLES: Final = """\b
+Examples:
+  sluice explain -f job.yaml                    why it is refused, changed or let in
+  sluice explain -f job.yaml --policy gpu       only policies whose name holds "gpu"
+  kubectl get job train -o yaml | sluice explain -f - -c cluster.yaml
+"""
+_WIDTH: Final = 90
+_DEPTH: Final = 4
+_STYLES: Final = {"true": "green", "false": "red", "error": "bold red", "changed": "cyan", "unchanged": "dim"}
+
+
+@click.command(name="explain", epilog=EXAMPLES)
+@click.option("-f", "--file", "file", required=True, help="The objects: a file, or - for standard input.")
+@click.option("-p", "--policies", multiple=True, type=click.Path(path_type=Path), help="[default: policies]")
+@click.option("-c", "--cluster", multiple=True, type=click.Path(path_type=Path), help="Objects that are only known.")
+@click.option("--policy", default="", help="Only policies whose name holds this text.")
+@click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True)
+@click.option("--as", "user", default="sluice-dry-run", show_default=True, help="Who sends the objects.")
+@click.option("-n", "--namespace", default="default", show_default=True, help="For objects that name none.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def explain_command(
+    file: str,
+    policies: tuple[Path, ...],
+    cluster: tuple[Path, ...],
+    policy: str,
+    operation: str,
+    user: str,
+    namespace: str,
+    output: str,
+) -> None:
+    """Say why objects are refused, changed or let in: what each clause of each policy came to.
+
+    Exit code 0: all are let in, 1: some are refused, 2: a file cannot be used, 3: there is nothing to explain.
+    """
+    sender = Sender(operation, user, namespace=namespace)
+    bundle = load_bundle(policies or (Path("policies"),))
+    read = read_text(sys.stdin.buffer.read().decode("utf-8", "replace"), "<stdin>") if file == "-" else None
+    read = read or read_files([Path(file)])
+    known = read_files(cluster)
+    found, wrong = inputs(read.documents, sender)
+    if errors := (*read.errors, *known.errors, *wrong):
+        raise SourceError(errors)
+    if not found:
+        click.echo("sluice explain: there are no objects in this file", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+    objects = [e.value for d in known.documents for e in entries(d) if isinstance(e.value, dict)]
+    facts = FileFacts((*(i.obj for i in found), *objects, *bundle.objects), {})
+    explained = []
+    for item in found:
+        try:
+            outcome, traces = explain(item, bundle, facts, sender, time.time)
+        except BadReview as error:
+            click.echo(f"sluice explain: {item.ref}: {error}", err=True)
+            sys.exit(exits.BAD_INPUT)
+        explained.append((outcome, [t for t in traces if policy in t.name]))
+    _print(explained, output)
+    sys.exit(exits.PASSED if all(outcome.allowed for outcome, _ in explained) else exits.FAILED)
+
+
+def _print(explained: Iterable[tuple[Outcome, list[PolicyTrace]]], output: str) -> None:
+    if output == "json":
+        value = [{**outcome_json(o), "trace": [_policy_json(t) for t in traces]} for o, traces in explained]
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    for outcome, traces in explained:
+        for line in (*outcome_text(outcome), *(line for t in traces for line in policy_text(t))):
+            console.print(line)
+
+
+def policy_text(trace: PolicyTrace) -> Iterator[Text]:
+    """Give one policy: whether it is for the request, then its clauses, those that decided with their parts."""
+    kind = "mutating" if trace.mutating else "validating"
+    head = (f"\n{kind} ", "dim"), (trace.name, "bold"), (f"  {trace.place}", "dim")
+    yield Text.assemble(*head)
+    if trace.why_not:
+        yield Text(f"  not for this request: {trace.why_not}", "dim")
+    for clause in trace.clauses:
+        yield from clause_text(clause)
+
+
+def clause_text(clause: Clause) -> Iterator[Text]:
+    """Give one clause, and the parts of one that refused or failed."""
+    where = f" on {clause.where}" if clause.where else ""
+    head = (f"  {clause.outcome:<9} ", _STYLES.get(clause.outcome, "")), f"{clause.name}{where}"
+    yield Text.assemble(*head, (f"  {clause.place}", "dim"))
+    if clause.said:
+        yield Text(f"            says: {clause.said}", "red")
+    if clause.step is None or clause.outcome not in ("false", "error"):
+        return
+    for part in clauses(clause.step):
+        if part.decisive or part is clause.step:
+            yield from _parts(clause.text, part, 0, "")
+
+
+def _parts(text: str, step: Step, depth: int, above: str) -> Iterator[Text]:
+    """Give a part and what it is made of; a part that is written like the one above it is left out."""
+    source = _source(text, step)
+    if step.values and depth <= _DEPTH and source != above:
+        yield Text.assemble(f"            {'  ' * depth}{_short(source)} = ", (_values(step), "bold"))
+    for part in step.parts:
+        yield from _parts(text, part, depth + (source != above), source)
+
+
+def _source(text: str, step: Step) -> str:
+    """Give a part's text on one line, with the bracket before it that it closes; cut where it closes another."""
+    start = step.start
+    before = text[:start].rstrip()
+    if before.endswith("(") and text[start : step.end].count(")") > text[start : step.end].count("("):
+        start = len(before) - 1
+    part = " ".join(text[start : step.end].split())
+    depth = 0
+    for i, letter in enumerate(part):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            return part[:i]
+    return part
+
+
+def _values(step: Step) -> str:
+    return ", ".join(_short(_value(v)) for v in step.values)
+
+
+def _value(value: object) -> str:
+    return f"error: {value.message}" if isinstance(value, Failure) else shown(answers.encode(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+
+
+def _policy_json(trace: PolicyTrace) -> dict[str, Any]:
+    made = {
+        "policy": trace.name,
+        "mutating": trace.mutating,
+        "place": str(trace.place),
+        "notForThisRequest": trace.why_not,
+        "clauses": [_clause_json(c) for c in trace.clauses],
+    }
+    return {key: value for key, value in made.items() if value not in ("", [])}
+
+
+def _clause_json(clause: Clause) -> dict[str, Any]:
+    made = {
+        "clause": clause.name,
+        "outcome": clause.outcome,
+        "where": clause.where,
+        "place": str(clause.place),
+        "message": clause.said,
+        "parts": _part_json(clause.text, clause.step) if clause.step else None,
+    }
+    return {key: value for key, value in made.items() if value not in ("", None)}
+
+
+def _part_json(text: str, step: Step) -> dict[str, Any]:
+    return {
+        "expression": text[step.start : step.end],
+        "values": [_value(v) for v in step.values],
+        "parts": [_part_json(text, part) for part in step.parts],
+    }

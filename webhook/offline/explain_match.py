@@ -1,0 +1,77 @@
+"""Why a policy is not for a request: the first thing that keeps them apart, in words."""
+
+from __future__ import annotations
+
+from webhook.jobs.normalise import normalise
+from webhook.offline.dryrun.facts import FileFacts
+from webhook.policy.bundle import Bundle
+from webhook.policy.exceptions import excused
+from webhook.policy.index import entry_for
+from webhook.policy.match import Match, Rule, Site, Target
+from webhook.policy.model import Policy
+from webhook.policy.request import Request
+from webhook.policy.world import World
+
+
+def why_not(policy: Policy, request: Request, facts: FileFacts, bundle: Bundle, now: float) -> str:
+    """Say why a policy says nothing about a request; `now` is in seconds, for exceptions."""
+    obj = None if request.object is None else normalise(request.object)
+    old = None if request.old_object is None else normalise(request.old_object)
+    world = World(request, facts, obj, old)
+    resource = request.resource
+    target = Target(resource.group, resource.version, resource.resource, request.sub_resource, request.operation)
+    if policy.name in excused(bundle.exceptions, request, obj, old, now):
+        return "an exception frees the request from it"
+    if not policy.bindings:
+        return "it has no binding"
+    entry = entry_for(policy, target)
+    if entry is None:
+        return _rules(policy.match, target) or "no binding is for this kind of request"
+    if policy.skip_owned and world.owned():
+        return "the object belongs to a job that is looked at as a whole"
+    if reason := _site(policy.match, entry.site, world):
+        return reason
+    for binding, site in entry.bindings:
+        if site is not None and binding.match is not None and (reason := _site(binding.match, site, world)):
+            return f"binding {binding.name}: {reason}"
+    if policy.param_kind is not None:
+        return f"no {policy.param_kind.kind} was found for it, and its binding allows that"
+    return "nothing in it was evaluated"
+
+
+def _rules(match: Match, target: Target) -> str:
+    """Say in what the resource rules differ from the request."""
+    if any(rule.fits(target) for rule in match.excludes):
+        return f"its excludeResourceRules leave {target.resource} out"
+    about = [rule for rule in match.rules if _names(rule, target)]
+    if not about:
+        names = sorted({name for rule in match.rules for name, _ in rule.resources})
+        return f"its rules are for {', '.join(names)}, not for {_full(target)}"
+    operations = sorted({o for rule in about for o in rule.operations})
+    if target.operation not in operations and "*" not in operations:
+        return f"its rules are for {', '.join(operations)}, not for {target.operation}"
+    return ""
+
+
+def _names(rule: Rule, target: Target) -> bool:
+    return bool({"*", target.group} & rule.groups) and any(
+        r in ("*", target.resource) and s in ("*", target.sub_resource) for r, s in rule.resources
+    )
+
+
+def _full(target: Target) -> str:
+    name = f"{target.resource}.{target.group}" if target.group else target.resource
+    return f"{name}/{target.sub_resource}" if target.sub_resource else name
+
+
+def _site(match: Match, site: Site, world: World) -> str:
+    """Say which selector does not take the request; empty where all do."""
+    labels = world.namespace_labels()
+    if match.namespace_selector is not None and labels is not None and not match.namespace_selector(labels):
+        shown = ", ".join(f"{k}={v}" for k, v in sorted(labels.items())) or "none"
+        return f'namespaceSelector does not take namespace "{world.request.namespace}" (labels: {shown})'
+    if not site.holds(world.request, world.namespace_labels):
+        return "its rules are for other names, or another scope"
+    if not site.takes(world.object, world.old):
+        return "objectSelector does not take the object's labels"
+    return ""
