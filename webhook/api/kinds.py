@@ -9,6 +9,7 @@ from webhook.api import v1beta1
 from webhook.api.clusterqueue import ClusterQueue, Cohort
 from webhook.api.fields import Api
 from webhook.api.localqueue import AdmissionCheck, LocalQueue, ResourceFlavor, WorkloadPriorityClass
+from webhook.api.queuepolicy import QueuePolicy
 from webhook.api.workload_status import Workload
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -109,3 +110,8 @@ KINDS: Final[tuple[CustomKind, ...]] = (
     CustomKind(KUEUE, "Workload", "workloads", _both(Workload, v1beta1.Workload, WL_COLUMNS), ("wl",), True),
 )
 """Every kind, in the order the CRDs are printed."""
+
+FILE_KINDS: Final[tuple[CustomKind, ...]] = (
+    CustomKind(OWN, "QueuePolicy", "queuepolicies", (Version("v1alpha1", QueuePolicy),)),
+)
+"""Kinds that live in files only: they have a schema for editors, and no CRD."""

@@ -1,4 +1,4 @@
-"""`sluice crds`: the CRDs of the queue's objects and of Sluice's own kinds, or their JSON Schemas."""
+"""`sluice crds`: the CRDs of the queue's objects, or JSON Schemas for editors, of QueuePolicy as well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from webhook.api.crds import Webhook, definitions, top_level
-from webhook.api.kinds import KINDS, CustomKind
+from webhook.api.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.schema import editor_schema
 from webhook.documents import dump
 
@@ -44,7 +44,7 @@ def crds(
 
     Objects are stored as v1beta2; v1beta1 is served as well, converted by Sluice at `/convert`.
     """
-    kinds = _chosen(only)
+    kinds = _chosen(only, (*KINDS, *FILE_KINDS) if json_schema else KINDS)
     if json_schema:
         click.echo(json.dumps({k.kind: _editor(k) for k in kinds}, indent=2))
         return
@@ -66,12 +66,12 @@ def as_file(crd: dict[str, Any]) -> str:
     return HEADER + dump(crd)
 
 
-def _chosen(only: tuple[str, ...]) -> list[CustomKind]:
-    known = {k.kind.lower(): k for k in KINDS} | {k.plural: k for k in KINDS} | {s: k for k in KINDS for s in k.short}
+def _chosen(only: tuple[str, ...], among: tuple[CustomKind, ...]) -> list[CustomKind]:
+    known = {k.kind.lower(): k for k in among} | {k.plural: k for k in among} | {s: k for k in among for s in k.short}
     if unknown := [name for name in only if name.lower() not in known]:
-        raise click.UsageError(f"no such kind: {', '.join(unknown)}; known: {', '.join(k.kind for k in KINDS)}")
+        raise click.UsageError(f"no such kind: {', '.join(unknown)}; known: {', '.join(k.kind for k in among)}")
     wanted = {known[name.lower()].kind for name in only}
-    return [k for k in KINDS if not only or k.kind in wanted]
+    return [k for k in among if not only or k.kind in wanted]
 
 
 def _webhook(url: str, service: str, ca_file: Path | None) -> Webhook:
