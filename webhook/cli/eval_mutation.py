@@ -8,10 +8,10 @@ from webhook.cel.types import Kind, Type
 from webhook.cel.values import ABSENT, JSONPatchValue
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
-from webhook.kube.merge import MergeError, apply_configuration
-from webhook.kube.schemas import schema_of
+from webhook.kube.merge import Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
 from webhook.policy import patching
+from webhook.policy.native import native
 
 
 def mutation(found: Type, value: object, obj: dict[str, Any] | None) -> dict[str, Any]:
@@ -27,18 +27,28 @@ def _applied(value: Any, obj: dict[str, Any] | None) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": "ApplyConfiguration"}
     try:
         patching.check_names(value)
-        out["native"] = patching.plain(value)
+        fragment = native(value)
+        out["native"] = _printed(fragment)
     except patching.MutationError as error:
         return {**out, "error": str(error)}
     if obj is None:
         return out
     try:
         kind = gvk_of(obj)
-        named = {**out["native"], "apiVersion": kind.api_version, "kind": kind.kind}
+        named = {**fragment, "apiVersion": kind.api_version, "kind": kind.kind}
         out["patched"] = apply_configuration(obj, named, schema_of(kind))
     except (MergeError, KeyError) as error:
         out["applyError"] = f"error applying patch: {error}"
     return out
+
+
+def _printed(value: Any) -> Any:
+    """A fragment with what is no JSON in it as text."""
+    if isinstance(value, dict):
+        return {name: _printed(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_printed(inner) for inner in value]
+    return str(value) if isinstance(value, Foreign) else value
 
 
 def _patched(value: Any, obj: dict[str, Any] | None) -> dict[str, Any]:

@@ -17,6 +17,19 @@ class MergeError(Exception):
     """A fragment does not go with the object; the text is the API server's behind `error applying patch: `."""
 
 
+class Foreign:
+    """A value in a fragment that is neither JSON's scalar, list nor map: no schema takes it."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        """Keep how the value prints."""
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class _Absent:
     __slots__ = ()
 
@@ -25,8 +38,13 @@ _ABSENT: Final = _Absent()
 Problems = list[tuple[str, str]]
 
 
-def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED) -> dict[str, Any]:
+def apply_configuration(
+    obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED, *, trusted: bool = False
+) -> dict[str, Any]:
     """Give the object with the fragment merged in; what the fragment does not name is shared with the object.
+
+    Where nothing changes the object itself is given back. `trusted` says that the object has the schema's form
+    already, as every object of a built-in kind has that an API server sends; it is not looked at again.
 
     Raises MergeError where the fragment or the object does not have the schema's form, and where the fragment has
     an atomic list, map or struct. The fragment gets the object's apiVersion and kind.
@@ -37,7 +55,8 @@ def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: S
         raise MergeError(
             f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
         )
-    _raise("failed to convert original object to typed object", _validate(schema, schema.root, obj, "", True))
+    if not trusted:
+        _raise("failed to convert original object to typed object", _validate(schema, schema.root, obj, "", True))
     problems: Problems = []
     merged = _Merger(schema, problems).merge(schema.root, obj, fragment, "")
     _raise("failed to merge patch", problems)
@@ -76,7 +95,7 @@ def _validate(schema: Schema, ref: Ref, value: Any, path: str, duplicates: bool)
 
 
 def _shown(value: Any) -> str:
-    return json.dumps(value, default=str)
+    return f"&{{{value}}}" if isinstance(value, Foreign) else json.dumps(value, default=str)
 
 
 def _scalar_problem(scalar: str, value: Any) -> str:
@@ -128,7 +147,7 @@ def _validate_list(schema: Schema, shape: ListShape | None, value: Any, path: st
 
 def _step(shape: ListShape, identity: Hashable) -> str:
     if not shape.keys:
-        return f"[={identity[-1] if isinstance(identity, tuple) else identity}]"
+        return f"[={_shown(identity[-1]) if isinstance(identity, tuple) else identity}]"
     assert isinstance(identity, tuple)
     return f"[{','.join(f'{name}={_shown(value[-1])}' for name, value in identity)}]"
 
@@ -198,20 +217,22 @@ class _Merger:
         wrong = _scalar_problem(shape.scalar, right)
         if wrong and (left is _ABSENT or _scalar_problem(shape.scalar, left)):
             self.problems.append((path, f"rhs: {wrong}"))
-        return right
+        return left if type(left) is type(right) and left == right else right
 
     def _map(self, shape: MapShape | None, left: Any, right: Any, path: str) -> Any:
         mine = left if isinstance(left, dict) else {}
         theirs = right if isinstance(right, dict) else {}
         if shape is None or shape.atomic or (not mine and not theirs):
             return right
-        merged = dict(mine)
+        merged = mine
         for key, inner in theirs.items():
             ref = shape.fields.get(key, shape.others)
-            value = inner if ref is None else self.merge(ref, mine.get(key, _ABSENT), inner, f"{path}.{key}")
-            if value is not _ABSENT:
+            old = mine.get(key, _ABSENT)
+            value = inner if ref is None else self.merge(ref, old, inner, f"{path}.{key}")
+            if value is not _ABSENT and value is not old:
+                merged = dict(mine) if merged is mine else merged
                 merged[key] = value
-        return merged
+        return merged if left is mine or merged is not mine else dict(mine)
 
     def _list(self, shape: ListShape | None, left: Any, right: Any, path: str) -> Any:
         mine = left if isinstance(left, list) else []
@@ -224,7 +245,9 @@ class _Merger:
         except MergeError as error:
             self.problems.append((path, str(error)))
             return right
-        return _Weaver(self, shape, (mine, a), (theirs, b), path).woven()
+        woven = _Weaver(self, shape, (mine, a), (theirs, b), path).woven()
+        same = left is mine and len(woven) == len(mine) and all(x is y for x, y in zip(woven, mine, strict=True))
+        return mine if same else woven
 
 
 Side = tuple[Sequence[Any], Sequence[Hashable]]

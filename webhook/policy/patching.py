@@ -13,6 +13,7 @@ from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
 from webhook.policy.model import Mutation
+from webhook.policy.native import native
 
 _SAFE_INTEGER: Final = 2**53 - 1
 _PLAIN: Final = frozenset({str, bool, type(None)})
@@ -35,7 +36,7 @@ def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
     check_names(value)
     try:
-        merged: dict[str, Any] = apply_configuration(obj, plain(value), schema_of(gvk_of(obj)))
+        merged: dict[str, Any] = apply_configuration(obj, native(value), schema_of(gvk_of(obj)))
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
     return merged
