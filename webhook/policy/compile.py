@@ -98,11 +98,13 @@ class _Compiler:
         self.annotations(notes)
         variables = self.variables()
         kind = spec.get("paramKind")
+        conditions = self.conditions()
+        texts = [e.text for e in (*variables.values(), *(c.expression for c in conditions))]
         policy = Policy(
             name=metadata["name"],
             mutating=self.mutating,
             match=read_match(self.document, ("spec", "matchConstraints"), self.findings),
-            conditions=self.conditions(),
+            conditions=conditions,
             variables=variables,
             validations=self.validations(),
             audit_annotations=self.audit_annotations(),
@@ -116,6 +118,7 @@ class _Compiler:
             warning=self.warning(notes),
             docs=notes.get(kinds.DOCS, ""),
             document=self.document,
+            blind=not any("namespaceObject" in text for text in texts),
             spec=spec,
         )
         return (None if self.findings else policy), self.findings

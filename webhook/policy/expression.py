@@ -24,13 +24,8 @@ class Expression:
     program: Program = field(repr=False)
     path: Path = ()
 
-    def call(self, values: Values, budget: Budget | None = None) -> Any:
-        """Evaluate it. Raises CelError, and OutOfBudget where the budget given is spent.
-
-        Without a budget only the limit of one call holds (1,000,000 cost units).
-        """
-        if budget is None:
-            return self.program.call(*values)
+    def call(self, values: Values, budget: Budget) -> Any:
+        """Evaluate it. Raises CelError, and OutOfBudget where the budget is spent."""
         try:
             return self.program.metered(values, budget)
         finally:

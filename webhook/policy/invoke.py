@@ -80,47 +80,57 @@ def stands_for(invocation: Invocation, world: World) -> tuple[Stand, ...]:
     return found if invocation.takes is _any_stand else tuple(s for s in found if invocation.takes(s))
 
 
-@dataclass(frozen=True, slots=True)
 class Scene:
-    """What the expressions of one stage see, and what they may still cost (None: they cannot pass the limit)."""
+    """What the expressions of one stage see, and what they may still cost together."""
 
-    values: Values
-    budget: Budget | None
+    __slots__ = ("budget", "stand", "values", "variables")
+
+    def __init__(self, invocation: Invocation, world: World, at: Stand, limit: int, *, namespace: bool = True) -> None:
+        policy = invocation.policy
+        self.budget, self.stand = Budget(limit), at
+        self.variables = Variables(policy.variables, self.budget)
+        around = world.namespace() if namespace else None
+        values: Values = (at.object, at.old, world.attributes, around, self.variables)
+        if policy.param_kind is not None:
+            values += (invocation.param,)
+        self.values = values + world.authorizers()
+        self.variables.bind(self.values)
 
     def call(self, expression: Expression) -> Any:
         """Evaluate an expression. Raises CelError, OutOfBudget, Unanswered."""
         return expression.call(self.values, self.budget)
 
+    def refill(self, limit: int) -> None:
+        """Begin another stage, in which the variables that were computed are still right."""
+        self.budget = Budget(limit)
+        self.variables.charge(self.budget)
+
 
 def scene(invocation: Invocation, world: World, at: Stand) -> Scene:
     """Set the scene for a policy's rules, its annotations, or one of its mutations."""
-    budget = Budget(POLICY_LIMIT) if invocation.policy.costly else None
-    return _scene(invocation, world, at, world.namespace(), budget)
+    return Scene(invocation, world, at, POLICY_LIMIT)
 
 
-def _scene(
-    invocation: Invocation, world: World, at: Stand, namespace: dict[str, Any] | None, budget: Budget | None
-) -> Scene:
-    policy = invocation.policy
-    variables = Variables(policy.variables, budget)
-    values: Values = (at.object, at.old, world.attributes, namespace, variables)
-    if policy.param_kind is not None:
-        values += (invocation.param,)
-    values += world.authorizers()
-    variables.bind(values)
-    return Scene(values, budget)
+def enter(invocation: Invocation, world: World, at: Stand, findings: Findings) -> Scene | str | None:
+    """Test the match conditions: the scene for the rules where all hold, None where the policy is to be skipped.
 
-
-def conditions_hold(invocation: Invocation, world: World, at: Stand, findings: Findings) -> str | bool:
-    """Test the match conditions: False when one is false, the errors' text where no other is false and some failed.
-
-    Rules: matchconditions.Matcher of the API server; conditions do not see the Namespace.
+    A text is the errors of conditions of which none is false. Rules: matchconditions.Matcher of the API server;
+    conditions do not see the Namespace, so what they computed is kept only where nothing asks for it.
     """
     policy = invocation.policy
     if not policy.conditions:
-        return True
-    budget = Budget(CONDITIONS_LIMIT) if policy.costly_conditions else None
-    seen = _scene(invocation, world, at, None, budget)
+        return scene(invocation, world, at)
+    seen = Scene(invocation, world, at, CONDITIONS_LIMIT, namespace=policy.blind)
+    held = _conditions(policy, seen, findings)
+    if held is not True:
+        return held or None
+    if not policy.blind:
+        return scene(invocation, world, at)
+    seen.refill(POLICY_LIMIT)
+    return seen
+
+
+def _conditions(policy: Policy, seen: Scene, findings: Findings) -> str | bool:
     errors = []
     for i, condition in enumerate(policy.conditions):
         try:
@@ -134,7 +144,8 @@ def conditions_hold(invocation: Invocation, world: World, at: Stand, findings: F
         except Unanswered as unanswered:
             findings.unknown.append(unanswered.check)
             return False
-        findings.saw(policy, "matchConditions", i, "true" if held is True else "false")
+        if findings.observer is not None:
+            findings.saw(policy, "matchConditions", i, "true" if held is True else "false")
         if held is False:
             return False
     if not errors:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from webhook.cel.program import CALL_LIMIT, CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.expression import Expression
@@ -97,14 +96,5 @@ class Policy:
     document: Document | None = field(default=None, compare=False, repr=False)
     path: Path = ()
     spec: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def costly(self) -> bool:
-        """Whether its expressions together could pass the limit of a policy, although none passes that of a call."""
-        rules = sum(1 + (v.message_expression is not None) for v in self.validations)
-        return (len(self.variables) + max(rules, len(self.audit_annotations), 1)) * CALL_LIMIT > POLICY_LIMIT
-
-    @property
-    def costly_conditions(self) -> bool:
-        """Whether its match conditions together could pass their limit."""
-        return (len(self.variables) + len(self.conditions)) * CALL_LIMIT > CONDITIONS_LIMIT
+    blind: bool = False
+    """Whether neither its conditions nor its variables ask for the Namespace, which conditions must not see."""

@@ -15,7 +15,7 @@ from webhook.policy.expand import Stand, put_back, stand, whole
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import Denial, Findings
 from webhook.policy.index import Entry
-from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, conditions_hold, invocations, scene
+from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, enter, invocations, scene
 from webhook.policy.patching import MutationError, patched
 from webhook.policy.world import World
 
@@ -82,28 +82,30 @@ def _stands(invocation: Invocation, world: World) -> Sequence[Stand]:
 
 def _run_on(step: Step, world: World, at: Stand, findings: Findings) -> None:
     invocation, policy = step.invocation, step.invocation.policy
-    held = conditions_hold(invocation, world, at, findings)
-    if held is False:
+    seen = enter(invocation, world, at, findings)
+    if seen is None:
         return
-    if held is not True:
-        findings.denials.append(Denial(policy.name, invocation.binding.name, str(held), "Forbidden", place=at.path))
+    if isinstance(seen, str):
+        findings.denials.append(Denial(policy.name, invocation.binding.name, seen, "Forbidden", place=at.path))
         return
     step.ran = True
     if policy.name not in findings.evaluated:
         findings.evaluated.append(policy.name)
     before = at
     for i in range(len(policy.mutations)):
-        at = _mutation(invocation, i, world, at, findings)
+        if seen.stand is not at:
+            seen = scene(invocation, world, at)
+        at = _mutation(invocation, i, seen, findings)
     if at.object is not before.object and at.object is not None and before.object is not None:
         _changed(invocation, world, before, at.object, findings)
 
 
-def _mutation(invocation: Invocation, index: int, world: World, at: Stand, findings: Findings) -> Stand:
+def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Findings) -> Stand:
     """Do one mutation; one that fails leaves the object, and is a denial unless the failure policy is Ignore."""
-    policy = invocation.policy
+    policy, at = invocation.policy, seen.stand
     mutation = policy.mutations[index]
     try:
-        result = patched(at.object, mutation, scene(invocation, world, at).call(mutation.expression))
+        result = patched(at.object, mutation, seen.call(mutation.expression))
     except OutOfBudget:
         error = OUT_OF_BUDGET
     except CelError as failure:
@@ -114,7 +116,8 @@ def _mutation(invocation: Invocation, index: int, world: World, at: Stand, findi
         findings.unknown.append(unanswered.check)
         return at
     else:
-        findings.saw(policy, "mutations", index, "unchanged" if result is at.object else "changed")
+        if findings.observer is not None:
+            findings.saw(policy, "mutations", index, "unchanged" if result is at.object else "changed")
         return at if result is at.object else replace(at, object=result)
     findings.saw(policy, "mutations", index, "error")
     if not policy.ignore_failure:

@@ -1,4 +1,4 @@
-"""What a webhook registration needs to know of a bundle: one entry per failure policy in use, for all policies together.
+"""What a webhook registration needs to know of a bundle: one entry per failure policy, for all policies together.
 
 Data only; writing WebhookConfigurations is the server's part.
 """

@@ -12,7 +12,7 @@ from webhook.policy.expand import Stand
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import FAILURE_KEY, Denial, Findings
 from webhook.policy.index import Entry
-from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, conditions_hold, invocations, scene, stands_for
+from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, enter, invocations, stands_for
 from webhook.policy.model import Policy, Validation
 from webhook.policy.world import World
 
@@ -25,8 +25,6 @@ def validate(entries: Sequence[Entry], world: World, findings: Findings) -> None
     """Evaluate the policies on the request and collect what comes of it."""
     for invocation in invocations(entries, world, findings):
         for at in stands_for(invocation, world):
-            if invocation.policy.name not in findings.evaluated:
-                findings.evaluated.append(invocation.policy.name)
             try:
                 _evaluate(invocation, world, at, findings)
             except Unanswered as unanswered:
@@ -35,13 +33,14 @@ def validate(entries: Sequence[Entry], world: World, findings: Findings) -> None
 
 def _evaluate(invocation: Invocation, world: World, at: Stand, findings: Findings) -> None:
     policy = invocation.policy
-    held = conditions_hold(invocation, world, at, findings)
-    if held is False:
+    seen = enter(invocation, world, at, findings)
+    if seen is None:
         return
-    if held is not True:
-        _denied(invocation, at, 0, str(held), "", findings)
+    if isinstance(seen, str):
+        _denied(invocation, at, 0, seen, "", findings)
         return
-    seen = scene(invocation, world, at)
+    if policy.name not in findings.evaluated:
+        findings.evaluated.append(policy.name)
     try:
         for i, validation in enumerate(policy.validations):
             _validation(invocation, at, i, validation, seen, findings)

@@ -24,7 +24,7 @@ class Variables:
     __slots__ = ("_budget", "_known", "_table", "_values")
     cel_type: ClassVar[Type] = VARIABLES
 
-    def __init__(self, table: Mapping[str, Expression], budget: Budget | None) -> None:
+    def __init__(self, table: Mapping[str, Expression], budget: Budget) -> None:
         self._table = table
         self._budget = budget
         self._known: dict[str, Any] = {}
@@ -33,6 +33,10 @@ class Variables:
     def bind(self, values: Values) -> None:
         """Say what the variables' own expressions see; called once, before the first read."""
         self._values = values
+
+    def charge(self, budget: Budget) -> None:
+        """Say what variables that are yet to be computed are charged to."""
+        self._budget = budget
 
     def cel_find(self, name: Any) -> Any:
         """Give a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""

@@ -1,0 +1,122 @@
+"""`sluice test`: run the suites beside the policies."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from webhook.cli import exits
+from webhook.diagnostics import SourceError
+from webhook.offline.reports.junit import junit
+from webhook.offline.reports.sarif import sarif
+from webhook.offline.suite_session import Session, report, run_session
+from webhook.offline.suite_show import TITLES, as_json, findings_of, lines
+from webhook.offline.suite_update import update
+
+EXAMPLES = """\b
+Examples:
+  sluice test                              every suite below this folder
+  sluice test policies/gpu-integer         those of one policy
+  sluice test --run 'gpu.*//half'          cases by suite//name
+  sluice test -o junit > results.xml       for a CI server
+  sluice test --update                     write new expected patches
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--run", "pattern", default="", metavar="REGEX", help="Only cases whose suite//name matches.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json", "junit", "sarif"]), default="text", show_default=True
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show only cases that did not pass.")
+@click.option("--missed", is_flag=True, help="Show each branch of a policy that no case ran.")
+@click.option("--min-coverage", type=click.IntRange(0, 100), default=0, help="Fail below this percentage of branches.")
+@click.option("--update", "rewrite", is_flag=True, help="Write patches and objects that differ into the suites.")
+@click.option("--watch", is_flag=True, help="Run again whenever a file changes, until interrupted.")
+def test(
+    paths: tuple[Path, ...],
+    pattern: str,
+    output: str,
+    quiet: bool,
+    missed: bool,
+    min_coverage: int,
+    rewrite: bool,
+    watch: bool,
+) -> None:
+    """Run the suites (suite.yaml) below PATHS and say what the policies do otherwise than they should.
+
+    Exit codes: 0 all passed, 1 a case failed, 2 a file cannot be read, 3 there is nothing to run.
+    """
+    places = [path.resolve() for path in paths] or [Path.cwd()]
+    places = [shorter(place) for place in places]
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise click.BadParameter(str(error), param_hint="--run") from None
+    while True:
+        code = once(places, pattern, output, quiet=quiet, missed=missed, least=min_coverage, rewrite=rewrite)
+        if not watch:
+            sys.exit(code)
+        wait_for_change(places)
+
+
+def shorter(path: Path) -> Path:
+    """Give a path relative to the working folder, where it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def once(paths: list[Path], pattern: str, output: str, *, quiet: bool, missed: bool, least: int, rewrite: bool) -> int:
+    """Run all once, print the result and give the exit code."""
+    try:
+        session = run_session(paths, pattern)
+    except SourceError as error:
+        click.echo(error.render(), err=True)
+        return exits.BAD_INPUT
+    if not session.results:
+        said = f"no case matches {pattern!r}" if session.left else "no suite.yaml is here"
+        click.echo(f"nothing to run: {said}", err=True)
+        return exits.NOTHING_TO_RUN
+    show(session, output, quiet=quiet, missed=missed)
+    if rewrite:
+        for file, count in update(session.results).items():
+            click.echo(f"updated {count} in {file}", err=True)
+    share = 100 * (len(session.branches) - len(session.missed)) // max(len(session.branches), 1)
+    if share < least:
+        click.echo(f"coverage is {share} %, below {least} %", err=True)
+    return exits.FAILED if session.failed or share < least else exits.PASSED
+
+
+def show(session: Session, output: str, *, quiet: bool, missed: bool) -> None:
+    """Print the result as one document on standard output."""
+    if output == "json":
+        click.echo(json.dumps(as_json(session), indent=2, ensure_ascii=False))
+    elif output == "junit":
+        click.echo(junit(report(session), "sluice test"), nl=False)
+    elif output == "sarif":
+        click.echo(json.dumps(sarif(findings_of(session), TITLES), indent=2, ensure_ascii=False))
+    else:
+        console = Console(soft_wrap=True, highlight=False)
+        for line in lines(session, every=not quiet, missed=missed):
+            console.print(line)
+
+
+def wait_for_change(paths: list[Path]) -> None:
+    """Wait until a file below the paths is written, added or taken away."""
+    before = stamps(paths)
+    click.echo("waiting for a change ...", err=True)
+    while stamps(paths) == before:
+        time.sleep(0.5)
+
+
+def stamps(paths: list[Path]) -> dict[Path, int]:
+    """Give the time of the last change of each file."""
+    files = (f for p in paths for f in ([p] if p.is_file() else p.rglob("*")) if f.is_file())
+    return {file: file.stat().st_mtime_ns for file in files}

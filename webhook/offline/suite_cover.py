@@ -1,0 +1,188 @@
+"""Coverage: which rule of a policy, and which branch of its expressions, no case has run.
+
+Expressions are evaluated a second time by a program that reports every part's value. A branch is an arm of `? :`, or
+what stands right of `&&` or `||`; it ran where the part left of it came out so that it had to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook.cel import plan, syntax
+from webhook.cel.errors import CelError
+from webhook.cel.program import Budget, Program
+from webhook.diagnostics import Diagnostic, Severity
+from webhook.policy.bundle import Bundle
+from webhook.policy.expression import Expression
+from webhook.policy.index import Index
+from webhook.policy.model import Policy
+
+
+class Watched:
+    """A program that also keeps which of its parts came out true, and which false."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.values: set[tuple[int, bool]] = set()
+        planner = plan.Planner(program.checked, program.env, self._observe)
+        self._evaluate = planner.run()
+        self._size = planner.size
+
+    @property
+    def type(self) -> Any:
+        """The type of the whole."""
+        return self.program.type
+
+    def call(self, *values: object) -> object:
+        """Evaluate, and watch."""
+        return self.metered(values, None)
+
+    def metered(self, values: tuple[object, ...], budget: Budget | None) -> object:
+        """Evaluate within a budget, and watch."""
+        with contextlib.suppress(CelError):
+            self._evaluate(self.program.frame(values, size=self._size))
+        return self.program.metered(values, budget)
+
+    def _observe(self, node: syntax.Node, frame: Any, value: object) -> None:
+        if isinstance(value, bool):
+            self.values.add((node.id, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One thing that can happen in a policy: where it stands, what it is, and whether a case ran it."""
+
+    policy: Policy
+    clause: str
+    what: str
+    finding: Diagnostic
+    ran: bool
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Collects over all cases; is the observer of their reviews."""
+
+    outcomes: set[tuple[str, bool, str, int, str]] = field(default_factory=set)
+    policies: list[Policy] = field(default_factory=list)
+
+    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
+        """Take note of an outcome."""
+        self.outcomes.add((policy.name, policy.mutating, clause, index, outcome))
+
+    def branches(self) -> Iterator[Branch]:
+        """Give every branch of every policy that takes effect."""
+        for policy in self.policies:
+            if policy.bindings:
+                yield from self._rules(policy)
+                for clause, expression in _named(policy):
+                    yield from _parts(policy, clause, expression)
+
+    def _rules(self, policy: Policy) -> Iterator[Branch]:
+        rows: tuple[tuple[str, tuple[Any, ...], tuple[str, ...]], ...] = (
+            ("matchConditions", policy.conditions, ("true", "false")),
+            ("validations", policy.validations, ("true", "false")),
+            ("auditAnnotations", policy.audit_annotations, ("ran",)),
+            ("mutations", policy.mutations, ("changed",)),
+        )
+        for clause, items, outcomes in rows:
+            for i, item in enumerate(items):
+                for outcome in outcomes:
+                    ran = (policy.name, policy.mutating, clause, i, outcome) in self.outcomes
+                    what = f"{clause}[{i}] never was {outcome}" if outcome != "ran" else f"{clause}[{i}] never ran"
+                    finding = _finding(policy, item.expression, 0, what)
+                    yield Branch(policy, clause, what, finding, ran)
+
+
+def watched(bundle: Bundle) -> Bundle:
+    """Give the bundle with expressions that can tell what they ran; its verdicts are the same."""
+    policies = tuple(map(_watched, bundle.policies))
+    return replace(
+        bundle,
+        policies=policies,
+        validating=Index([p for p in policies if not p.mutating]),
+        mutating=Index([p for p in policies if p.mutating]),
+    )
+
+
+def _watched(policy: Policy) -> Policy:
+    def one(expression: Expression | None) -> Any:
+        if expression is None:
+            return None
+        program: Any = Watched(expression.program)
+        return replace(expression, program=program)
+
+    return replace(
+        policy,
+        variables={name: one(e) for name, e in policy.variables.items()},
+        conditions=tuple(replace(c, expression=one(c.expression)) for c in policy.conditions),
+        validations=tuple(
+            replace(v, expression=one(v.expression), message_expression=one(v.message_expression))
+            for v in policy.validations
+        ),
+        audit_annotations=tuple(replace(a, expression=one(a.expression)) for a in policy.audit_annotations),
+        mutations=tuple(replace(m, expression=one(m.expression)) for m in policy.mutations),
+        warning=one(policy.warning),
+    )
+
+
+def _named(policy: Policy) -> Iterator[tuple[str, Expression]]:
+    for name, expression in policy.variables.items():
+        yield f"variables.{name}", expression
+    for i, condition in enumerate(policy.conditions):
+        yield f"matchConditions[{i}]", condition.expression
+    for i, validation in enumerate(policy.validations):
+        yield f"validations[{i}]", validation.expression
+        if validation.message_expression is not None:
+            yield f"validations[{i}].messageExpression", validation.message_expression
+    for i, annotation in enumerate(policy.audit_annotations):
+        yield f"auditAnnotations[{i}]", annotation.expression
+    for i, mutation in enumerate(policy.mutations):
+        yield f"mutations[{i}]", mutation.expression
+
+
+def _parts(policy: Policy, clause: str, expression: Expression) -> Iterator[Branch]:
+    """Give the branches inside one expression."""
+    program: Any = expression.program
+    for node, deciding, wanted, word in _forks(program.program.checked.root):
+        ran = (deciding.id, wanted) in program.values
+        what = f"{clause}: {word}"
+        yield Branch(policy, clause, what, _finding(policy, expression, node.pos, what), ran)
+
+
+def _forks(root: syntax.Node) -> Iterator[tuple[syntax.Node, syntax.Node, bool, str]]:
+    """Give (branch, the part that decides on it, the value it must have, words) below a node."""
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        todo += syntax.children(node)
+        if not isinstance(node, syntax.Call) or _generated(node):
+            continue
+        if node.function == syntax.CONDITIONAL:
+            condition, yes, no = node.args
+            yield yes, condition, True, "the branch after ? never ran"
+            yield no, condition, False, "the branch after : never ran"
+        elif node.function in (syntax.AND, syntax.OR):
+            left, right = node.args
+            yield right, left, node.function == syntax.AND, f"what follows {node.function.strip('_')} never ran"
+
+
+def _generated(node: syntax.Call) -> bool:
+    """Say whether a macro made the node: it speaks of the macro's own accumulator."""
+    inner = (arg for arg in node.args if isinstance(arg, syntax.Call))
+    return any(map(_accumulates, node.args)) or any(_accumulates(a) for call in inner for a in call.args)
+
+
+def _accumulates(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Ident) and node.name == syntax.ACCUMULATOR
+
+
+def _finding(policy: Policy, expression: Expression, offset: int, message: str) -> Diagnostic:
+    document = policy.document
+    assert document is not None
+    place = document.text_place(expression.path, offset)
+    text = f"{policy.name}: {message}"
+    return Diagnostic("COV001", place, text, Severity.NOTE, document.source(place))
