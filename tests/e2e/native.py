@@ -4,6 +4,7 @@ Side `native` has the policies installed as they are; side `sluice` has two webh
 with the same files. An observing webhook on both sides sees the object after mutation, defaults included.
 """
 
+import copy
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ from webhook.policy.load import load_bundle
 
 JSON = dict[str, Any]
 SIDES = ("native", "sluice")
-_ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*"],
+_ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*", "*/scale"],
          "scope": "Namespaced"}]  # fmt: skip
 _PREFIXES = (
     re.compile(r"^.*? is forbidden: (?=ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy)"),
@@ -92,7 +93,7 @@ class Comparison:
     """Both sides, ready: a context for `run`."""
 
     def __init__(self, plane: ControlPlane, policies: Sequence[Policy], hooks: Hooks, folder: Path) -> None:
-        """Install everything and wait until the native policies are in force."""
+        """Load every policy; `start` installs them."""
         self.client = plane.client
         self._plane = plane
         self._policies = policies
@@ -103,13 +104,41 @@ class Comparison:
         for policy in policies:
             self._load(policy, folder)
         hooks.routes.update({"/observe": self._observe, "/mutate": self._mutate, "/validate": self._validate})
-        self._install(hooks)
+        self._hooks = hooks
+
+    def start(self) -> None:
+        """Install everything and wait until the native policies are in force."""
+        self._install(self._hooks)
+
+    def assert_loaded(self, policy: Policy) -> None:
+        """Sluice took the policy's files."""
+        assert policy.name not in self._broken, self._broken[policy.name]
 
     def run(self, policy: Policy, obj: JSON) -> tuple[Outcome, Outcome]:
         """What happens to the object under the policy, natively and with Sluice."""
-        assert policy.name not in self._broken, self._broken[policy.name]
         native, ours = (self._send(policy.namespace(side), obj) for side in SIDES)
         return native, ours
+
+    def exists(self, policy: Policy, obj: JSON) -> None:
+        """Create an object for real on both sides, for `change` to change."""
+        for side in SIDES:
+            self.client.create({**obj, "metadata": {**obj["metadata"], "namespace": policy.namespace(side)}})
+
+    def change(self, policy: Policy, existing: JSON, request: JSON) -> tuple[Outcome, Outcome]:
+        """What happens to a request on the existing object: a dry-run PUT or DELETE of it, or of a subresource."""
+        native, ours = (self._change(policy.namespace(side), existing, request) for side in SIDES)
+        return native, ours
+
+    def _change(self, namespace: str, existing: JSON, request: JSON) -> Outcome:
+        kind, name = existing["kind"], existing["metadata"]["name"]
+        path = self.client.path(existing["apiVersion"], kind, namespace, name)
+        suffix = f"/{request['subresource']}" if "subresource" in request else ""
+        body = copy.deepcopy(request.get("body", {**existing, **request.get("set", {})}))
+        body["metadata"]["namespace"] = namespace
+        self._seen.pop(namespace, None)
+        deleting = request["method"] == "DELETE"
+        response = self.client.request(request["method"], f"{path}{suffix}?dryRun=All", None if deleting else body)
+        return _outcome(response, None if deleting else self._seen.get(namespace), namespace)
 
     def _send(self, namespace: str, obj: JSON) -> Outcome:
         sent = {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
@@ -165,7 +194,8 @@ class Comparison:
         return accounts and "canary-validates" in response.body.get("message", "") and "mutated" in str(response.body)
 
     def _observe(self, request: JSON) -> JSON:
-        self._seen[request["namespace"]] = request["object"]
+        if not request.get("subResource"):
+            self._seen[request["namespace"]] = request["object"]
         return {"allowed": True}
 
     def _mutate(self, request: JSON) -> JSON:

@@ -36,6 +36,11 @@ class Policy:
     name: str
     documents: tuple[JSON, ...]
 
+    @property
+    def expanded(self) -> bool:
+        """Whether Sluice also applies it to pod templates, which the native engine cannot."""
+        return any("sluice.dev/expand" in d["metadata"].get("annotations", {}) for d in self.documents)
+
     def on(self, side: str) -> list[JSON]:
         """The documents for one side (`native` or `sluice`): bindings narrowed, parameters in its namespace."""
         return [_narrowed(d, self.name, side, self.namespace(side)) for d in copy.deepcopy(self.documents)]
@@ -48,8 +53,7 @@ class Policy:
 def _narrowed(document: JSON, policy: str, side: str, namespace: str) -> JSON:
     if document["kind"] in _BINDINGS:
         match = document["spec"].setdefault("matchResources", {})
-        selector = match.setdefault("namespaceSelector", {})
-        selector.setdefault("matchLabels", {}).update({"tests/policy": policy, "tests/side": side})
+        match["namespaceSelector"] = {"matchLabels": {"tests/policy": policy, "tests/side": side}}
     elif document["apiVersion"] != GROUP:
         document["metadata"]["namespace"] = namespace
     return document
@@ -61,6 +65,23 @@ def policies() -> list[Policy]:
     return [_from_row(row) for row in rows] + [
         Policy(path.stem, tuple(_read(path))) for path in sorted((HERE / "policies").glob("*.yaml"))
     ]
+
+
+def shipped() -> list[Policy]:
+    """The policies that Sluice ships, each folder as one."""
+    files = sorted((ROOT / "policies").glob("*/policy.yaml"))
+    return [Policy(path.parent.name, tuple(_read(path))) for path in files]
+
+
+def changing() -> list[Policy]:
+    """The policies that are shown updates and deletions."""
+    return [Policy(path.stem, tuple(_read(path))) for path in sorted((HERE / "changes").glob("*.yaml"))]
+
+
+def changes() -> tuple[JSON, list[JSON]]:
+    """The object that is there, and the requests that change it."""
+    document = yaml.safe_load((HERE / "changes.yaml").read_text(encoding="utf-8"))
+    return document["existing"], document["requests"]
 
 
 def objects() -> list[JSON]:
