@@ -46,18 +46,18 @@ def apply_configuration(
     Where nothing changes the object itself is given back. `trusted` says that the object has the schema's form
     already, as every object of a built-in kind has that an API server sends; it is not looked at again.
 
-    Raises MergeError where the fragment or the object does not have the schema's form, and where the fragment has
-    an atomic list, map or struct. The fragment gets the object's apiVersion and kind.
+    Raises MergeError where the fragment does not have the schema's form, and where it has an atomic list, map or
+    struct. The fragment gets the object's apiVersion and kind. The object is not held against the schema: an API
+    server newer than our data may have let new fields in.
     """
     fragment = fragment | {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
-    _raise("failed to convert patch object to typed object", _validate(schema, schema.root, fragment, "", False))
+    _raise("failed to convert patch object to typed object", _validate(schema, schema.root, fragment, ""))
     if atomic := list(_atomics(schema, schema.root, fragment, "")):
         raise MergeError(
             f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
         )
     if not trusted:
-        _raise("failed to convert original object to typed object", _validate(schema, schema.root, obj, "", True))
-    problems: Problems = []
+        problems: Problems = []
     merged = _Merger(schema, problems).merge(schema.root, obj, fragment, "")
     _raise("failed to merge patch", problems)
     return merged if isinstance(merged, dict) else {}
@@ -81,7 +81,7 @@ def _chosen(shape: Shape, value: Any) -> str:
     return "map" if shape.map is not None else "scalar" if shape.scalar else "list"
 
 
-def _validate(schema: Schema, ref: Ref, value: Any, path: str, duplicates: bool) -> Problems:
+def _validate(schema: Schema, ref: Ref, value: Any, path: str) -> Problems:
     shape = schema.resolve(ref)
     chosen = _chosen(shape, value)
     if value is None:
@@ -90,8 +90,8 @@ def _validate(schema: Schema, ref: Ref, value: Any, path: str, duplicates: bool)
         message = _scalar_problem(shape.scalar, value)
         return [(path, message)] if message else []
     if chosen == "map":
-        return _validate_map(schema, shape.map, value, path, duplicates)
-    return _validate_list(schema, shape.list, value, path, duplicates)
+        return _validate_map(schema, shape.map, value, path)
+    return _validate_list(schema, shape.list, value, path)
 
 
 def _shown(value: Any) -> str:
@@ -113,7 +113,7 @@ def _scalar_problem(scalar: str, value: Any) -> str:
     return "" if fits else f"expected {wanted}, got {_shown(value)}"
 
 
-def _validate_map(schema: Schema, shape: MapShape | None, value: Any, path: str, duplicates: bool) -> Problems:
+def _validate_map(schema: Schema, shape: MapShape | None, value: Any, path: str) -> Problems:
     if shape is None or not isinstance(value, dict):
         return [(path, f"expected map, got {_shown(value)}")]
     problems: Problems = []
@@ -121,11 +121,11 @@ def _validate_map(schema: Schema, shape: MapShape | None, value: Any, path: str,
         ref = shape.fields.get(key, shape.others)
         if ref is None:
             return [*problems, (f"{path}.{key}", "field not declared in schema")]
-        problems += _validate(schema, ref, inner, f"{path}.{key}", duplicates)
+        problems += _validate(schema, ref, inner, f"{path}.{key}")
     return problems
 
 
-def _validate_list(schema: Schema, shape: ListShape | None, value: Any, path: str, duplicates: bool) -> Problems:
+def _validate_list(schema: Schema, shape: ListShape | None, value: Any, path: str) -> Problems:
     if shape is None or not isinstance(value, list):
         return [(path, f"expected list, got {_shown(value)}")]
     problems: Problems = []
@@ -138,10 +138,10 @@ def _validate_list(schema: Schema, shape: ListShape | None, value: Any, path: st
             except MergeError as error:
                 return [*problems, (path, f"element {index}: {error}")]
             step = _step(shape, identity)
-            if identity in seen and not duplicates:
+            if identity in seen:
                 problems.append((path, f"duplicate entries for key {step}"))
             seen.add(identity)
-        problems += _validate(schema, shape.element, item, path + step, duplicates)
+        problems += _validate(schema, shape.element, item, path + step)
     return problems
 
 
