@@ -39,7 +39,7 @@ class Failure:
 
 
 def native(value: object) -> object:
-    """A value that went through Go's native form and back: types become names, optionals flatten, opaque values break."""
+    """A value that went through Go's native form and back: types turn to names, optionals flatten, opaque break."""
     if isinstance(value, Optional):
         return native(value.value) if value.present else None
     if isinstance(value, TypeValue):

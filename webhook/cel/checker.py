@@ -38,7 +38,7 @@ _FIELDLESS = (Kind.DYN, Kind.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a call means: the function's full name, the overloads that may answer, whether the receiver was a namespace."""
+    """What a call means: the full name, the overloads that may answer, whether the receiver was a namespace."""
 
     function: str
     overloads: tuple[str, ...]

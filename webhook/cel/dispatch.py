@@ -107,7 +107,7 @@ def _unit(_args: Sequence[object], _result: object) -> int:
 
 
 def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
-    """Evaluates the arguments, then the call. A failed call is charged; an `eager` one also where an argument failed."""
+    """Evaluates arguments, then the call. A failed call is charged; an `eager` one also where an argument failed."""
 
     def evaluate(frame: Frame) -> object:
         values: list[object] = []

@@ -212,6 +212,6 @@ ADMISSION_OBJECTS: dict[str, dict[str, Type]] = {
         "status": object_type("kubernetes.NamespaceStatus"),
     },
 }
-"""The object types the API server declares for `request` and `namespaceObject` (pkg/admission/plugin/cel/compile.go)."""
+"""What the API server declares for `request` and `namespaceObject` (pkg/admission/plugin/cel/compile.go)."""
 
 __all__ = ["ADMISSION_OBJECTS", "Env", "mutation_env", "overload_by_id", "type_of", "validation_env"]

@@ -426,5 +426,5 @@ class Parser:
 
 
 def parse(text: str, *, with_macros: bool = True) -> Node:
-    """Parse one expression. Raises CompileError with every issue found (limits of the API server: depth 250, 100,000 characters)."""
+    """Parse one expression of at most 100,000 characters, 250 levels deep. Raises CompileError with every issue."""
     return Parser(text, with_macros=with_macros).parse()

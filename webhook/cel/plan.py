@@ -6,28 +6,22 @@ constants, whose errors are therefore errors of the compiler.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from webhook.cel import dispatch, host, operators, syntax
+from webhook.cel import dispatch, exact, host, operators, syntax
 from webhook.cel.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
-from webhook.cel.errors import BudgetError, CelError
+from webhook.cel.errors import CelError
 from webhook.cel.lib import regex
-from webhook.cel.operators import MutableList, MutableMap
-from webhook.cel.overloads import Function, Overload
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import DYN, Kind
-from webhook.cel.values import ABSENT, JSONPatchValue, ObjectValue, Optional, TypeValue, Uint, bare, type_name
+from webhook.cel.values import ABSENT, TypeValue, Uint
 
 PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
 CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
-LIMIT = 1
 FIRST_SLOT = 2
-UNBOUND = object()
-LAZY = object()
 Observer = Callable[[Node, Frame, object], None]
 
 
@@ -133,7 +127,7 @@ class Planner:
         slot = self.slot(full)
         # cel-go takes any name whose type is a type for the name of a type, a local variable too.
         if slot is not None and self.checked.types.get(node.id, DYN).kind is not Kind.TYPE:
-            return Plan(attribute=Attribute(_reader(slot, full)))
+            return Plan(attribute=Attribute(exact.reader(slot, full)))
         named = self.env.type_value(full)
         if named is None:
             raise PlanError(f"reference to undefined type: {full}")
@@ -143,10 +137,10 @@ class Planner:
         """A name nobody checked: the first candidate that is there when it is read."""
         for candidate in self.env.candidates(name):
             if (slot := self.slot(candidate)) is not None:
-                return Plan(attribute=Attribute(_reader(slot, candidate)))
+                return Plan(attribute=Attribute(exact.reader(slot, candidate)))
             if (named := self.env.type_value(candidate)) is not None:
-                return Plan(attribute=Attribute(_constant(TypeValue(named.name))))
-        return Plan(attribute=Attribute(_unknown(name)))
+                return Plan(attribute=Attribute(exact.constant(TypeValue(named.name))))
+        return Plan(attribute=Attribute(exact.unknown(name)))
 
     def chain(self, node: Node) -> Attribute:
         """A node as the base of a chain."""
@@ -172,7 +166,7 @@ class Planner:
             return None
         for candidate in self.env.candidates(name):
             if (slot := self.slot(candidate)) is not None:
-                return Plan(attribute=Attribute(_reader(slot, candidate)))
+                return Plan(attribute=Attribute(exact.reader(slot, candidate)))
             if (named := self.env.type_value(candidate)) is not None:
                 return Plan(const=TypeValue(named.name))
         return None
@@ -206,7 +200,7 @@ class Planner:
         name, overloads, args = self.meaning(node)
         match name:
             case syntax.AND | syntax.OR:
-                return Plan(eval=_logical(name, tuple(self.function(a) for a in args)))
+                return Plan(eval=exact.logical(name, tuple(self.function(a) for a in args)))
             case syntax.CONDITIONAL:
                 return self.conditional(*args)
             case syntax.INDEX:
@@ -214,9 +208,11 @@ class Planner:
             case syntax.OPT_INDEX | syntax.OPT_SELECT:
                 return self.index(node, optional=True)
             case syntax.NOT_STRICTLY_FALSE:
-                return Plan(eval=_not_strictly_false(self.function(args[0])))
+                return Plan(eval=exact.not_strictly_false(self.function(args[0])))
         if name in ("or", "orValue") and len(args) == 2:
-            return Plan(eval=_optional_or(self.function(args[0]), self.function(args[1]), unwrap=name == "orValue"))
+            return Plan(
+                eval=exact.optional_or(self.function(args[0]), self.function(args[1]), unwrap=name == "orValue")
+            )
         return self.function_call(node, name, overloads, args)
 
     def meaning(self, node: Call) -> tuple[str, tuple[str, ...], tuple[Node, ...]]:
@@ -256,7 +252,7 @@ class Planner:
         if name in PATTERN_FUNCTIONS and len(consts) > 1 and isinstance(consts[1], str):
             self.pattern(consts[1])
         if name == "value":
-            evaluate = _held(evaluate)
+            evaluate = exact.held(evaluate)
         if name in CONVERSIONS and len(consts) == 1 and consts[0] is not ABSENT:
             return Plan(const=evaluate([0, 0]))
         return Plan(eval=evaluate)
@@ -296,10 +292,10 @@ class Planner:
             (self.watched(e, p.function()), i in node.optional)
             for i, (e, p) in enumerate(zip(node.elements, plans, strict=True))
         )
-        build = _list_builder(parts)
+        build = exact.list_builder(parts)
         if all(p.const is not ABSENT for p in plans):
             return Plan(const=build([0, 0]))
-        return Plan(eval=_charged(build, 10))
+        return Plan(eval=exact.charged(build, 10))
 
     def map(self, node: CreateMap) -> Plan:
         """A map."""
@@ -308,10 +304,10 @@ class Planner:
             (self.watched(e.key, k.function()), self.watched(e.value, v.function()), e.optional)
             for e, (k, v) in zip(node.entries, plans, strict=True)
         )
-        build = _map_builder(parts)
+        build = exact.map_builder(parts)
         if all(k.const is not ABSENT and v.const is not ABSENT for k, v in plans):
             return Plan(const=build([0, 0]))
-        return Plan(eval=_charged(build, 30))
+        return Plan(eval=exact.charged(build, 30))
 
     def struct(self, node: CreateStruct) -> Plan:
         """An object."""
@@ -319,7 +315,7 @@ class Planner:
         if self.env.type_named(name) is None:
             raise PlanError(f"unknown type: {name}")
         parts = tuple((f.name, self.function(f.value), f.optional) for f in node.fields)
-        return Plan(eval=_charged(_struct_builder(name, parts), 40))
+        return Plan(eval=exact.charged(exact.struct_builder(name, parts), 40))
 
     # Comprehensions
 
@@ -337,253 +333,7 @@ class Planner:
         result = self.function(node.result)
         self.scopes.pop()
         if node.macro == "bind":
-            return Plan(eval=_bind(accu, init, result))
-        return Plan(eval=_fold(_Loop(over, init, condition, step, result, accu, first, second if node.var2 else 0)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """The parts of a comprehension."""
-
-    over: Eval
-    init: Eval
-    condition: Eval
-    step: Eval
-    result: Eval
-    accu: int
-    first: int
-    second: int
-
-
-def _reader(slot: int, name: str) -> Eval:
-    def read(frame: Frame) -> object:
-        value = frame[slot]
-        if type(value) is Failure:
-            raise CelError(value.message)
-        if value is UNBOUND:
-            raise CelError(f"no such attribute(s): {name}")
-        if type(value) is _Lazy:
-            value = frame[slot] = value.init(frame)
-        return value
-
-    return read
-
-
-def _held(evaluate: Eval) -> Eval:
-    def held(frame: Frame) -> object:
-        value = evaluate(frame)
-        if type(value) is Failure:
-            raise CelError(value.message)
-        return value
-
-    return held
-
-
-def _constant(value: object) -> Eval:
-    return lambda frame: value
-
-
-def _unknown(name: str) -> Eval:
-    def read(frame: Frame) -> object:
-        raise CelError(f"no such attribute(s): {name.lstrip('.')}")
-
-    return read
-
-
-def _logical(name: str, terms: tuple[Eval, ...]) -> Eval:
-    decisive = name == syntax.OR
-
-    def evaluate(frame: Frame) -> object:
-        error: CelError | None = None
-        for term in terms:
-            try:
-                value = term(frame)
-            except BudgetError:
-                raise
-            except CelError as failed:
-                error = error or failed
-                continue
-            if value is decisive:
-                return decisive
-            if type(value) is not bool:
-                error = error or CelError("no such overload")
-        if error is not None:
-            raise error
-        return not decisive
-
-    return evaluate
-
-
-def _not_strictly_false(arg: Eval) -> Eval:
-    def evaluate(frame: Frame) -> object:
-        frame[COST] += 1
-        try:
-            value = arg(frame)
-        except BudgetError:
-            raise
-        except CelError:
-            return True
-        return value if type(value) is bool else True
-
-    return evaluate
-
-
-def _optional_or(left: Eval, right: Eval, *, unwrap: bool) -> Eval:
-    def evaluate(frame: Frame) -> object:
-        value = left(frame)
-        if type(value) is not Optional:
-            return value
-        if value.present:
-            if not unwrap:
-                return value
-            if type(value.value) is Failure:
-                raise CelError(value.value.message)
-            return value.value
-        return right(frame)
-
-    return evaluate
-
-
-def _charged(build: Eval, cost: int) -> Eval:
-    def evaluate(frame: Frame) -> object:
-        frame[COST] += cost
-        return build(frame)
-
-    return evaluate
-
-
-def _list_builder(parts: tuple[tuple[Eval, bool], ...]) -> Eval:
-    def build(frame: Frame) -> list[object]:
-        out = []
-        for part, optional in parts:
-            value = part(frame)
-            if optional:
-                if not isinstance(value, Optional):
-                    raise CelError(
-                        f"cannot initialize optional list element from non-optional value {operators.shown(value)}"
-                    )
-                if not value.present:
-                    continue
-                value = value.value
-            out.append(value)
-        return out
-
-    return build
-
-
-def _map_builder(parts: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
-    def build(frame: Frame) -> dict[object, object]:
-        out: dict[object, object] = {}
-        for key_of, value_of, optional in parts:
-            key = key_of(frame)
-            value = value_of(frame)
-            _put(out, key, value, optional)
-        return out
-
-    return build
-
-
-def _put(out: dict[object, object], key: object, value: object, optional: bool) -> None:
-    key = operators.as_key(out, key)
-    if optional:
-        if not isinstance(value, Optional):
-            raise CelError(
-                f"cannot initialize optional entry '{operators.shown(key)}' from non-optional value {operators.shown(value)}"
-            )
-        if not value.present:
-            out.pop(key, None)
-            return
-        value = value.value
-    out.pop(key, None)
-    out[key] = value
-
-
-def _struct_builder(name: str, parts: tuple[tuple[str, Eval, bool], ...]) -> Eval:
-    def build(frame: Frame) -> object:
-        fields: dict[object, object] = {}
-        for field, value_of, optional in parts:
-            _put(fields, field, value_of(frame), optional)
-        return new_object(name, fields)
-
-    return build
-
-
-def new_object(name: str, fields: Mapping[object, object]) -> object:
-    """An object of a mutation's type."""
-    if name != "JSONPatch":
-        return ObjectValue(name, {str(k): v for k, v in fields.items()})
-    given: dict[str, object] = {}
-    for field, value in fields.items():
-        if field not in ("op", "path", "from", "value"):
-            raise CelError(f"unexpected JSONPatchType field: {field}")
-        if field != "value" and not isinstance(value, str):
-            raise CelError(f"unexpected type {type(value).__name__} for JSONPatchType '{field}' field")
-        given["from_" if field == "from" else str(field)] = value
-    return JSONPatchValue(**given)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class _Lazy:
-    """A variable whose value is computed when it is first read."""
-
-    init: Eval
-
-
-def _bind(slot: int, init: Eval, result: Eval) -> Eval:
-    lazy = _Lazy(init)
-
-    def evaluate(frame: Frame) -> object:
-        frame[slot] = lazy
-        return result(frame)
-
-    return evaluate
-
-
-def _fold(loop: _Loop) -> Eval:
-    accu, first, second = loop.accu, loop.first, loop.second
-    condition, step = loop.condition, loop.step
-
-    def evaluate(frame: Frame) -> object:
-        items = _items(loop.over(frame), bool(second))
-        start = loop.init(frame)
-        if type(start) is list and not start:
-            start = MutableList()
-        elif type(start) is dict and not start:
-            start = MutableMap()
-        frame[accu] = start
-        for item in items:
-            if second:
-                frame[first], frame[second] = item
-            else:
-                frame[first] = item
-            try:
-                if condition(frame) is False:
-                    break
-                frame[accu] = step(frame)
-            except BudgetError:
-                raise
-            except CelError as error:
-                frame[accu] = Failure(error.message)
-            if frame[COST] > frame[LIMIT]:
-                raise BudgetError("operation cancelled: actual cost limit exceeded")
-        value = loop.result(frame)
-        if type(value) is MutableList:
-            return list(value)
-        return dict(value) if type(value) is MutableMap else value
-
-    return evaluate
-
-
-def _items(over: object, pairs: bool) -> list[Any]:
-    if isinstance(over, dict):
-        return [(bare(k), v) for k, v in over.items()] if pairs else [bare(k) for k in over]
-    if isinstance(over, list):
-        return list(enumerate(over)) if pairs else over
-    if pairs:
-        raise CelError(f"unsupported comprehension range type: {type_name(over)}")
-    raise CelError(f"got '{type_name(over)}', expected iterable type")
-
-
-def find_overload(function: Function, overload_id: str) -> Overload | None:
-    """The overload of a function with this id."""
-    return next((o for o in function.overloads if o.id == overload_id), None)
+            return Plan(eval=exact.bind(accu, init, result))
+        return Plan(
+            eval=exact.fold(exact.Loop(over, init, condition, step, result, accu, first, second if node.var2 else 0))
+        )

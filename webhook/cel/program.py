@@ -1,4 +1,4 @@
-"""Text to a program, and a program to a value. The façade of the compiler's passes; each pass is a module of its own."""
+"""Text to a program, and a program to a value: the façade of the passes, each of which is a module of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webhook.cel.attributes import COST, Eval, Failure, Frame
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvalError, Issue
-from webhook.cel.plan import UNBOUND
+from webhook.cel.exact import UNBOUND
 from webhook.cel.runtime import LIMIT as FAST_LIMIT
 from webhook.cel.source import Unsupported
 from webhook.cel.syntax import Node

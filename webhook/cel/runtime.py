@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from webhook.cel import dispatch, host, operators
 from webhook.cel.attributes import Failure
+from webhook.cel.exact import new_object
 from webhook.cel.overloads import Function, Overload
-from webhook.cel.plan import new_object
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.values import ABSENT, NONE, Optional, bare
 

@@ -1,4 +1,4 @@
-"""The rows of the operators, of `type` and `dyn`, and of the optional values. The other functions are in the library."""
+"""The rows of the operators, of `type` and `dyn`, and of optional values. The other functions are in the library."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MANY = 5
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of an expression: where its text begins and ends, its values in order (`Failure` for an error), its parts."""
+    """A part of an expression: where its text stands, its values in order (`Failure` for an error), its parts."""
 
     start: int
     end: int

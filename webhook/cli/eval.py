@@ -1,4 +1,4 @@
-"""`sluice eval`: one CEL expression against an object, or a batch of rows. Value, type and cost as the API server has them."""
+"""`sluice eval`: one CEL expression against an object, or a batch of rows: value, type and cost."""
 
 from __future__ import annotations
 
