@@ -154,25 +154,28 @@ class Controller:
         self._leading = True
         self._report.leads(True)
         hold = asyncio.create_task(self._leader.hold() if self._leader else _for_ever(), name="hold the lease")
-        rounds = asyncio.create_task(self._rounds(), name="rounds of decisions")
-        publish = asyncio.create_task(self._publish(), name="status of the queues")
+        tasks = {hold}
         try:
+            if self._leader is not None and self._leader.took_over:
+                await self._cycle.fence(self._leader.epoch)
+            tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
+            tasks.add(asyncio.create_task(self._publish(), name="status of the queues"))
             self._add_all(self._view)
             self._jobs.start()
-            done, _ = await asyncio.wait({hold, rounds, publish}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+        except NotLeading:
+            return
         finally:
             self._leading = False
-            for task in (hold, rounds, publish):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(hold, rounds, publish, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self._jobs.stop()
             log.info("this replica decides no more")
 
     async def _rounds(self) -> None:
-        if self._leader is not None and self._leader.took_over:
-            await self._cycle.fence(self._leader.epoch)
         self._dirty.set()
         while True:
             self._dirty.clear()

@@ -20,11 +20,12 @@ from webhook.cluster.report import Report
 from webhook.cluster.view import View
 from webhook.cluster.writer import NotLeading, Writer
 from webhook.queue.decisions import Admitted, Evicted, Preempted
-from webhook.store.errors import StoreError, Unavailable
-from webhook.store.objects import Object, key_of
+from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
+from webhook.store.objects import Object, key_of, version_of
 
 log = logging.getLogger(__name__)
 
+SOON_MS: Final = 100
 AT_ONCE: Final = 8
 """Status writes under way at the same time."""
 EPOCH: Final = "sluice.dev/epoch"
@@ -50,6 +51,8 @@ class Cycle:
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.admitted, self._admit)
         self._report.cycle(decisions, self._clock_ms() - started)
+        if self._unsettled:
+            return self._clock_ms() + SOON_MS
         return self._clock_ms() if not decisions.complete else decisions.next_at
 
     def follow(self) -> None:
@@ -60,9 +63,25 @@ class Cycle:
         return self._view.all(*QUEUE_KINDS, *BUILT_IN)
 
     async def fence(self, epoch: int) -> None:
-        """Write to every waiting Workload, so that an admission a former leader sent for it can no longer land."""
-        waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, QUOTA_RESERVED)]
-        await self._each([w for w in waiting if not holds(w, FINISHED)], lambda w: self._stamp(w, epoch))
+        """Write to every waiting Workload, so that an admission a former leader sent for it can no longer land.
+
+        Raises StoreError where one cannot be written: then nothing may be decided.
+        """
+        waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
+        for start in range(0, len(waiting), AT_ONCE):
+            await asyncio.gather(*(self._fence(w, epoch) for w in waiting[start : start + AT_ONCE]))
+
+    async def _fence(self, workload: Object, epoch: int) -> None:
+        found: Object | None = workload
+        while found is not None and not holds(found, QUOTA_RESERVED):
+            try:
+                await self._stamp(found, epoch)
+            except NotFound:
+                return
+            except Conflict:  # somebody wrote to it since: it may have been the former leader
+                found = await self._writer.refresh_workload(found)
+            else:
+                return
 
     async def _stamp(self, workload: Object, epoch: int) -> None:
         await self._writer.metadata(workload, {"annotations": {EPOCH: str(epoch)}})
@@ -121,8 +140,8 @@ class Cycle:
         """
         for key, sent in list(self._unsettled.items()):
             fresh = await self._writer.refresh_workload(sent)
-            if fresh is not None and fresh["metadata"]["resourceVersion"] == sent["metadata"]["resourceVersion"]:
-                await self._stamp(fresh, self._clock_ms())
+            if fresh is not None and version_of(fresh) == version_of(sent):
+                await self._fence(fresh, self._clock_ms())
             del self._unsettled[key]
 
     def _find(self, key: str) -> Object | None:

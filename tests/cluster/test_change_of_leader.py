@@ -1,0 +1,134 @@
+"""Quota across a change of leader, and writes whose outcome nobody knows."""
+
+import asyncio
+from datetime import UTC, datetime
+from time import monotonic
+
+import pytest
+
+from tests.cluster.world import job, make_controller, queues, world
+from webhook.cluster.conditions import QUOTA_RESERVED, holds
+from webhook.cluster.kinds import WORKLOAD
+from webhook.cluster.leader import Leader, LeaseTimes
+from webhook.store.errors import Conflict, Unavailable
+from webhook.store.memory import MemoryStore
+
+TIMES = LeaseTimes(duration=0.6, deadline=0.4, retry=0.05)
+
+
+def candidate(store, name):
+    return Leader(store, name, "sluice-system", "sluice", TIMES, monotonic, lambda: datetime.now(UTC))
+
+
+def test_followers_write_nothing_and_take_over():
+    """Of two controllers one writes; when it goes, the other does the rest; quota is never passed."""
+
+    async def go():
+        store = MemoryStore()
+        async with world(*queues("2"), store=store, seconds=0.1, leader=candidate(store, "a")) as w:
+            await w.create(*(job(f"j{n}") for n in range(4)))
+            await w.until_condition("j0", "Admitted")
+            second, view, _ = make_controller(store, candidate(store, "b"))
+            view.start()
+            second.start()
+            await asyncio.sleep(0.2)
+            assert not second.leads
+            await w.controller.stop()
+            await w.create(*(job(f"k{n}") for n in range(4)))
+            for name in (*(f"j{n}" for n in range(4)), *(f"k{n}" for n in range(4))):
+                await w.until_condition(name, "Finished")
+            assert second.leads
+            await second.stop()
+            await view.stop()
+            return w.kubelet.peak, w.kubelet.starts
+
+    peak, starts = asyncio.run(go())
+    assert peak <= 2
+    assert len(starts) == len(set(starts)) == 8
+
+
+class Lossy(MemoryStore):
+    """Loses the answer to the next admission; `arrives` says whether the write itself comes through, or only later."""
+
+    def __init__(self, arrives):
+        super().__init__()
+        self.arrives, self.lost = arrives, None
+
+    async def patch(self, gvk, name, namespace, patch, *, subresource="", dry_run=False):
+        if gvk == WORKLOAD and (patch.get("status") or {}).get("admission") and self.lost is None:
+            self.lost = (gvk, name, namespace, patch)
+            if self.arrives:
+                await super().patch(gvk, name, namespace, patch, subresource=subresource)
+            raise Unavailable("the connection was lost")
+        return await super().patch(gvk, name, namespace, patch, subresource=subresource, dry_run=dry_run)
+
+    async def deliver(self):
+        """Let the lost write come through now."""
+        gvk, name, namespace, patch = self.lost
+        await super().patch(gvk, name, namespace, patch, subresource="status")
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_write_without_an_answer_is_settled_first(arrives):
+    """Whether the lost admission was stored or not: it counts once, and the other job waits its turn."""
+
+    async def go():
+        store = Lossy(arrives)
+        async with world(*queues("1"), store=store, seconds=0.1) as w:
+            await w.create(job("a"), job("b"))
+            for name in ("a", "b"):
+                await w.until_condition(name, "Finished")
+            assert store.lost is not None
+            return w.kubelet.peak, w.kubelet.starts
+
+    peak, starts = asyncio.run(go())
+    assert peak == 1
+    assert sorted(starts) == ["a", "b"]
+
+
+def test_a_write_that_comes_late_is_refused():
+    """The admission that was lost on the way can not land after it was settled: its version is gone."""
+
+    async def go():
+        store = Lossy(arrives=False)
+        async with world(*queues("1"), store=store, seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_condition("a", "Admitted")
+            with pytest.raises(Conflict):
+                await store.deliver()
+
+    asyncio.run(go())
+
+
+def test_a_new_leader_fences_what_the_old_one_sent():
+    """Taking an expired lease changes the version of each waiting Workload, so an old admission bounces."""
+
+    async def go():
+        store = MemoryStore()
+        async with world(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
+            await w.create(job("a"), job("b"))
+            await w.until_condition("a", "Admitted")
+            waiting = await w.until_condition("b", "QuotaReserved", "False")
+            w.controller._leader.release = _nothing  # it dies without letting go
+            await w.controller.stop()
+            second, view, _ = make_controller(store, candidate(store, "b"))
+            view.start()
+            second.start()
+
+            async def fenced():
+                found = await w.workload("b")
+                return "sluice.dev/epoch" in found["metadata"]["annotations"]
+
+            await w.until(fenced, "the waiting workload is fenced")
+            admission = {"metadata": {"resourceVersion": waiting["metadata"]["resourceVersion"]}, "status": {}}
+            with pytest.raises(Conflict):
+                await store.patch(WORKLOAD, waiting["metadata"]["name"], "team-a", admission, subresource="status")
+            held = [o for o in (await store.list(WORKLOAD)).items if holds(o, QUOTA_RESERVED)]
+            await second.stop()
+            await view.stop()
+            return len(held)
+
+    async def _nothing():
+        return None
+
+    assert asyncio.run(go()) == 1

@@ -1,0 +1,122 @@
+"""Leader election with a clock of the test's own: one leads, nobody else does while it may still write."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from webhook.cluster.kinds import LEASE
+from webhook.cluster.leader import Leader, LeaseTimes
+from webhook.store.errors import Unavailable
+from webhook.store.memory import MemoryStore
+
+TIMES = LeaseTimes(duration=15, deadline=9, retry=2)
+
+
+class Clock:
+    """Seconds that only pass when the test says so."""
+
+    def __init__(self):
+        self.at = 1000.0
+
+    def __call__(self):
+        return self.at
+
+
+class Cut(MemoryStore):
+    """A store that can be cut off from one side."""
+
+    def __init__(self):
+        super().__init__()
+        self.cut = False
+
+    async def get(self, gvk, name, namespace=None):
+        if self.cut:
+            raise Unavailable("no route")
+        return await super().get(gvk, name, namespace)
+
+
+def leader(store, clock, identity):
+    now = lambda: datetime(2026, 1, 1, tzinfo=UTC)  # noqa: E731
+    return Leader(store, identity, "sluice-system", "sluice", TIMES, clock, now)
+
+
+def test_the_first_leads_and_the_second_waits():
+    """The lease goes to who asks first; another sees it held."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        a, b = leader(store, clock, "a"), leader(store, clock, "b")
+        assert await a.renew()
+        assert not await b.renew()
+        spec = (await store.get(LEASE, "sluice", "sluice-system"))["spec"]
+        assert (spec["holderIdentity"], spec["leaseTransitions"], spec["leaseDurationSeconds"]) == ("a", 1, 15)
+        assert (a.epoch, a.took_over) == (1, False)
+
+    asyncio.run(go())
+
+
+def test_a_holder_that_cannot_renew_stops_before_another_starts():
+    """Cut off, the holder gives up at its deadline; another takes over only after the whole duration: never both."""
+
+    async def go():
+        store, clock = Cut(), Clock()
+        a, b = leader(store, clock, "a"), leader(store, clock, "b")
+        await a.renew()
+        lead = []
+        for _ in range(20):
+            clock.at += 1
+            store.cut = True
+            await a.renew()
+            store.cut = False
+            await b.renew()
+            lead.append((a.leads, b.leads))
+        assert (True, True) not in lead
+        assert lead[5] == (True, False)
+        assert lead[9] == (False, False), "nobody may write between deadline and duration"
+        assert lead[-1] == (False, True)
+        assert (b.epoch, b.took_over) == (2, True)
+
+    asyncio.run(go())
+
+
+def test_time_is_counted_from_what_was_seen():
+    """A lease that is renewed is never expired, however old its times look to another machine's clock."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        a, b = leader(store, clock, "a"), leader(store, clock, "b")
+        await a.renew()
+        for _ in range(10):
+            clock.at += 8
+            stored = await store.get(LEASE, "sluice", "sluice-system")
+            await store.update({**stored, "spec": {**stored["spec"], "renewTime": f"2000-01-01T00:00:{clock.at}Z"}})
+            assert not await b.renew()
+
+    asyncio.run(go())
+
+
+def test_a_released_lease_is_free_at_once():
+    """A holder that goes in good order need not be waited for, and leads no more itself."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        a, b = leader(store, clock, "a"), leader(store, clock, "b")
+        await a.renew()
+        await a.release()
+        assert not a.leads
+        assert await b.renew()
+        assert b.took_over is False, "nothing of the former holder can be on its way"
+
+    asyncio.run(go())
+
+
+def test_the_same_identity_goes_on():
+    """A replica that was restarted under its name takes its own lease up again at once."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        await leader(store, clock, "a").renew()
+        again = leader(store, clock, "a")
+        assert await again.renew()
+        assert again.epoch == 1
+
+    asyncio.run(go())
