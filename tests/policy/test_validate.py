@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tests.policy.support import bundle, request, validating
-from webhook.admission import review, validate
 from webhook.admission.facts import Check, Decision, GateAnswer
 from webhook.admission.memory import MemoryFacts
+from webhook.admission.pipeline import review, validate
 from webhook.admission.verdict import NeedsAuthorization
 
 POD = {

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from webhook.admission import review
 from webhook.admission.facts import Check, Decision
 from webhook.admission.memory import MemoryFacts
+from webhook.admission.pipeline import review
 from webhook.admission.review import API_VERSION, BadReview, parse
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.diagnostics import Diagnostic, SourceError
