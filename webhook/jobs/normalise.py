@@ -20,6 +20,8 @@ def normalise(obj: dict[str, Any], job: Job | None = None) -> dict[str, Any]:
     """Give the object with the quantities of its pod templates, LimitRange or ResourceQuota as strings."""
     job = job or describe(obj)
     if job is not None:
+        if job.kind.kind == "TrainJob":
+            obj = _nested(obj, ("spec", "trainer", "resourcesPerNode"))
         for pod_set in job.pod_sets:
             if not pod_set.made and (fixed := normalise_template(pod_set.template)) is not pod_set.template:
                 changed: dict[str, Any] = replace_at(obj, pod_set.path, fixed)
@@ -68,6 +70,13 @@ def quantity_text(value: Any) -> Any:
         return parse(value).canonical()
     except QuantityError:
         return value
+
+
+def _nested(holder: Any, path: tuple[str, ...]) -> Any:
+    """Give a map with the resources at a path of keys as strings."""
+    if not path:
+        return _resources(holder)
+    return _map_field(holder, path[0], lambda inner: _nested(inner, path[1:]))
 
 
 def _resources(resources: Any) -> Any:
