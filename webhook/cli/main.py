@@ -14,10 +14,12 @@ from webhook.diagnostics import SourceError
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "certs": ("webhook.cli.certs:certs", "Make a CA and a server certificate."),
+    "completion": ("webhook.cli.completion:completion_command", "Complete commands in a shell."),
     "crds": ("webhook.cli.crds:crds", "Print or install the CRDs of the queue's objects."),
     "dry-run": ("webhook.cli.dry_run:dry_run_command", "What would happen to these objects."),
     "eval": ("webhook.cli.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
     "explain": ("webhook.cli.explain:explain_command", "Why a verdict is what it is, clause by clause."),
+    "init": ("webhook.cli.init:init_command", "Begin a repository of policies."),
     "lint": ("webhook.cli.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
     "plan": ("webhook.cli.plan:plan", "Objects of a cluster in, queue decisions out."),
     "register": ("webhook.cli.register:register", "Write the webhook configurations."),

@@ -1,0 +1,88 @@
+"""`sluice init` writes a repository that is clean, tested, and can be changed at once."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.offline.running import invoke
+from webhook import documents
+from webhook.cli import exits
+from webhook.cli.init import init_command
+from webhook.offline.files import read_files
+from webhook.offline.lint.run import lint
+from webhook.offline.suite_session import run_session
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("ci", "own"), [("github", ".github"), ("gitlab", ".gitlab-ci.yml"), ("none", None)])
+def test_the_files_are_written(here, ci, own):
+    """Policies, suite, queues, hook and just the workflow of the chosen CI are there, each file told."""
+    done = invoke(init_command, "repo", "--ci", ci)
+    assert done.exit_code == exits.PASSED
+    tops = {path.name for path in Path("repo").iterdir()}
+    assert tops == {"README.md", "cluster", "policies", ".pre-commit-config.yaml"} | ({own} if own else set())
+    assert "wrote repo/policies/whole-gpus/policy.yaml\n" in done.stdout
+    assert done.stdout.endswith("next:\n  cd repo\n  sluice lint policies cluster\n  sluice test\n")
+
+
+def test_the_scaffold_is_clean_and_passes(here):
+    """Lint finds nothing at all in it, and its suite passes with every branch covered."""
+    invoke(init_command)
+    assert [f.render() for f in lint(read_files([Path("policies"), Path("cluster")]), datetime.now(UTC)).findings] == []
+    session = run_session([Path("policies")])
+    assert (session.failed, len(session.results)) == (False, 2)
+    assert [branch.what for branch in session.missed] == []
+
+
+def test_every_yaml_file_is_yaml(here):
+    """Workflow and hook files can be read."""
+    invoke(init_command)
+    for path in [*Path().rglob("*.yaml"), *Path().rglob("*.yml")]:
+        assert documents.read(path.read_text(), str(path))
+
+
+def test_files_that_are_there_stay(here):
+    """A second run keeps what a person changed, and says so; --force writes over it."""
+    invoke(init_command)
+    Path("README.md").write_text("mine")
+    done = invoke(init_command)
+    assert "kept  README.md (it was there; --force writes over it)\n" in done.stdout
+    assert Path("README.md").read_text() == "mine"
+    invoke(init_command, "--force")
+    assert Path("README.md").read_text() != "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_told(here):
+    """Where a file stands in the way the command ends with code 2 and names it."""
+    Path("policies").write_text("")
+    done = invoke(init_command)
+    assert (done.exit_code, "policies" in done.stderr) == (exits.BAD_INPUT, True)
+
+
+BROKEN = (
+    ("variables.limits.all(q", "variables.limit.all(q", "CEL001", ""),
+    ("resources: [pods]", "resources: [Pod]", "RCH001", 'write "pods"'),
+    ("policyName: whole-gpus", "policyName: whole-gpu", "REF002", 'did you mean "whole-gpus"?'),
+    ("failurePolicy: Fail", "failurPolicy: Fail", "POL001", 'did you mean "failurePolicy"?'),
+    ("  validations:", "   validations:", "YAML001", ""),
+    ("validationActions: [Deny]", "validationActions: [Deny, Warn]", "REF005", "keep Deny"),
+    ("[CREATE, UPDATE]", "[CREATE, Update]", "POL003", ""),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "code", "hint"), BROKEN)
+def test_a_broken_policy_leads_to_the_fix(here, old, new, code, hint):
+    """Each way to break the first policy is named by code, at its line, with what to write."""
+    invoke(init_command)
+    path = Path("policies/whole-gpus/policy.yaml")
+    path.write_text(path.read_text().replace(old, new))
+    found = [f for f in lint(read_files([Path("policies")]), datetime.now(UTC)).findings if f.code == code]
+    assert found
+    assert all(f.place.line for f in found)
+    assert any(hint in f.hint for f in found)

@@ -1,0 +1,60 @@
+"""`sluice init`: the files of a new policy repository. What they say stands in `files/`; writing them is here.
+
+A file's name in `files/` starts with `dot-` where the written one starts with a dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+CI: Final = {"github": ".github", "gitlab": ".gitlab-ci.yml"}
+"""CI system -> the first part of the paths that are its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaffolded:
+    """A file of the scaffold: its path in the repository, and its text."""
+
+    path: str
+    text: str
+
+
+def files(ci: str) -> tuple[Scaffolded, ...]:
+    """Give the files for a CI system (`github`, `gitlab`, `none`), sorted by path."""
+    unwanted = {first for system, first in CI.items() if system != ci}
+    root = resources.files("webhook.offline.scaffold") / "files"
+    found = (Scaffolded(path, entry.read_text(encoding="utf-8")) for path, entry in _walk(root, ""))
+    return tuple(sorted((f for f in found if f.path.split("/")[0] not in unwanted), key=lambda f: f.path))
+
+
+def _walk(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
+    for entry in folder.iterdir():
+        name = f".{entry.name.removeprefix('dot-')}" if entry.name.startswith("dot-") else entry.name
+        path = f"{above}/{name}" if above else name
+        if entry.is_dir():
+            yield from _walk(entry, path)
+        else:
+            yield path, entry
+
+
+def write(folder: Path, ci: str, *, force: bool) -> tuple[list[str], list[str]]:
+    """Write the scaffold into a folder; files that are there stay, unless `force`. Gives (written, kept) paths.
+
+    Raises OSError where a file cannot be written.
+    """
+    written: list[str] = []
+    kept: list[str] = []
+    for file in files(ci):
+        target = folder / file.path
+        if target.exists() and not force:
+            kept.append(file.path)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(file.text, encoding="utf-8")
+        written.append(file.path)
+    return written, kept
