@@ -8,7 +8,7 @@ at its place in the file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 200
 """Nesting beyond this is refused: no Kubernetes object comes near it."""
-MAX_NODES = 2_000_000
-"""Nodes in one file, aliases counted each time they are used: a bound on `billion laughs` files."""
+MAX_ALIASED = 100_000
+"""Nodes that aliases repeat in one document: a bound on `billion laughs` files."""
+
+ESCAPES: Final = {"x": 4, "u": 6, "U": 10}
+"""How long a numeric escape of a double-quoted scalar is; any other is two characters."""
+BLANK_ESCAPES: Final = "tnvfr _NLP"
 
 Path = tuple[str | int, ...]
 """The way from a document's root to a node: keys and list indexes."""
@@ -93,7 +97,7 @@ def read(text: str, file: str = "<input>") -> list[Document]:
     """Every non-empty document of `text`.
 
     Raises SourceError (code `YAML001`) on a syntax error, a duplicate key, nesting deeper than `MAX_DEPTH` or more
-    than `MAX_NODES` nodes; each with its place.
+    than `MAX_ALIASED` nodes repeated by aliases; each with its place.
     """
     lines = tuple(text.splitlines())
     documents = []
@@ -128,16 +132,20 @@ class _Builder:
         self.loader, self.file, self.lines = loader, file, lines
         self.nodes: dict[Path, Node] = {}
         self.keys: dict[Path, Node] = {}
-        self.count = 0
+        self.aliased = 0
+        self.seen: set[int] = set()
+        self.flat: set[int] = set()
 
     def document(self, node: Any) -> Document:
         value = self.value(node, ())
         return Document(value, self.file, self.lines, self.nodes, self.keys)
 
     def value(self, node: Any, path: Path) -> Any:
-        self.count += 1
-        if len(path) > MAX_DEPTH or self.count > MAX_NODES:
-            raise SourceError([self.finding(node, "nested too deeply" if len(path) > MAX_DEPTH else "too large")])
+        self.aliased += id(node) in self.seen
+        self.seen.add(id(node))
+        if len(path) > MAX_DEPTH or self.aliased > MAX_ALIASED:
+            wrong = "nested too deeply" if len(path) > MAX_DEPTH else "too large: aliases repeat too much"
+            raise SourceError([self.finding(node, wrong)])
         self.nodes[path] = _node(node)
         if isinstance(node, yaml.MappingNode):
             return dict(self.items(node, path))
@@ -146,16 +154,25 @@ class _Builder:
         return self.scalar(node)
 
     def items(self, node: Any, path: Path) -> Iterator[tuple[str, Any]]:
-        self.loader.flatten_mapping(node)
-        seen: set[str] = set()
-        for key_node, value_node in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
-            if key in seen or not isinstance(key_node, yaml.ScalarNode):
-                wrong = f'the key "{key}" is there twice' if key in seen else "a key must be a plain string"
-                raise SourceError([self.finding(key_node, wrong)])
-            seen.add(key)
+        """The entries of a mapping. A key that `<<` merges in gives way to the same key written out."""
+        if id(node) not in self.flat:  # an alias shows a mapping again whose merges were resolved in place
+            self.flat.add(id(node))
+            self.refuse_twice(node)
+            self.loader.flatten_mapping(node)
+        entries = {key_node.value: (key_node, value_node) for key_node, value_node in node.value}
+        for key, (key_node, value_node) in entries.items():
             self.keys[(*path, key)] = _node(key_node)
             yield key, self.value(value_node, (*path, key))
+
+    def refuse_twice(self, node: Any) -> None:
+        """Raise SourceError where a key is written twice in one mapping, or is not a plain string."""
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise SourceError([self.finding(key_node, "a key must be a plain string")])
+            if key_node.value in seen:
+                raise SourceError([self.finding(key_node, f'the key "{key_node.value}" is there twice')])
+            seen.add(key_node.value)
 
     def scalar(self, node: Any) -> Any:
         """The value as Kubernetes reads it: timestamps and `=` stay strings, numbers are numbers."""
@@ -192,8 +209,7 @@ def _syntax_error(error: yaml.YAMLError, file: str, lines: tuple[str, ...]) -> D
 def _character_place(lines: tuple[str, ...], node: Node, value: str, offset: int) -> tuple[int, int]:
     """Line and column of `value[offset]`, found by walking the file's text and the value side by side.
 
-    Both are walked over their non-blank characters, which folding and indentation leave alone. An escape in a
-    quoted scalar counts as its first character; after one the column is that of the escape or later.
+    Both are walked over their non-blank characters, which folding and indentation leave alone.
     """
     line, column = node.line, node.column
     if node.style in {">", "|"}:
@@ -201,16 +217,25 @@ def _character_place(lines: tuple[str, ...], node: Node, value: str, offset: int
     elif node.style:
         column += 1
     want = sum(1 for c in value[:offset] if not c.isspace())
-    blank_target = offset < len(value) and value[offset].isspace()
     while line <= len(lines):
-        text = lines[line - 1]
-        for at in range(column - 1, len(text)):
-            if text[at].isspace():
+        for at, blank in _characters(lines[line - 1], column - 1, escapes=node.style == '"'):
+            if blank:
                 continue
-            if want == 0 and not blank_target:
+            if want == 0:
                 return line, at + 1
             want -= 1
-            if want == 0 and blank_target:
-                return line, at + 2
         line, column = line + 1, 1
     return node.line, node.column
+
+
+def _characters(text: str, at: int, *, escapes: bool) -> Iterator[tuple[int, bool]]:
+    """The index of each character from `at` on, and whether it is blank; an escape sequence is one character."""
+    while at < len(text):
+        if escapes and text[at] == "\\" and at + 1 < len(text):
+            length = ESCAPES.get(text[at + 1], 2)
+            code = text[at + 2 : at + length]
+            yield at, chr(int(code, 16)).isspace() if code else text[at + 1] in BLANK_ESCAPES
+            at += length
+        else:
+            yield at, text[at].isspace()
+            at += 1
