@@ -1,0 +1,62 @@
+"""The configuration: three places, one result, every mistake at its place."""
+
+from pathlib import Path
+
+import pytest
+
+from webhook.config import Config, Mode, load
+from webhook.diagnostics import SourceError
+
+
+def problems(tmp_path, text="", environment=None, flags=None):
+    file = tmp_path / "sluice.yaml"
+    file.write_text(text)
+    with pytest.raises(SourceError) as caught:
+        load(file, environment or {}, flags or {})
+    return caught.value.diagnostics
+
+
+def test_the_later_place_wins(tmp_path):
+    """A flag goes before a variable, a variable before the file, the file before the default."""
+    file = tmp_path / "sluice.yaml"
+    file.write_text("listen: 0.0.0.0:1\nlogLevel: debug\nleaseSeconds: 7\n")
+    environment = {"SLUICE_LISTEN": "0.0.0.0:2", "SLUICE_LOG_LEVEL": "warning", "SLUICE_SHARED": "/x"}
+    config = load(file, environment, {"listen": "0.0.0.0:3"})
+    assert (config.listen, config.log_level, config.lease_seconds) == ("0.0.0.0:3", "warning", 7.0)
+    assert config.mode is Mode.EMBEDDED
+
+
+def test_paths_are_absolute_and_lists_are_read():
+    """Policies come as a list or colon-separated, rules comma-separated; paths are made absolute."""
+    config = load(None, {"SLUICE_POLICIES": "a:b", "SLUICE_QUEUE_RULES": "kueue,user-caps"}, {})
+    assert config.policies == (Path("a").absolute(), Path("b").absolute())
+    assert config.queue_rules == ("kueue", "user-caps")
+
+
+def test_an_unknown_setting_is_an_error_at_its_line(tmp_path):
+    """A setting nobody knows is told with line, column and the nearest known name."""
+    (found,) = problems(tmp_path, "listen: 0.0.0.0:1\nleaseSecnds: 7\n")
+    assert (found.place.line, found.place.column) == (2, 1)
+    assert "leaseSecnds" in found.message
+    assert "leaseSeconds" in found.hint
+
+
+def test_every_mistake_is_told_at_once(tmp_path):
+    """Wrong values in file, environment and flags come out together."""
+    found = problems(
+        tmp_path,
+        "mode: embeded\nleaderElection: maybe\n",
+        {"SLUICE_LISTEN": "nowhere"},
+        {"lease_seconds": "-1"},
+    )
+    text = "\n".join(d.render() for d in found)
+    assert len(found) == 4
+    assert '"embeded" is none of embedded, external, none' in text
+    assert '"maybe" is neither true nor false' in text
+    assert "SLUICE_LISTEN" in text
+    assert "--lease-seconds" in text
+
+
+def test_the_defaults_are_usable():
+    """Nothing given is a valid configuration."""
+    assert load(None, {}, {}).listen == Config().listen

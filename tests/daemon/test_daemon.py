@@ -1,0 +1,234 @@
+"""The whole process over the store in memory: policies in force, a bad set kept out, queues at work, a clean end."""
+
+import asyncio
+import base64
+import json
+import ssl
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import aiohttp
+import pytest
+
+from tests.cluster.world import Kubelet, job, queues
+from tests.server.serving import review
+from tests.shared import ROOT
+from webhook.config import Config, Mode
+from webhook.daemon import Daemon
+from webhook.diagnostics import SourceError
+from webhook.policy.load import load_bundle
+from webhook.reload import PolicyFiles, choose, load
+from webhook.store.memory import MemoryStore
+from webhook.tls.files import Folder, ensure
+
+RULES = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-foo}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [batch], apiVersions: [v1], operations: [CREATE], resources: [jobs]}
+  validations:
+  - expression: object.metadata.name != 'FORBIDDEN'
+    message: this name is taken
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-foo}
+spec: {policyName: no-foo, validationActions: [Deny]}
+"""
+
+
+@pytest.fixture
+def policies(tmp_path):
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    (folder / "policy.yaml").write_text(RULES)
+    return folder
+
+
+@asynccontextmanager
+async def running(tmp_path, policies, store=None, **settings):
+    certificates = Folder(tmp_path / "certs")
+    ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
+    config = Config(
+        policies=(policies,),
+        listen="127.0.0.1:0",
+        cert_dir=certificates.path,
+        reload_seconds=0.05,
+        leader_election=False,
+        **settings,
+    )
+    daemon = Daemon(config, store or MemoryStore())
+    await daemon.start()
+    trust = ssl.create_default_context(cafile=str(certificates.bundle))
+    try:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+            yield daemon, Talk(session, f"https://127.0.0.1:{daemon.port}")
+    finally:
+        await daemon.stop()
+
+
+class Talk:
+    """Asks the running daemon as an API server and a kubelet would."""
+
+    def __init__(self, session, url):
+        self.session, self.url = session, url
+
+    async def judge(self, name, path="/validate"):
+        obj = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {}}
+        return await self.ask(review(object=obj, name=name), path)
+
+    async def ask(self, body, path="/validate"):
+        async with self.session.post(self.url + path, json=body) as answer:
+            assert answer.status == 200, await answer.text()
+            return (await answer.json())["response"]
+
+    async def get(self, path):
+        async with self.session.get(self.url + path) as answer:
+            return answer.status, await answer.text()
+
+
+async def until(condition):
+    async with asyncio.timeout(15):
+        while not await condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def test_a_changed_policy_comes_into_force(tmp_path, policies):
+    """An edit of a policy file changes the verdicts, without a restart, and the digest that is reported."""
+
+    async def go():
+        async with running(tmp_path, policies, mode=Mode.NONE) as (daemon, talk):
+            before = (await talk.judge("FORBIDDEN"))["allowed"], (await talk.judge("other"))["allowed"]
+            digest = daemon.policies.current.bundle.digest
+            (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other"))
+
+            async def changed():
+                return daemon.policies.current.bundle.digest != digest
+
+            await until(changed)
+            return before, ((await talk.judge("FORBIDDEN"))["allowed"], (await talk.judge("other"))["allowed"])
+
+    assert asyncio.run(go()) == ((False, True), (True, False))
+
+
+def test_a_broken_set_of_policies_keeps_the_last_good_one(tmp_path, policies, caplog):
+    """With a CEL mistake the old verdicts stay; log, metric and `/readyz?verbose` say so; a mended file comes in."""
+
+    async def go():
+        async with running(tmp_path, policies, mode=Mode.NONE) as (daemon, talk):
+            (policies / "policy.yaml").write_text(RULES.replace("object.metadata.name !=", "object.metadata.name !=="))
+
+            async def refused():
+                return bool(daemon.policies.problem)
+
+            await until(refused)
+            verdict = await talk.judge("FORBIDDEN")
+            ready, metrics = await talk.get("/readyz?verbose"), await talk.get("/metrics")
+            (policies / "policy.yaml").write_text(RULES.replace("taken", "taken already"))
+
+            async def mended():
+                return (await talk.judge("FORBIDDEN"))["status"]["message"].endswith("taken already")
+
+            await until(mended)
+            return verdict, ready, metrics[1], daemon.policies.problem
+
+    verdict, ready, metrics, after = asyncio.run(go())
+    assert verdict["allowed"] is False
+    assert ready[0] == 200
+    assert "NEW FILES NOT USED" in ready[1]
+    assert "sluice_bundle_last_load_successful 0.0" in metrics
+    assert 'sluice_bundle_loads_total{result="failure"} 1.0' in metrics
+    assert "policy.yaml:9:" in caplog.text
+    assert "^" in caplog.text
+    assert after == ""
+
+
+def test_a_broken_set_at_the_start_is_refused_with_its_place(tmp_path, policies):
+    """There is no good set to fall back to: the process does not start, and says file, line and column."""
+    (policies / "policy.yaml").write_text(RULES.replace("'FORBIDDEN'", "'FORBIDDEN"))
+    with pytest.raises(SourceError) as caught:
+        PolicyFiles((policies,), lambda new: None)
+    assert caught.value.diagnostics[0].place.line == 9
+    assert caught.value.diagnostics[0].place.column > 1
+
+
+def test_a_job_goes_through_the_whole_process(tmp_path, policies):
+    """The gate says where a job stands or why it can never start; a job in the store is admitted and finishes."""
+
+    async def go():
+        store = MemoryStore()
+        for obj in queues("2"):
+            await store.create(obj)
+        kubelet = Kubelet(store)
+        kubelets = asyncio.create_task(kubelet.run())
+        async with running(tmp_path, policies, store) as (_, talk):
+            await store.create(job("a"))
+
+            async def finished():
+                return "a" in kubelet.starts and not kubelet.running
+
+            await until(finished)
+            huge = await talk.ask(review(object=job("huge", cpu="3")))
+            kubelet.seconds = None
+            await store.create(job("b", cpu="2"))
+            waits = {}
+
+            async def full():
+                waits.update(await talk.ask(review(object=job("c", cpu="2"))))
+                return "warnings" in waits
+
+            await until(full)
+            kubelets.cancel()
+            await asyncio.gather(kubelets, return_exceptions=True)
+            return huge, waits, await talk.get("/metrics")
+
+    huge, waits, (_, metrics) = asyncio.run(go())
+    assert huge["allowed"] is False
+    assert "asks 3 cpu, ClusterQueue cq can use 2 at most" in huge["status"]["message"]
+    assert waits["allowed"] is True
+    assert 'kueue_admitted_workloads_total{cluster_queue="cq",priority_class="",replica_role="standalone"}' in metrics
+
+
+def test_each_failure_policy_is_evaluated_at_its_own_path(tmp_path, policies):
+    """A policy with failurePolicy Ignore denies at `/validate/ignore` and at `/validate`, not at `/validate/fail`."""
+    (policies / "policy.yaml").write_text(RULES.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match"))
+
+    async def go():
+        async with running(tmp_path, policies, mode=Mode.NONE) as (_, talk):
+            paths = ("/validate", "/validate/ignore", "/validate/fail")
+            return [(await talk.judge("FORBIDDEN", path))["allowed"] for path in paths]
+
+    assert asyncio.run(go()) == [False, False, True]
+
+
+def test_shipped_policies_suspend_a_job(tmp_path):
+    """With the shipped policies a Job that names a queue is suspended by the patch, over HTTPS."""
+    folder = ROOT / "policies"
+    assert load([folder]).bundle.policies
+
+    async def go():
+        store = MemoryStore()
+        for obj in queues("2"):
+            await store.create(obj)
+        async with running(tmp_path, folder, store, mode=Mode.EXTERNAL) as (_, talk):
+            obj = job("a")
+            del obj["spec"]["suspend"]
+            return await talk.ask(review(object=obj), "/mutate")
+
+    answer = asyncio.run(go())
+    assert {"op": "add", "path": "/spec/suspend", "value": True} in json.loads(base64.b64decode(answer["patch"]))
+
+
+def test_rules_are_chosen_by_name(policies):
+    """A QueuePolicy is taken by its name, behind those it extends; an unknown name is an error with a hint."""
+    for name, extends in (("base", "[]"), ("top", "[base]")):
+        text = f"apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {{name: {name}}}\n"
+        (policies / f"{name}.yaml").write_text(text + f"spec: {{extends: {extends}}}\n")
+    documents = load_bundle([policies]).queue_policies
+    assert [d.at(("metadata", "name")) for d in choose(documents, ["top"])] == ["base", "top"]
+    assert choose(documents, ["kueue"]) == []
+    with pytest.raises(SourceError, match='did you mean "top"'):
+        choose(documents, ["tap"])
