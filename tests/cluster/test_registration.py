@@ -1,0 +1,137 @@
+"""The webhook configurations: generated from the policies, opt-in, and never for what keeps a cluster alive."""
+
+import asyncio
+import base64
+
+import pytest
+from click.testing import CliRunner
+
+from tests.shared import ROOT
+from webhook import documents
+from webhook.cli.register import register as command
+from webhook.cluster.hooks import hooks
+from webhook.cluster.registration import MUTATING, VALIDATING, Options, Target, configurations, register, remove
+from webhook.documents import read
+from webhook.policy.assemble import assemble
+from webhook.store.errors import NotFound
+from webhook.store.memory import MemoryStore
+
+OPTIONS = Options(never=("sluice-system",))
+
+
+def policy(name, resource="pods", *, failure="Fail", condition="", group="", mutating=False):
+    kind = "MutatingAdmissionPolicy" if mutating else "ValidatingAdmissionPolicy"
+    rule = {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "failurePolicy": failure}
+    binding = {"policyName": name}
+    if condition:
+        spec["matchConditions"] = [{"name": "c", "expression": condition}]
+    if mutating:
+        spec["reinvocationPolicy"] = "IfNeeded"
+        expression = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
+        spec["mutations"] = [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}]
+    else:
+        spec["validations"] = [{"expression": "true"}]
+        binding["validationActions"] = ["Deny"]
+    api = "admissionregistration.k8s.io/v1"
+    return [
+        {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec},
+        {"apiVersion": api, "kind": f"{kind}Binding", "metadata": {"name": name}, "spec": binding},
+    ]
+
+
+def made(*objects, gate=False, options=OPTIONS, target=None):
+    text = "---\n".join(documents.dump(obj) for pair in objects for obj in pair)
+    bundle = assemble(read(text, "p.yaml"), [])
+    found = configurations(hooks(bundle.policies, gate=gate), target or Target(b"PEM", "https://h:1"), options)
+    return {obj["kind"]: obj["webhooks"] for obj in found}
+
+
+def test_an_entry_for_each_failure_policy():
+    """One entry where one failurePolicy is in use; two, each with its own path, where both are."""
+    (only,) = made(policy("a"), policy("b", "services"))[VALIDATING.kind]
+    assert (only["failurePolicy"], only["clientConfig"]["url"]) == ("Fail", "https://h:1/validate")
+    both = made(policy("a"), policy("b", failure="Ignore"))[VALIDATING.kind]
+    assert [(e["failurePolicy"], e["clientConfig"]["url"]) for e in both] == [
+        ("Fail", "https://h:1/validate/fail"),
+        ("Ignore", "https://h:1/validate/ignore"),
+    ]
+    assert len({entry["name"] for entry in both}) == 2
+
+
+def test_namespaces_opt_in_and_the_systems_are_left_out():
+    """Every entry asks for the label and excludes kube-system, node leases and Sluice's own namespace."""
+    for entries in made(policy("a"), policy("m", mutating=True)).values():
+        for entry in entries:
+            selector = entry["namespaceSelector"]
+            assert selector["matchLabels"] == {"sluice.dev/managed": "true"}
+            (never,) = selector["matchExpressions"]
+            assert (never["key"], never["operator"]) == ("kubernetes.io/metadata.name", "NotIn")
+            assert {"kube-system", "kube-node-lease", "sluice-system"} <= set(never["values"])
+
+
+def test_leases_are_never_sent():
+    """A policy for everything gets a match condition that leaves leases out."""
+    (entry,) = made(policy("a", "*", group="*"))[VALIDATING.kind]
+    assert "leases" in entry["matchConditions"][0]["expression"]
+
+
+def test_match_conditions_are_ored():
+    """The conditions of two policies become one; a policy without any makes it unnecessary."""
+    one, two = "object.metadata.name != 'x'", "object.metadata.name != 'y'"
+    (entry,) = made(policy("a", condition=one), policy("b", condition=two))[VALIDATING.kind]
+    (condition,) = entry["matchConditions"]
+    assert one in condition["expression"]
+    assert two in condition["expression"]
+    assert "||" in condition["expression"]
+    (entry,) = made(policy("a", condition=one), policy("b"))[VALIDATING.kind]
+    assert "matchConditions" not in entry
+
+
+def test_the_gate_sees_queued_jobs():
+    """With the embedded queue, jobs are sent to be judged although no policy asks for them."""
+    (alone,) = made(gate=True)[VALIDATING.kind]
+    assert alone["failurePolicy"] == "Ignore"
+    assert any(rule["resources"] == ["jobs"] and rule["apiGroups"] == ["batch"] for rule in alone["rules"])
+    (entry,) = made(policy("a", condition="object.metadata.name != 'x'"), gate=True)[VALIDATING.kind]
+    assert "'batch/jobs'" in entry["matchConditions"][0]["expression"]
+    assert made() == {}
+
+
+def test_mutating_entries_say_when_to_call_again():
+    """A policy with IfNeeded makes its entry IfNeeded; a Service and the CA stand in clientConfig."""
+    target = Target(b"PEM", service="s", namespace="n", port=9443)
+    (entry,) = made(policy("m", mutating=True), target=target)[MUTATING.kind]
+    assert entry["reinvocationPolicy"] == "IfNeeded"
+    assert entry["clientConfig"]["service"] == {"name": "s", "namespace": "n", "port": 9443, "path": "/mutate"}
+    assert base64.b64decode(entry["clientConfig"]["caBundle"]) == b"PEM"
+
+
+def test_register_writes_and_remove_takes_away():
+    """What was registered is gone after `remove`; a kind that no policy needs any more is taken away too."""
+
+    async def go():
+        store = MemoryStore()
+        bundle = assemble(read("---\n".join(map(documents.dump, policy("m", mutating=True))), "p.yaml"), [])
+        both = configurations(hooks(bundle.policies, gate=True), Target(b""), OPTIONS)
+        await register(store, both, "sluice")
+        assert (await store.get(VALIDATING, "sluice"))["webhooks"]
+        await register(store, [obj for obj in both if obj["kind"] == MUTATING.kind], "sluice")
+        with pytest.raises(NotFound):
+            await store.get(VALIDATING, "sluice")
+        await remove(store, "sluice")
+        await remove(store, "sluice")
+        with pytest.raises(NotFound):
+            await store.get(MUTATING, "sluice")
+
+    asyncio.run(go())
+
+
+def test_the_command_prints_what_it_would_write():
+    """`sluice register --print` gives both configurations of the shipped policies as YAML; a missing CA is named."""
+    done = CliRunner().invoke(command, ["--policies", str(ROOT / "policies"), "--url", "https://h:1", "--print"])
+    assert done.exit_code == 0, done.output
+    assert {d.value["kind"] for d in read(done.output)} == {MUTATING.kind, VALIDATING.kind}
+    failed = CliRunner().invoke(command, ["--ca-file", "/nowhere/ca.crt", "--print"])
+    assert failed.exit_code == 2
+    assert "/nowhere/ca.crt" in failed.output
