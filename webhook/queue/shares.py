@@ -58,21 +58,27 @@ def relative(share: Share, to: Share) -> float:
 class Tournament:
     """The heads of the queues of one tree. Each level of the tree sends up the head that its rules put first."""
 
-    __slots__ = ("_contests", "heads", "rules")
+    __slots__ = ("_contests", "_last", "heads", "rules")
 
     def __init__(self, heads: Mapping[Node, tuple[Entry, Amounts]], rules: Rules) -> None:
         self.heads = dict(heads)
         self.rules = rules
         self._contests: dict[tuple[Node, Node], Contest] = {}
+        self._last: set[Node] | None = None
 
     def pop(self, root: Node, usage: Usage, stale: bool) -> Node:
-        """Take out the winner's queue. `stale` says that the usage changed since the last call."""
-        if stale or not self._contests:
-            self._contests = {}
+        """Take out the winner's queue. `stale` says that the usage changed since the last call.
+
+        It changes where the last winner is, and above it: the shares of heads that share none of that stay as they
+        are. The root has no share.
+        """
+        if stale or self._last is None:
             for node, (_, amounts) in self.heads.items():
-                self._contest(node, amounts, usage)
+                if self._last is None or not self._last.isdisjoint(node.path[:-1]):
+                    self._contest(node, amounts, usage)
         winner = root if root.is_queue else self._winner(root)
         assert winner is not None
+        self._last = set(winner.path[:-1])
         del self.heads[winner]
         return winner
 
