@@ -29,11 +29,17 @@ _SPECIAL = {
     ("validate", 1): pools.NAMES + pools.FORMAT_TEXTS + pools.URL_TEXTS,
     ("format.named", 0): ("dns1123Label", "labelValue", "uuid", "uri", "nope", "", "DNS1123Label", "datetime"),
     ("format", 0): pools.FORMAT_STRINGS,
-    ("timestamp", 0): (*pools.FORMAT_TEXTS, "2024-01-01T00:00:00.1234567891Z", "2024-01-01T00:00:00,5Z", "10000-01-01T00:00:00Z", "2024-12-31T23:59:59+23:59", "0001-01-01T00:00:00+01:00", "2024-01-01T00:00:00-00:00", "x", ""),
-    ("duration", 0): ("1h", "1d", "", "1", "0", "-0", ".5s", "1.s", ".s", "1h1h", "1µs", "1μs", "9223372037s", "1S", " 1s", "1e3s", "+1s", "--1s", "0.0000000001s", "1.9999999999s", "99999999999999999999h", "1h-1m"),
-    ("int", 0): ("12", "-12", "+12", "1e3", "0x10", "", " 1", "1_000", "9223372036854775808", "-9223372036854775808", "007", "１"),
+    ("timestamp", 0): (*pools.FORMAT_TEXTS, "2024-01-01T00:00:00.1234567891Z", "2024-01-01T00:00:00,5Z",
+    "10000-01-01T00:00:00Z", "2024-12-31T23:59:59+23:59", "0001-01-01T00:00:00+01:00", "2024-01-01T00:00:00-00:00",
+    "x", ""),
+    ("duration", 0): ("1h", "1d", "", "1", "0", "-0", ".5s", "1.s", ".s", "1h1h", "1µs", "1μs", "9223372037s", "1S",
+    " 1s", "1e3s", "+1s", "--1s", "0.0000000001s", "1.9999999999s", "99999999999999999999h", "1h-1m"),
+    ("int", 0): ("12", "-12", "+12", "1e3", "0x10", "", " 1", "1_000", "9223372036854775808", "-9223372036854775808",
+    "007", "１"),
     ("uint", 0): ("12", "-1", "+1", "18446744073709551615", "18446744073709551616", "", "1u"),
-    ("double", 0): ("1.5", "1e3", ".5", "5.", "1_0.5", "1__0", "_1", "1_", "0x1p-2", "0x1.8p1", "0x1", "inf", "-Inf", "+infinity", "nan", "+nan", "NaN", "1e400", "1e-400", "", ".", "e5", "1e", "1e+", "infi", "0x_1p0", "1e1_0", "0X1P+2", "١"),
+    ("double", 0): ("1.5", "1e3", ".5", "5.", "1_0.5", "1__0", "_1", "1_", "0x1p-2", "0x1.8p1", "0x1", "inf", "-Inf",
+    "+infinity", "nan", "+nan", "NaN", "1e400", "1e-400", "", ".", "e5", "1e", "1e+", "infi", "0x_1p0", "1e1_0",
+    "0X1P+2", "١"),
     ("bool", 0): ("true", "false", "TRUE", "True", "tRUE", "t", "F", "0", "1", "yes", ""),
 }  # fmt: skip
 _OPERATORS = ("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "in")
@@ -112,7 +118,9 @@ class Generator:
         """An argument of a function, nearly always of its type."""
         if name == "lists.range":
             # The API server folds a constant range without a limit: a large one takes all its memory.
-            return self.random.choice(("0", "1", "2", "3", "-1", "20", "dyn(3)", "object.zero", "'a'", "dyn(1.5)", "1u"))
+            return self.random.choice(
+                ("0", "1", "2", "3", "-1", "20", "dyn(3)", "object.zero", "'a'", "dyn(1.5)", "1u")
+            )
         roll = self.random.random()
         if roll < 0.02:
             return self.random.choice(pools.PATHS["bad"])
@@ -164,8 +172,10 @@ class Generator:
         """A literal of a type, or the shortest call that gives one."""
         pick = self.random.choice
         simple: dict[str, Sequence[str]] = {
-            "int": pools.INTS, "uint": pools.UINTS, "double": pools.DOUBLES, "bool": pools.BOOLS, "string": pools.STRINGS,
-            "bytes": pools.BYTES, "google.protobuf.Timestamp": pools.TIMESTAMPS, "google.protobuf.Duration": pools.DURATIONS,
+            "int": pools.INTS, "uint": pools.UINTS, "double": pools.DOUBLES, "bool": pools.BOOLS,
+            "string": pools.STRINGS,
+            "bytes": pools.BYTES, "google.protobuf.Timestamp": pools.TIMESTAMPS,
+            "google.protobuf.Duration": pools.DURATIONS,
             "null_type": ("null",), "type": ("int", "string", "type(1)", "bool", "list", "map", "timestamp"),
         }  # fmt: skip
         if wanted.name in simple:
@@ -176,7 +186,15 @@ class Generator:
             return pick(("{'a': 1}", "{}", "{1: 'x', 2: 'y'}", "{'a': [1], 'b': [2]}", "{true: 1u}", "{'x': null}"))
         if wanted.name == "optional_type":
             inner = wanted.params[0]
-            return pick((f"optional.of({self.of(inner, 0)})", "optional.none()", "object.?i", "object.?missing", "object.m[?'a']"))
+            return pick(
+                (
+                    f"optional.of({self.of(inner, 0)})",
+                    "optional.none()",
+                    "object.?i",
+                    "object.?missing",
+                    "object.m[?'a']",
+                )
+            )
         texts: dict[str, tuple[str, Sequence[str]]] = {
             "kubernetes.Quantity": ("quantity", pools.QUANTITY_TEXTS[:48]),
             "net.IP": ("ip", pools.IP_TEXTS[:13]),
@@ -188,7 +206,21 @@ class Generator:
             name, choices = texts[wanted.name]
             return f"{name}({literal(pick(choices))})"
         if wanted.name == "kubernetes.NamedFormat":
-            names = ("dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "dns1123LabelPrefix", "dns1123SubdomainPrefix", "dns1035LabelPrefix", "labelValue", "uri", "uuid", "byte", "date", "datetime")
+            names = (
+                "dns1123Label",
+                "dns1123Subdomain",
+                "dns1035Label",
+                "qualifiedName",
+                "dns1123LabelPrefix",
+                "dns1123SubdomainPrefix",
+                "dns1035LabelPrefix",
+                "labelValue",
+                "uri",
+                "uuid",
+                "byte",
+                "date",
+                "datetime",
+            )
             return f"format.{pick(names)}()"
         return "null"
 
@@ -224,6 +256,11 @@ def batch(seed: int, count: int) -> list[dict[str, Any]]:
     """`count` rows in the form of the oracle and of `sluice eval --batch`."""
     generator = Generator(seed)
     return [
-        {"id": f"{seed}-{number}", "expr": generator.expression(), "env": "validation", "vars": {"object": pools.OBJECT}}
+        {
+            "id": f"{seed}-{number}",
+            "expr": generator.expression(),
+            "env": "validation",
+            "vars": {"object": pools.OBJECT},
+        }
         for number in range(count)
     ]
