@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.controlplane.client import Client, Response
+from tests.controlplane.client import ApiError, Client, Response
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.compare import normalised
 from tests.e2e.hooks import Hooks, configuration
@@ -28,8 +28,8 @@ from webhook.policy.load import load_bundle
 
 JSON = dict[str, Any]
 SIDES = ("native", "sluice")
-_ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*", "*/scale"],
-         "scope": "Namespaced"}]  # fmt: skip
+_ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"],
+         "resources": ["*", "*/scale"], "scope": "Namespaced"}]  # fmt: skip
 _PREFIXES = (
     re.compile(r"^.*? is forbidden: (?=ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy)"),
     re.compile(r"^admission webhook \"[^\"]*\" denied the request: "),
@@ -111,7 +111,7 @@ class Comparison:
         self._install(self._hooks)
 
     def assert_loaded(self, policy: Policy) -> None:
-        """Sluice took the policy's files."""
+        """Both sides took the policy's files."""
         assert policy.name not in self._broken, self._broken[policy.name]
 
     def run(self, policy: Policy, obj: JSON) -> tuple[Outcome, Outcome]:
@@ -170,8 +170,11 @@ class Comparison:
             selector = {"matchExpressions": [{"key": "tests/side", "operator": "In", "values": side}]}
             self._add(configuration(kind, name, hooks.client_config(f"/{name}"), _ANY, selector))
         for policy in (*self._policies, *_canaries()):
-            for document in policy.on("native"):
-                self._add(document)
+            try:
+                for document in policy.on("native"):
+                    self._add(document)
+            except ApiError as error:
+                self._broken[policy.name] = f"the API server refuses the file: {error.message}"
         self._plane.wait("native policies are in force", self._in_force, 60)
 
     def _add(self, document: JSON) -> None:
