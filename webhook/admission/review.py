@@ -113,7 +113,10 @@ def _shown(value: Any) -> str:
 
 
 def answer(uid: str, verdict: Verdict) -> dict[str, Any]:
-    """Give the AdmissionReview that answers the request `uid`."""
+    """Give the AdmissionReview that answers the request `uid`.
+
+    A slash in an annotation's key becomes a dot: the API server puts the webhook's name before it, and a slash between.
+    """
     response: dict[str, Any] = {"uid": uid, "allowed": verdict.allowed}
     if not verdict.allowed:
         response["status"] = {
@@ -129,5 +132,5 @@ def answer(uid: str, verdict: Verdict) -> dict[str, Any]:
     if verdict.warnings:
         response["warnings"] = list(verdict.warnings)
     if verdict.audit_annotations:
-        response["auditAnnotations"] = verdict.audit_annotations
+        response["auditAnnotations"] = {k.replace("/", "."): v for k, v in verdict.audit_annotations.items()}
     return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}

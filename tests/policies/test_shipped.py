@@ -1,0 +1,159 @@
+"""The shipped policies as a whole: their suites, every branch, idempotence, the order of files, no GPU in Python."""
+
+import itertools
+import re
+from pathlib import Path
+
+import jsonpatch
+import pytest
+import yaml
+
+from tests.policy.support import request
+from tests.shared import ROOT
+from webhook.admission import mutate, review
+from webhook.admission.memory import MemoryFacts
+from webhook.jobs.describe import describe
+from webhook.kube.equality import same
+from webhook.offline.suite_session import run_session
+from webhook.policy import load_bundle
+from webhook.policy.load import files_of
+
+FOLDERS = sorted(p for p in Path(ROOT, "policies").iterdir() if p.is_dir() and p.name != "queue")
+LIMIT_RANGE = yaml.safe_load(Path(ROOT, "policies/limit-range/cases/article-002.yaml").read_text())
+NAMESPACE = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "default", "annotations": {"sluice.dev/default-queue": "team-a"}},
+}
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    """All shipped admission policies as one bundle."""
+    return load_bundle(FOLDERS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_suite_passes_and_covers_every_branch(folder):
+    """Each policy's suite passes, and no rule or branch of an expression is left that it never runs."""
+    session = run_session([folder])
+    assert [f.render() for r in session.results for f in r.findings] == []
+    assert [branch.finding.render() for branch in session.missed] == []
+    assert len(session.results) >= 5
+
+
+def container(name, **resources):
+    return {"name": name, "image": "i", "resources": resources}
+
+
+def pod_spec(*containers):
+    return {"containers": list(containers)}
+
+
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "j", "namespace": "default"},
+    "spec": {"template": {"spec": pod_spec(container("c", requests={"nvidia.com/gpu": 2}))}},
+}
+PYTORCH = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "PyTorchJob",
+    "metadata": {"name": "p", "namespace": "default", "annotations": {"kueue.x-k8s.io/queue-name": "q"}},
+    "spec": {
+        "pytorchReplicaSpecs": {
+            "Master": {"template": {"spec": pod_spec(container("m"), container("n", limits={"nvidia.com/gpu": 1}))}},
+            "Worker": {
+                "replicas": 3,
+                "template": {
+                    "spec": {
+                        **pod_spec(container("w", limits={"cpu": 1, "amd.com/gpu": 1})),
+                        "initContainers": [container("i", requests={"nvidia.com/mig-1g.5gb": 1})],
+                    }
+                },
+            },
+        }
+    },
+}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "default"},
+    "spec": pod_spec(container("c")),
+}
+OBJECTS = [JOB, PYTORCH, POD]
+
+
+@pytest.mark.parametrize("facts", [[], [NAMESPACE], [NAMESPACE, {**LIMIT_RANGE}]], ids=["bare", "queue", "limits"])
+@pytest.mark.parametrize("obj", OBJECTS, ids=lambda o: o["kind"])
+def test_twice_is_once(shipped, obj, facts):
+    """The whole bundle on its own result changes nothing, article 002's LimitRange present or not."""
+    world = MemoryFacts(facts)
+    first = mutate(request(obj), shipped, world)
+    assert first.allowed
+    assert first.oscillating == ()
+    after = first.object
+    assert same(jsonpatch.apply_patch(obj, [s.wire() for s in first.patch]), after)
+    assert mutate(request(after), shipped, world).patch == ()
+
+
+def test_article_002_gives_every_container_a_gpu(shipped):
+    """With the article's LimitRange a Job without GPUs gets one, with toleration, queue and suspend, in one pass."""
+    verdict = review(request(JOB), shipped, MemoryFacts([NAMESPACE, LIMIT_RANGE]))
+    spec = verdict.object["spec"]["template"]["spec"]
+    assert verdict.allowed, verdict.message
+    assert verdict.object["spec"]["suspend"] is True
+    assert verdict.object["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team-a"}
+    assert spec["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "2"}
+    assert [t["key"] for t in spec["tolerations"]] == ["nvidia.com/gpu"]
+    assert verdict.warnings == (
+        "gpu-defaults: container c requests a GPU without a limit; limit = request was set, "
+        "write both to be rid of this warning",
+    )
+
+
+def test_order_of_files_does_not_matter():
+    """Loaded in any order, the bundle has the same digest and gives the same patch."""
+    orders = list(itertools.islice(itertools.permutations(FOLDERS), 0, 5000, 997))
+    bundles = [load_bundle(order) for order in orders]
+    assert len({b.digest for b in bundles}) == 1
+    patches = [[s.wire() for s in mutate(request(PYTORCH), b, MemoryFacts([LIMIT_RANGE])).patch] for b in bundles]
+    assert all(p == patches[0] for p in patches)
+
+
+def test_every_mutating_policy_is_reinvoked(shipped):
+    """Shipped mutating policies say reinvocationPolicy IfNeeded, since the order of others is not theirs."""
+    assert all(policy.reinvoke for policy in shipped.policies if policy.mutating)
+
+
+def test_documented_and_bound(shipped):
+    """Each shipped policy has a sentence of documentation and a binding, and no notes."""
+    assert shipped.notes == ()
+    assert all(policy.docs and policy.bindings for policy in shipped.policies)
+
+
+def test_nothing_about_gpus_is_in_python():
+    """GPU resource names and tolerations stand in the files alone."""
+    engine = [p for name in ("policy", "admission", "jobs") for p in Path(ROOT, "webhook", name).rglob("*.py")]
+    words = re.compile(r"nvidia\.com/(?!gpu: 1`)|amd\.com|NoSchedule")
+    assert [str(p) for p in engine if words.search(p.read_text())] == []
+
+
+def test_suites_and_cases_are_not_loaded():
+    """What belongs to tests is no policy file."""
+    names = {path.name for path in files_of(FOLDERS, [])}
+    assert names == {"policy.yaml"}
+
+
+def test_seed_manifests_stand(shipped):
+    """The articles' manifests go through without an error; what they ask for is described as jobs."""
+    seeds = sorted(Path(ROOT, "tests/seeds").glob("0*.yaml"))
+    seen = 0
+    for file in seeds:
+        for obj in yaml.safe_load_all(file.read_text()):
+            if isinstance(obj, dict) and obj.get("kind") and describe(obj):
+                verdict = review(request(obj), shipped, MemoryFacts([NAMESPACE]))
+                assert verdict.code != 500
+                seen += 1
+    if seeds:
+        assert seen
