@@ -13,8 +13,8 @@ HEAD = """\
 Everything a policy can call: the libraries of the Kubernetes API server at 1.36. This page is generated from the rows
 in `webhook/cel` by `python -m tests.cel_lib.reference`; a test runs each example, another says when the page is old.
 Operators, macros (`has all exists exists_one map filter`, `transformList transformMap …`, `optMap optFlatMap`,
-`sortBy`) and the optional syntax `a.?b`, `m[?k]`, `[?x]`, `{?k: v}` are part of the language. `math`, `base64`, `cel.bind` and
-`reverse` of strings do not exist at 1.36.
+`sortBy`) and the optional syntax `a.?b`, `m[?k]`, `[?x]`, `{?k: v}` are part of the language. `math`, `base64`,
+`cel.bind` and `reverse` of strings do not exist at 1.36.
 """
 
 

@@ -131,10 +131,14 @@ class Quantity:
 
     def __sub__(self, other: Quantity) -> Quantity:
         kept = other.format if self.sign == 0 else self.format
-        unscaled = -other.unscaled
-        if not other.wide and unscaled > _INT64_MAX and not self.wide:
-            unscaled = _INT64_MIN
-        return self._plus(Quantity(unscaled, other.scale, other.format, other.wide), kept)
+        negated = Quantity(-other.unscaled, other.scale, other.format, other.wide)
+        if other.unscaled == _INT64_MIN and not other.wide and not self.wide:
+            # The least int64 has no opposite: in the API server's fast form it stays what it is.
+            narrow = self._plus_int64(other)
+            if narrow is not None:
+                return Quantity(narrow[0], narrow[1], kept)
+            return Quantity(self.unscaled, self.scale, self.format, wide=True)._plus(negated, kept)
+        return self._plus(negated, kept)
 
     def _plus(self, other: Quantity, kept: Format) -> Quantity:
         if not self.wide and not other.wide:
