@@ -12,10 +12,13 @@ from webhook import documents
 from webhook.documents import Node
 from webhook.offline.suite_run import Result
 
+Edit = tuple[Node, list[str], Any]
+"""A value's place, the lines to write there (none: it stands within a line), and the value."""
+
 
 def update(results: Iterable[Result]) -> dict[Path, int]:
     """Rewrite the expected patches and objects that are wrong; gives how many per file."""
-    edits: dict[Path, list[tuple[Node, list[str]]]] = {}
+    edits: dict[Path, list[Edit]] = {}
     for result in results:
         verdict, case = result.verdict, result.case
         if verdict is None or not any(f.code == "SUI012" for f in result.findings):
@@ -26,7 +29,8 @@ def update(results: Iterable[Result]) -> dict[Path, int]:
             key = case.document.keys.get((*case.route, "expect", name))
             written = (case.spec.get("expect") or {}).get(name)
             if node is not None and key is not None and not isinstance(written, str):
-                edits.setdefault(file, []).append((node, _block(value, key.column - 1)))
+                inline = bool(case.document.lines[key.line - 1][: key.column - 1].strip())
+                edits.setdefault(file, []).append((node, [] if inline else _block(value, key.column - 1), value))
     for file, changes in edits.items():
         _rewrite(file, changes)
     return {file: len(changes) for file, changes in edits.items()}
@@ -39,10 +43,15 @@ def _block(value: Any, indent: int) -> list[str]:
     return [f"{' ' * (indent + 2)}{line}" for line in documents.dump(value).rstrip("\n").split("\n")]
 
 
-def _rewrite(file: Path, changes: list[tuple[Node, list[str]]]) -> None:
+def _rewrite(file: Path, changes: list[Edit]) -> None:
     """Put the new lines in the place of the old ones, from the end of the file to its start."""
     text = file.read_text(encoding="utf-8").split("\n")
-    for node, lines in sorted(changes, key=lambda change: -change[0].line):
+    for node, lines, value in sorted(changes, key=lambda change: -change[0].line):
+        if not lines:
+            after = text[node.end_line - 1][node.end_column - 1 :]
+            within = f"{text[node.line - 1][: node.column - 1]}{orjson.dumps(value).decode()}{after}"
+            text[node.line - 1 : node.end_line] = [within]
+            continue
         start, end = node.line - 1, _end(text, node)
         head = text[start][: node.column - 1].rstrip()
         keep = [head] if head.endswith(":") else []
@@ -51,10 +60,10 @@ def _rewrite(file: Path, changes: list[tuple[Node, list[str]]]) -> None:
 
 
 def _end(text: list[str], node: Node) -> int:
-    """Give the index of the value's last line; a block ends before the blank lines that follow it."""
+    """Give the index of the value's last line; a block ends before the blank lines and comments that follow it."""
     end = node.end_line - 1
     if node.end_column == 1 or not text[end][: node.end_column - 1].strip():
         end -= 1
-    while end > node.line - 1 and not text[end].strip():
+    while end > node.line - 1 and text[end].strip()[:1] in ("", "#"):
         end -= 1
     return end

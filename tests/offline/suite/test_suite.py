@@ -1,0 +1,274 @@
+"""`sluice test`: what cases can say, what is told where one fails, coverage, outputs and exit codes."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from tests.policy.support import mutating, validating
+from webhook.cli.test import test as command
+from webhook.diagnostics import SourceError
+from webhook.offline.suite import read_suites
+from webhook.offline.suite_session import run_session
+
+POLICY = validating("object.spec.x < 3", extra="    messageExpression: \"'x is ' + string(object.spec.x)\"")
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %s}}"
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Write a policy and a suite of the given cases; gives the folder."""
+
+    def write(cases, policy=POLICY, head=""):
+        (tmp_path / "policy.yaml").write_text(policy)
+        (tmp_path / "suite.yaml").write_text(f"apiVersion: sluice.dev/v1alpha1\nkind: Suite\n{head}\ncases:\n{cases}")
+        return tmp_path
+
+    return write
+
+
+def findings(folder):
+    return [f for r in run_session([folder]).results for f in r.findings]
+
+
+def case(obj=POD % 1, expect="{}", more=""):
+    return f"- name: one\n  object: {obj}\n  expect: {expect}\n{more}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expect"),
+    [
+        (POD % 1, "{}"),
+        (POD % 3, "{allowed: false}"),
+        (POD % 3, "{allowed: false, message: 'x is \\d', reason: Invalid, code: 422}"),
+        (POD % 3, "{allowed: false, message: 'x is 3'}"),
+        (POD % 1, "{patch: [], warnings: [], contains: {spec: {x: 1, y: null}}}"),
+        (POD % 1, "{patched: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: 1}}}"),
+        ("{apiVersion: v1, kind: Service, metadata: {name: a}}", "{matched: false}"),
+    ],
+)
+def test_expectation_that_holds(suite, body, expect):
+    """Verdict, message, reason, patch, object and warnings can be expected."""
+    assert findings(suite(case(body, expect))) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expect", "code", "message"),
+    [
+        (POD % 3, "{}", "SUI010", "expected to be allowed, was denied: p: x is 3"),
+        (POD % 1, "{allowed: false}", "SUI010", "expected to be denied, was allowed"),
+        (POD % 3, "{allowed: false, reason: Forbidden}", "SUI010", "reason is Invalid"),
+        (POD % 3, "{allowed: false, message: huge}", "SUI011", 'the message is "p: x is 3"'),
+        (POD % 1, "{warnings: [careful]}", "SUI011", "no such warning; there is: none"),
+        (POD % 1, "{auditAnnotations: {p/k: v}}", "SUI011", "p/k is not there"),
+        (POD % 1, "{contains: {spec: {x: 2}}}", "SUI012", "spec.x is 1, not 2"),
+        (POD % 1, "{patch: [{op: remove, path: /spec/x}]}", "SUI012", "the patch is another"),
+        (POD % 1, "{patched: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: 2}}}", "SUI012", "is another"),
+        ("{apiVersion: v1, kind: Service, metadata: {name: a}}", "{}", "SUI014", "no policy is for this object"),
+        (POD % 1, "{matched: false}", "SUI014", "but p is"),
+        (POD % 1, "{queue: {decision: admitted}}", "SUI013", "decision is none"),
+    ],
+)
+def test_expectation_that_does_not_hold(suite, body, expect, code, message):
+    """Each failed expectation is a finding with what came instead, at its line of the suite."""
+    (finding,) = findings(suite(case(body, expect)))
+    assert (finding.code, finding.place.line > 3) == (code, True)
+    assert message in finding.message
+
+
+def test_cases_say_who_when_and_where(suite):
+    """User, groups, namespace labels, operation, old object, permissions and time are the case's to say."""
+    policy = validating(
+        "request.userInfo.username == 'bob' && 'dev' in request.userInfo.groups && request.operation == 'UPDATE' &&"
+        " oldObject.spec.x == 1 && namespaceObject.metadata.labels['team'] == 'a' &&"
+        " authorizer.group('').resource('pods').check('create').allowed()"
+    )
+    more = """  oldObject: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: 1}}
+  user: {name: bob, groups: [dev]}
+  namespace: {name: ns, labels: {team: a}}
+  authorizer: [{verb: create, resource: pods, allowed: true}]
+"""
+    assert findings(suite(case(POD % 2, more=more), policy)) == []
+
+
+def test_permissions_must_be_said(suite):
+    """A policy that asks the authorizer cannot be tested without an answer, and says what was asked."""
+    policy = validating("authorizer.path('/healthz').check('get').allowed()")
+    (finding,) = findings(suite(case(), policy))
+    assert "get /healthz" in finding.message
+
+
+def test_params_and_cluster_objects(suite):
+    """Parameters and other objects are given inline or as files beside the suite."""
+    policy = validating("object.spec.x < params.data.max", extra="  paramKind: {apiVersion: v1, kind: ConfigMap}")
+    policy = policy.replace("[Deny]", "[Deny], paramRef: {name: m, parameterNotFoundAction: Deny}")
+    folder = suite(case(POD % 2, more="  params: cases/max.yaml\n"), policy)
+    (folder / "cases").mkdir()
+    (folder / "cases/max.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {max: 3}}")
+    assert findings(folder) == []
+    (folder / "cases/max.yaml").unlink()
+    assert [f.message for f in findings(folder)] == ['there is no file "cases/max.yaml" beside the suite']
+
+
+def test_whole_admission_review(suite):
+    """A case's object may be a whole AdmissionReview, as recorded."""
+    body = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "operation": "CREATE",
+            "namespace": "ns",
+            "userInfo": {},
+            "object": {"apiVersion": "v1", "kind": "Pod", "spec": {"x": 7}},
+        },
+    }
+    assert findings(suite(case(json.dumps(body), "{allowed: false, message: x is 7}"))) == []
+
+
+def test_invalid_policy_files(suite):
+    """A whole-policy case passes where the file is refused with the message expected."""
+    cases = "- name: bad\n  invalid: cases/bad.yaml\n  expect: {message: 'undeclared reference'}\n"
+    folder = suite(cases + "- {name: good, invalid: cases/good.yaml}\n")
+    (folder / "cases").mkdir()
+    (folder / "cases" / "bad.yaml").write_text(validating("nothing == 1"))
+    (folder / "cases" / "good.yaml").write_text(validating("true"))
+    assert [f.message for f in findings(folder)] == ["cases/good.yaml was to be refused, and can be loaded"]
+
+
+def test_queue_decision(suite):
+    """A case may expect what the queue does with the object: admitted, or pending with place and reason."""
+    cluster = """
+  cluster:
+  - {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}
+  - apiVersion: kueue.x-k8s.io/v1beta2
+    kind: LocalQueue
+    metadata: {name: q, namespace: default}
+    spec: {clusterQueue: c}
+  - apiVersion: kueue.x-k8s.io/v1beta2
+    kind: ClusterQueue
+    metadata: {name: c}
+    spec:
+      namespaceSelector: {}
+      resourceGroups:
+      - {coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 2}]}]}
+"""
+    job = """
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {name: j, labels: {kueue.x-k8s.io/queue-name: q}}
+    spec: {suspend: true, template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: %s}}}]}}}"""
+    policy = validating("true", "[{apiGroups: [batch], apiVersions: [v1], resources: [jobs], operations: [CREATE]}]")
+    fits = case(job % 1, "{queue: {decision: admitted, queue: c}}", cluster)
+    large = case(job % 3, "{queue: {decision: pending, reason: ExceedsMaxQuota}}", cluster).replace("one", "two", 1)
+    assert findings(suite(fits + large, policy)) == []
+
+
+def test_mistakes_in_a_suite(suite, tmp_path):
+    """Unknown fields, double names, cases without an object and dates that are none are told at their lines."""
+    folder = suite("- {name: a, objekt: {}}\n- {name: b, expect: {}}\n")
+    with pytest.raises(SourceError) as caught:
+        read_suites([folder, tmp_path / "gone"])
+    text = caught.value.render()
+    assert 'unknown field "objekt"' in text
+    assert 'did you mean "object"?' in text
+    assert "there is no such file or folder" in text
+    folder = suite(f"- {{name: a, object: {POD % 1}, now: soon}}\n- {{name: a}}\n")
+    with pytest.raises(SourceError) as caught:
+        read_suites([folder])
+    assert all(t in caught.value.render() for t in ("there twice", "needs an object", "this is not a time"))
+
+
+def test_coverage_names_branches_that_never_ran(suite):
+    """A rule that was never false, and an arm that was never taken, are named at their places."""
+    policy = validating("object.spec.x > 5 ? object.spec.y == 1 : object.spec.x < 3 || object.spec.z")
+    session = run_session([suite(case(), policy)])
+    missed = [b.what for b in session.missed]
+    assert missed == [
+        "validations[0] never was false",
+        "validations[0]: the branch after ? never ran",
+        "validations[0]: what follows || never ran",
+    ]
+    assert session.missed[1].finding.place.line == 9
+
+
+def test_coverage_of_mutations(suite):
+    """A mutation that never changed anything was not tested."""
+    policy = mutating('has(object.spec.x) ? [] : [JSONPatch{op: "add", path: "/spec/x", value: 1}]')
+    session = run_session([suite(case(), policy)])
+    assert [b.what for b in session.missed] == [
+        "mutations[0] never was changed",
+        "mutations[0]: the branch after : never ran",
+    ]
+
+
+def run(folder, *options):
+    return CliRunner().invoke(command, [str(folder), *options])
+
+
+def test_exit_codes(suite, tmp_path):
+    """0 passed, 1 failed, 2 bad files, 3 nothing to run."""
+    assert run(suite(case())).exit_code == 0
+    assert run(suite(case()), "--min-coverage", "100").exit_code == 1
+    assert run(suite(case(expect="{allowed: false}"))).exit_code == 1
+    assert run(suite("- {nam: x}")).exit_code == 2
+    assert run(suite(case(), policy="kind: [")).exit_code == 2
+    assert run(suite(case()), "--run", "nothing//like it").exit_code == 3
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty").exit_code == 3
+    assert run(suite(case()), "--run", "(").exit_code == 2
+
+
+def test_outputs_are_one_document(suite):
+    """JSON, JUnit and SARIF stand alone on standard output, with the failed case in each."""
+    folder = suite(case() + case(POD % 3).replace("one", "two", 1))
+    data = json.loads(run(folder, "-o", "json").stdout)
+    assert data["summary"] == {"passed": 1, "failure": 1, "error": 0, "skipped": 0}
+    assert data["cases"][1]["verdict"]["message"] == "p: x is 3"
+    xml = ElementTree.fromstring(run(folder, "-o", "junit").stdout.encode())
+    assert [c.get("name") for c in xml.iter("testcase") if c.find("failure") is not None] == ["two"]
+    sarif = json.loads(run(folder, "-o", "sarif").stdout)
+    assert "SUI010" in {r["ruleId"] for r in sarif["runs"][0]["results"]}
+
+
+def test_text_output(suite):
+    """The terminal shows each case, why one failed, coverage and the sum; --quiet only what did not pass."""
+    folder = suite(case() + "- {name: later, skip: not yet, object: {}}\n" + case(POD % 3).replace("one", "two", 1))
+    text = run(folder).stdout
+    for part in ("✓ one", "- later", "not yet", "✗ two", "was denied: p: x is 3", "1 passed, 1 failed, 1 skipped"):
+        assert part in text
+    quiet = run(folder, "-q").stdout
+    assert "one" not in quiet.split("coverage")[0]
+
+
+def test_update_rewrites_what_was_expected(suite):
+    """--update writes the new patch and object into the suite and leaves all else as it was, comments included."""
+    policy = mutating('[JSONPatch{op: "add", path: "/spec/y", value: 1}]')
+    cases = f"""# a comment
+- name: one
+  object: {POD % 1}
+  expect:
+    patch:   # old
+    - {{op: remove, path: /a}}
+    - {{op: remove, path: /b}}
+# another
+- name: two
+  object: {POD % 2}
+  expect:
+    patched: {{apiVersion: v1, kind: Pod}}
+    warnings: []
+- name: three
+  object: {POD % 3}
+  expect: {{patch: []}}
+"""
+    folder = suite(cases, policy)
+    assert run(folder).exit_code == 1
+    assert "updated" in run(folder, "--update").stderr
+    text = (folder / "suite.yaml").read_text()
+    assert text.count("/spec/y") == 2
+    assert "# a comment" in text
+    assert "# another" in text
+    assert run(folder).exit_code == 0, text
