@@ -98,6 +98,12 @@ def _shown(value: Any) -> str:
     return f"&{{{value}}}" if isinstance(value, Foreign) else json.dumps(value, default=str)
 
 
+def _kind(value: Any) -> str:
+    """Give the type's name as the API server's library prints it."""
+    names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
+    return names.get(type(value), type(value).__name__)
+
+
 def _scalar_problem(scalar: str, value: Any) -> str:
     if value is None:
         return ""
@@ -110,7 +116,7 @@ def _scalar_problem(scalar: str, value: Any) -> str:
         fits, wanted = isinstance(value, bool), "boolean"
     else:
         fits, wanted = plain, "any scalar"
-    return "" if fits else f"expected {wanted}, got {_shown(value)}"
+    return "" if fits else f"expected {wanted}, got {_kind(value) if wanted.startswith('numeric') else _shown(value)}"
 
 
 def _validate_map(schema: Schema, shape: MapShape | None, value: Any, path: str) -> Problems:
