@@ -22,6 +22,8 @@ from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, 
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Kind, Type
 from webhook.cel.values import ABSENT, TypeValue, Uint
 
+TRUSTED = frozenset({BOOL, DOUBLE, INT, STRING})
+"""Types of variables that a trusted environment gives as declared."""
 _LITERALS = {bool: BOOL, int: INT, Uint: UINT, float: DOUBLE, str: STRING, bytes: BYTES, type(None): NULL}
 
 
@@ -167,7 +169,8 @@ class Emitter:
                 return scope[name]
         if name is not None and name in self.env.variables:
             declared = self.env.variables[name]
-            kept = declared if declared.kind is Kind.OBJECT and host.known(declared.name) else None
+            sure = self.env.trusted and declared in TRUSTED
+            kept = declared if sure or (declared.kind is Kind.OBJECT and host.known(declared.name)) else None
             return Code(f"v{list(self.env.variables).index(name)}", kept, True)
         named = self.env.type_value(name) if name is not None else None
         if named is None:

@@ -67,7 +67,8 @@ class Env:
     """An environment. `objects` are the fields of object types by name.
 
     `mutation` adds the types `Object…` and `JSONPatch` and the function `jsonpatch.escapeKey`, as the API server does
-    for mutating policies. `checked` False takes names and calls as they come, at run time.
+    for mutating policies. `checked` False takes names and calls as they come, at run time. `trusted` says that the
+    host gives numbers, texts, bools and times as declared: no code looks at their types again.
     """
 
     variables: Mapping[str, Type] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class Env:
     objects: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     checked: bool = True
     macros: bool = True
+    trusted: bool = False
 
     @cached_property
     def functions(self) -> dict[str, Function]:

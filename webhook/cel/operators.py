@@ -8,6 +8,7 @@ from typing import Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import ordering, text
+from webhook.cel.lib.limits import sized
 from webhook.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -21,8 +22,6 @@ from webhook.cel.values import (
     bare,
 )
 
-SIZE_LIMIT: Final = 1 << 26
-"""Characters, bytes or elements one value may have; the API server has no such limit, its memory is the limit."""
 NANOS: Final = 1_000_000_000
 _NO_OVERLOAD: Final = "no such overload"
 
@@ -72,12 +71,6 @@ def _total(t: Timestamp) -> int:
     return t.seconds * NANOS + t.nanos
 
 
-def sized(count: int) -> None:
-    """Refuse a value too large to build."""
-    if count > SIZE_LIMIT:
-        raise CelError(f"value of size {count} exceeds the limit of {SIZE_LIMIT}")
-
-
 def joined_text(a: str, b: str) -> str:
     """`a + b` of strings."""
     sized(len(a) + len(b))
@@ -92,10 +85,10 @@ def joined_bytes(a: bytes, b: bytes) -> bytes:
 
 def joined_lists(a: list[object], b: list[object]) -> list[object]:
     """`a + b` of lists; an accumulator grows in place."""
-    sized(len(a) + len(b))
     if type(a) is MutableList:
         a.extend(b)
         return a
+    sized(len(a) + len(b))
     return a + b if a and b else a or b
 
 

@@ -13,6 +13,7 @@ from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvalError, Issue
 from webhook.cel.exact import UNBOUND
+from webhook.cel.lib import limits
 from webhook.cel.runtime import LIMIT as FAST_LIMIT
 from webhook.cel.source import Unsupported
 from webhook.cel.syntax import Node
@@ -106,6 +107,7 @@ class Program:
 
     def exactly(self, values: tuple[object, ...], budget: Budget | None = None) -> object:
         """The exact form: every cost unit is counted as cel-go counts it."""
+        limits.reset()
         limit = CALL_LIMIT if budget is None else budget.call_limit
         frame = self.frame(values, limit)
         try:

@@ -13,6 +13,7 @@ from typing import Final
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.conversions import to_string
+from webhook.cel.lib.limits import sized, weigh
 from webhook.cel.lib.rows import library, member
 from webhook.cel.lib.text import from_bytes, quote, to_bytes
 from webhook.cel.overloads import Function
@@ -26,6 +27,7 @@ _TOO_WIDE: Final = 1_000_000
 
 def format_text(text: str, arguments: list[object]) -> str:
     """The text with its clauses filled in; CelError in cel-go's words for a bad clause or a wrong argument."""
+    sized(weigh(arguments))
     data, out, position, used = to_bytes(text), bytearray(), 0, 0
     while position < len(data):
         at = data.find(b"%", position)

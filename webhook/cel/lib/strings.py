@@ -6,6 +6,7 @@ from typing import Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
+from webhook.cel.lib.limits import sized
 from webhook.cel.lib.rows import library, member, plain
 from webhook.cel.lib.text import to_bytes
 from webhook.cel.overloads import Function
@@ -69,6 +70,9 @@ def last_index_of_until(text: str, part: str, last: int) -> int:
 
 def replace(text: str, old: str, new: str, count: int = -1) -> str:
     """The text with the first `count` places of `old` replaced, all if `count` is negative."""
+    if len(new) > len(old):
+        places = text.count(old) if count < 0 else min(count, text.count(old))
+        sized(len(text) + places * (len(new) - len(old)))
     return text.replace(old, new, count if count >= 0 else -1)
 
 
@@ -120,6 +124,7 @@ def join(parts: list[object], separator: str = "") -> str:
     for part in parts:
         if not isinstance(part, str):
             raise CelError(f"join: invalid input: {described(part)}")
+    sized(sum(map(len, parts)) + len(separator) * len(parts))  # type: ignore[arg-type]
     return separator.join(parts)  # type: ignore[arg-type]
 
 
