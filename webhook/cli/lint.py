@@ -17,7 +17,7 @@ from webhook.diagnostics import Diagnostic, Severity, did_you_mean
 from webhook.offline.files import Files, read_files, read_text
 from webhook.offline.lint.pages import page, pages
 from webhook.offline.lint.run import Report, lint, mended
-from webhook.offline.lint.table import BY_CODE, TITLES
+from webhook.offline.lint.table import BY_CODE, RULES, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
 from webhook.offline.reports.sarif import sarif
@@ -83,10 +83,11 @@ def lint_command(
     """
     now = datetime.now(UTC)
     files = _read(paths)
-    report = lint(files, now)
+    rules = [rule for rule in RULES if _wanted(rule.code, only, ignore)]
+    report = lint(files, now, rules)
     if fix and _write(report):
         files = _read(paths)
-        report = lint(files, now)
+        report = lint(files, now, rules)
     findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
     _print(findings, output, len(files.names))
     sys.exit(_exit_code(files, findings, strict))

@@ -24,7 +24,9 @@ from webhook.offline.lint.run import lint
         ),
         ("002", "LIM007", "nvidia.com/gpu: 1", "say default: {nvidia.com/gpu: 0}"),
         ("003", "QUE023", "kueue.x-k8s.io/queue-name: localqueue-team-a # 指向 localqueue-team-a LocalQueue", ""),
+        ("002", "SCH003", "apiVersion: v1", "the kind is gone"),
         ("004", "QUE025", "name: my-gpu-pod", ""),
+        ("004", "SCH001", "tolerations:", ""),
     ],
 )
 def test_a_mistake_of_an_article_is_named(article, code, source, hint):

@@ -18,6 +18,7 @@ _FAMILIES: Final = {
     "REV": "Reading files",
     "SUI": "Suites and coverage (`sluice test`)",
     "COV": "Suites and coverage (`sluice test`)",
+    "SCH": "Fields and kinds",
     "LIM": "LimitRange and ResourceQuota",
     "QUE": "Queues",
     "REF": "Policies, bindings, params, exceptions: names",
