@@ -113,8 +113,7 @@ class _Call:
                 break
             self.round += 1
             self.reporter.cycle(self.round, len(heads))
-            left -= len(heads)
-            self._one_round(heads)
+            left -= self._one_round(heads)
         for line in lines:
             for entry in line.take_aside():
                 self.state.push(entry)
@@ -135,20 +134,46 @@ class _Call:
         away = [*self.gone.values(), *targets]
         return without(self.usage, away) if away else self.usage
 
-    def _one_round(self, heads: Iterable[tuple[Line, Entry]]) -> None:
+    def _one_round(self, heads: Iterable[tuple[Line, Entry]]) -> int:
+        """Nominate a head of each queue and process them in the rules' order; give how many were looked at."""
         self.usage = self.base
         nominator = Nominator(self.state, self._without(), self.gone)
-        nominations = []
-        for line, entry in heads:
-            self.reporter.considered(entry.key, line.queue.name)
-            refusal = refuse(self.state, entry, line, self.now)
-            if refusal is None:
-                nominations.append(nominator.nominate(entry, line))
-            else:
-                self._wait(entry, line, Verdict(refusal.reason, refusal.outcome, refusal.message))
+        nominations, looked = [], 0
+        for line, first in heads:
+            entry: Entry | None = first
+            while entry is not None:
+                looked += 1
+                nomination = self._look(nominator, entry, line)
+                if nomination is not None:
+                    nominations.append(nomination)
+                    break
+                entry = None if self.rules.heads else line.head()
         self.usage = self.base.copy()
         for nomination in self._ordered(nominations):
             self._process(nomination)
+        return looked
+
+    def _look(self, nominator: Nominator, entry: Entry, line: Line) -> Nomination | None:
+        """Nominate a head; None where it is out of the contest already.
+
+        Without a limit of heads, one that cannot be placed makes way for the next of its queue at once, and holds
+        nothing: a state that was built anew, and looks at it again, must decide as one that parked it long ago.
+        """
+        self.reporter.considered(entry.key, line.queue.name)
+        refusal = refuse(self.state, entry, line, self.now)
+        if refusal is not None:
+            self._wait(entry, line, Verdict(refusal.reason, refusal.outcome, refusal.message))
+            return None
+        nomination = nominator.nominate(entry, line)
+        assignment = nomination.assignment
+        placeable = assignment.mode == Mode.FIT or bool(nomination.targets)
+        if placeable or self.rules.heads or self.rules.hold:
+            return nomination
+        if assignment.mode == Mode.NO_FIT:
+            self._fail(nomination, Outcome.NO_FIT, assignment.reason)
+        else:
+            self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA, reserve=False)
+        return None
 
     def _ordered(self, nominations: list[Nomination]) -> Iterable[Nomination]:
         if len(nominations) < 2:
@@ -249,9 +274,11 @@ class _Call:
         message = "waits for workloads that were preempted already"
         self._fail(nomination, Outcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, message)
 
-    def _fail(self, nomination: Nomination, outcome: Outcome, reason: Reason, message: str = "") -> None:
+    def _fail(
+        self, nomination: Nomination, outcome: Outcome, reason: Reason, message: str = "", reserve: bool = True
+    ) -> None:
         entry, line, assignment = nomination.entry, nomination.line, nomination.assignment
-        if self.rules.reserves(entry.workload, line.queue, outcome.value):
+        if reserve and self.rules.reserves(entry.workload, line.queue, outcome.value):
             self._reserve(nomination)
         entry.tried, left = assignment.tried if outcome in NOT_PLACED else {}, False
         if entry.tried:
@@ -260,7 +287,7 @@ class _Call:
         if left:
             outcome = Outcome.FLAVORS_LEFT
         else:
-            entry.tries = 0
+            entry.tried, entry.tries = {}, 0
         self._wait(entry, line, Verdict(reason, outcome, message, assignment), nomination)
 
     def _reserve(self, nomination: Nomination) -> None:

@@ -263,6 +263,7 @@ class State:
                 if column is not None:
                     sums[column] = sums.get(column, 0) + pod_set.usage.get(resource, 0)
         entry.status, entry.line, entry.kind = Status.HOLDING, line, None
+        entry.tried, entry.tries = {}, 0
         entry.admission, entry.admitted = admission, admitted
         entry.amounts = tuple(sums.items())
         entry.victim = Victim(
@@ -293,6 +294,7 @@ class State:
             if entry.kind.blocked and line.strict and entry.kind.head() is entry:
                 line.unblock(entry.kind)
         entry.status, entry.line, entry.kind, entry.seq = Status.OUT, None, None, -1
+        entry.tried, entry.tries = {}, 0
 
     def awake(self, now: int) -> None:
         """Take back into their lines whose back-off ended, and look again at kinds that a change may help."""
