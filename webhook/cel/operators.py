@@ -59,11 +59,11 @@ def bounded_duration(nanos: int) -> Duration:
     raise CelError("duration overflow")
 
 
-def bounded_timestamp(total_nanos: int) -> Timestamp:
-    """A timestamp within years 1 to 9999, or `timestamp overflow`."""
+def bounded_timestamp(total_nanos: int, zone: int) -> Timestamp:
+    """A timestamp within years 1 to 9999 that is written with the offset `zone`, or `timestamp overflow`."""
     seconds, nanos = divmod(total_nanos, NANOS)
     if SECONDS_MIN <= seconds <= SECONDS_MAX:
-        return Timestamp(seconds, nanos)
+        return Timestamp(seconds, nanos, zone)
     raise CelError("timestamp overflow")
 
 
@@ -139,15 +139,15 @@ _ADD: Final[_Table] = {
     (list, list): joined_lists,
     (MutableList, list): joined_lists,
     (Duration, Duration): lambda a, b: bounded_duration(a.nanos + b.nanos),
-    (Duration, Timestamp): lambda a, b: bounded_timestamp(_total(b) + a.nanos),
-    (Timestamp, Duration): lambda a, b: bounded_timestamp(_total(a) + b.nanos),
+    (Duration, Timestamp): lambda a, b: bounded_timestamp(_total(b) + a.nanos, b.zone),
+    (Timestamp, Duration): lambda a, b: bounded_timestamp(_total(a) + b.nanos, a.zone),
 }
 _SUBTRACT: Final[_Table] = {
     _INTS: lambda a, b: bounded(a - b),
     _UINTS: lambda a, b: bounded_uint(int(a) - int(b)),
     _DOUBLES: lambda a, b: a - b,
     (Duration, Duration): lambda a, b: bounded_duration(a.nanos - b.nanos),
-    (Timestamp, Duration): lambda a, b: bounded_timestamp(_total(a) - b.nanos),
+    (Timestamp, Duration): lambda a, b: bounded_timestamp(_total(a) - b.nanos, a.zone),
     (Timestamp, Timestamp): lambda a, b: bounded_duration(_total(a) - _total(b)),
 }
 _MULTIPLY: Final[_Table] = {
