@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from webhook.cel import syntax
 from webhook.cel.env import Env
 from webhook.cel.errors import CompileError, Issue
-from webhook.cel.overloads import Function
+from webhook.cel.overloads import Function, Overload
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import (
     BOOL,
@@ -59,6 +60,18 @@ class Checked:
     def type(self) -> Type:
         """The type of the whole."""
         return self.types.get(self.root.id, DYN)
+
+
+@cache
+def _generic(overload: Overload) -> bool:
+    """Whether an overload has type parameters."""
+    stack = [*overload.args, overload.result]
+    while stack:
+        at = stack.pop()
+        if at.kind is Kind.PARAM:
+            return True
+        stack += at.params
+    return False
 
 
 class Checker:
@@ -229,7 +242,11 @@ class Checker:
         for overload in function.overloads:
             if overload.member != (target is not None):
                 continue
-            wanted, gives = self.instance((*overload.args, overload.result))
+            wanted, gives = overload.args, overload.result
+            if len(wanted) != len(given):
+                continue
+            if _generic(overload):
+                wanted, gives = self.instance((*wanted, gives))
             if not self.known.all_assignable(given, wanted):
                 continue
             fitting.append(overload.id)

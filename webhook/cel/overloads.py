@@ -11,7 +11,7 @@ Cost = Callable[[Sequence[object], object], int]
 """Run-time cost of one call: the arguments (receiver first) and the result give cost units."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Overload:
     """One signature of a function.
 

@@ -110,10 +110,11 @@ class Substitution:
 
     def apply(self, t: Type, *, free_is_dyn: bool = False) -> Type:
         """`t` with its parameters replaced by what they stand for; those still free become dyn when asked."""
-        while (held := self.bound.get(t)) is not None:
+        while t.kind is Kind.PARAM:
+            held = self.bound.get(t)
+            if held is None:
+                return DYN if free_is_dyn else t
             t = held
-        if t.kind is Kind.PARAM:
-            return DYN if free_is_dyn else t
         if not t.params:
             return t
         return Type(t.name, tuple(self.apply(p, free_is_dyn=free_is_dyn) for p in t.params), t.kind)
