@@ -1,0 +1,45 @@
+"""What an API server answers instead of an object, by status and reason."""
+
+import orjson
+import pytest
+
+from webhook.cluster.client import failure
+from webhook.cluster.kinds import NAMESPACE
+from webhook.cluster.live import _event
+from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused, Unavailable
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kind"),
+    [
+        (404, "NotFound", NotFound),
+        (409, "AlreadyExists", AlreadyExists),
+        (409, "Conflict", Conflict),
+        (410, "Expired", Expired),
+        (403, "Forbidden", Refused),
+        (422, "Invalid", Refused),
+        (429, "TooManyRequests", Unavailable),
+        (503, "ServiceUnavailable", Unavailable),
+    ],
+)
+def test_each_status_has_its_error(status, reason, kind):
+    """A Status object becomes the error of its code and reason, with its message."""
+    body = orjson.dumps({"kind": "Status", "message": "told so", "reason": reason})
+    error = failure(status, {}, body)
+    assert type(error) is kind
+    assert str(error) == "told so"
+
+
+def test_an_answer_that_is_no_status_is_shown():
+    """A proxy's page is quoted; Retry-After is kept for whoever tries again."""
+    error = failure(503, {"Retry-After": "7"}, b"<html>busy</html>")
+    assert isinstance(error, Unavailable)
+    assert error.after == 7.0
+    assert "busy" in str(error)
+
+
+def test_an_error_in_a_watch_is_raised():
+    """The ERROR event of a watch whose version is too old is Expired, so that the caller lists again."""
+    line = orjson.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}})
+    with pytest.raises(Expired, match="too old"):
+        _event(line, NAMESPACE)

@@ -1,0 +1,195 @@
+"""The live store against a real API server: any kind by discovery, preconditions, watches, errors by name."""
+
+import asyncio
+import re
+from time import monotonic
+
+import pytest
+
+from webhook.cluster.client import Client, Pace
+from webhook.cluster.facts import ViewFacts
+from webhook.cluster.kinds import LEASE, NAMESPACE
+from webhook.cluster.live import LiveStore
+from webhook.cluster.view import View
+from webhook.kube.gvk import GroupVersionKind
+from webhook.policy.facts import Check, Decision
+from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
+from webhook.store.mirror import Mirror
+from webhook.store.objects import EventType, version_of
+
+pytestmark = pytest.mark.cluster
+CONFIG = GroupVersionKind("", "v1", "ConfigMap")
+
+
+def config(name, namespace, **data):
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"tests": "live"}},
+        "data": data,
+    }
+
+
+@pytest.fixture
+def live(control_plane):
+    """Runs `work(store)` with a store on the control plane."""
+
+    def run(work):
+        async def go():
+            client = await Client.connect(control_plane.kubeconfig, None, Pace(), monotonic)
+            try:
+                return await work(LiveStore(client))
+            finally:
+                await client.close()
+
+        return asyncio.run(go())
+
+    return run
+
+
+def test_objects_of_any_kind_are_written_with_preconditions(live, namespace):
+    """Create, get, patch, update, apply and delete; an old version or another uid is a Conflict."""
+
+    async def work(store):
+        made = await store.create(config("a", namespace, x="1"))
+        assert (made["kind"], made["apiVersion"]) == ("ConfigMap", "v1")
+        assert "managedFields" not in made["metadata"]
+        with pytest.raises(AlreadyExists):
+            await store.create(config("a", namespace))
+        newer = await store.patch(CONFIG, "a", namespace, {"data": {"x": None, "y": "2"}})
+        assert newer["data"] == {"y": "2"}
+        old = {"metadata": {"resourceVersion": version_of(made)}, "data": {"z": "3"}}
+        with pytest.raises(Conflict):
+            await store.patch(CONFIG, "a", namespace, old)
+        with pytest.raises(Conflict):
+            await store.update({**made, "data": {"z": "3"}})
+        await store.update({**newer, "data": {"w": "4"}})
+        applied = await store.apply(config("a", namespace, v="5"), "tests")
+        assert applied["data"] == {"w": "4", "v": "5"}
+        with pytest.raises(Conflict):
+            await store.delete(CONFIG, "a", namespace, uid="00000000-0000-0000-0000-000000000000")
+        await store.delete(CONFIG, "a", namespace, uid=made["metadata"]["uid"])
+        with pytest.raises(NotFound):
+            await store.get(CONFIG, "a", namespace)
+
+    live(work)
+
+
+def test_a_dry_run_stores_nothing(live, namespace):
+    """`dry_run` reaches the API server."""
+
+    async def work(store):
+        await store.create(config("dry", namespace), dry_run=True)
+        with pytest.raises(NotFound):
+            await store.get(CONFIG, "dry", namespace)
+
+    live(work)
+
+
+def test_kinds_are_found_by_discovery(live):
+    """A kind that is there is served, one that is not is NotFound, whatever its group."""
+
+    async def work(store):
+        assert await store.serves(NAMESPACE)
+        assert await store.serves(LEASE)
+        assert not await store.serves(GroupVersionKind("", "v1", "Gizmo"))
+        assert not await store.serves(GroupVersionKind("example.org", "v1", "Gizmo"))
+        with pytest.raises(NotFound):
+            await store.list(GroupVersionKind("example.org", "v1", "Gizmo"))
+
+    live(work)
+
+
+def test_a_refused_object_is_named(live, namespace):
+    """What the API server finds invalid is Refused, with its status and its words."""
+
+    async def work(store):
+        with pytest.raises(Refused, match="Invalid value") as caught:
+            await store.create(config("Not A Name", namespace))
+        assert caught.value.status == 422
+
+    live(work)
+
+
+def test_a_watch_follows_from_a_list(live, namespace):
+    """Changes after the list's version come as events, in order."""
+
+    async def work(store):
+        since = (await store.list(CONFIG, namespace)).version
+        await store.create(config("w", namespace, x="1"))
+        await store.patch(CONFIG, "w", namespace, {"data": {"x": "2"}})
+        await store.delete(CONFIG, "w", namespace)
+        seen = []
+        async for event in store.watch(CONFIG, since, namespace):
+            seen.append((event.type, (event.object.get("data") or {}).get("x")))
+            if event.type is EventType.DELETED:
+                break
+        assert seen == [(EventType.ADDED, "1"), (EventType.MODIFIED, "2"), (EventType.DELETED, "2")]
+
+    live(work)
+
+
+def test_a_list_is_read_page_by_page(live, namespace, monkeypatch):
+    """Every object comes, once, however many pages it takes; items say their kind."""
+    monkeypatch.setattr("webhook.cluster.live.PAGE", 3)
+
+    async def work(store):
+        for n in range(7):
+            await store.create(config(f"p{n}", namespace))
+        items = (await store.list(CONFIG, namespace)).items
+        names = [i["metadata"]["name"] for i in items if i["metadata"].get("labels")]
+        assert names == [f"p{n}" for n in range(7)]
+        assert {i["kind"] for i in items} == {"ConfigMap"}
+
+    live(work)
+
+
+def test_a_mirror_follows_the_api_server(live, namespace):
+    """What is written by somebody else arrives in the mirror without asking."""
+
+    async def work(store):
+        mirror = Mirror(CONFIG)
+        follow = asyncio.create_task(mirror.follow(store))
+        await mirror.synced.wait()
+        await store.create(config("m", namespace, x="1"))
+        async with asyncio.timeout(10):
+            while mirror.get("m", namespace) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        follow.cancel()
+        await asyncio.gather(follow, return_exceptions=True)
+
+    live(work)
+
+
+def test_the_authorizer_is_the_api_servers(live):
+    """A check is UNKNOWN until it was asked for; then the API server's own answer stands, for users and groups."""
+
+    async def work(store):
+        facts = ViewFacts(View(store, ()), monotonic)
+        may = Check(user="root", groups=("system:masters",), verb="delete", resource="pods", namespace="default")
+        may_not = Check(user="nobody", verb="delete", resource="pods", namespace="default")
+        assert facts.authorize(may) is Decision.UNKNOWN
+        await facts.ask([may, may_not])
+        assert facts.authorize(may) is Decision.ALLOWED
+        assert facts.authorize(may_not) is Decision.DENIED
+
+    live(work)
+
+
+def test_a_server_that_is_away_is_unavailable(tmp_path, control_plane):
+    """Nobody listening is Unavailable with a sentence; a kubeconfig that cannot be read is named before anything."""
+    text = control_plane.kubeconfig.read_text()
+    away = tmp_path / "config"
+    away.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", text))
+
+    async def go():
+        client = await Client.connect(away, None, Pace(), monotonic)
+        try:
+            with pytest.raises(Unavailable, match="cannot be reached"):
+                await LiveStore(client).get(NAMESPACE, "default")
+        finally:
+            await client.close()
+        with pytest.raises(ValueError, match="no way to reach a cluster"):
+            await Client.connect(tmp_path / "nowhere", None, Pace(), monotonic)
+
+    asyncio.run(go())
