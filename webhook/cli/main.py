@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "dry-run": ("webhook.cli.dry_run:dry_run_command", "What would happen to these objects."),
     "eval": ("webhook.cli.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
     "explain": ("webhook.cli.explain:explain_command", "Why a verdict is what it is, clause by clause."),
+    "generate": ("webhook.cli.generate:generate_command", "Native policies, made from these."),
     "init": ("webhook.cli.init:init_command", "Begin a repository of policies."),
     "lint": ("webhook.cli.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
     "plan": ("webhook.cli.plan:plan", "Objects of a cluster in, queue decisions out."),

@@ -70,7 +70,7 @@ def native_panic(world: World) -> Iterator[Finding]:
         for mutation in policy.mutations if policy.document is not None else ():
             root = mutation.expression.program.checked.root
             for node in () if mutation.apply else walk(root):
-                if bad := _typed_list_value(node):
+                if bad := typed_list_value(node):
                     assert policy.document is not None
                     at = bad.pos
                     message = "a list of typed objects as a patch's value crashes the native server"
@@ -78,7 +78,7 @@ def native_panic(world: World) -> Iterator[Finding]:
                     yield Finding(policy.document, mutation.expression.path, message, hint, span=(at, 1))
 
 
-def _typed_list_value(node: Node) -> Node | None:
+def typed_list_value(node: Node) -> Node | None:
     """Give the first typed object inside a list that is the value of a JSONPatch."""
     if not isinstance(node, CreateStruct) or node.type_name != "JSONPatch":
         return None

@@ -58,6 +58,7 @@ def system_namespaces(world: World) -> Iterator[Finding]:
         if not _namespaced(policy) or _asks_for_namespace(policy):
             continue
         bound = enforced(world, policy) if bindings_of(world, policy) else [policy]
+        bound = [binding for binding in bound if not _by_params(binding)]
         open_to = [name for name in SYSTEM if any(_selects(policy, binding, name) for binding in bound)]
         if "kube-system" in open_to:
             message = f"{policy} could match requests in {' and '.join(open_to)}"
@@ -70,6 +71,12 @@ def _selects(policy: Subject, binding: Subject, namespace: str) -> bool:
     labels = {NAME_LABEL: namespace}
     narrowed = binding is policy or selects(binding, ("spec", "matchResources", _SELECTOR), labels)
     return narrowed and selects(policy, ("spec", "matchConstraints", _SELECTOR), labels)
+
+
+def _by_params(binding: Subject) -> bool:
+    """Say whether a binding is only for namespaces in which somebody has put its params."""
+    ref = binding.map("spec", "paramRef")
+    return bool(ref) and "namespace" not in ref and ref.get("parameterNotFoundAction") == "Allow"
 
 
 def _namespaced(policy: Subject) -> bool:
