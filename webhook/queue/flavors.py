@@ -84,7 +84,7 @@ class Search:
     __slots__ = ("_seen", "after", "keep", "node", "oracle", "queue", "rules", "usage", "worst")
 
     def __init__(
-        self, node: Node, usage: Usage, rules: Rules, oracle: Oracle, seen: dict[Option, tuple[Key, bool]]
+        self, node: Node, usage: Usage, rules: Rules, oracle: Oracle, seen: dict[tuple[int, int], tuple[Key, bool]]
     ) -> None:
         assert isinstance(node.definition, ClusterQueue)
         self.node, self.queue, self.usage, self.rules, self.oracle = node, node.definition, usage, rules, oracle
@@ -94,11 +94,11 @@ class Search:
         self.after: Mapping[GroupKey, int] = {}
 
     def _judge(self, mode: int, borrow: int) -> tuple[Key, bool]:
-        option = Option(mode, borrow)
-        found = self._seen.get(option)
+        found = self._seen.get((mode, borrow))
         if found is None:
+            option = Option(mode, borrow)
             found = self.rules.preference(option, self.queue), self.rules.stop(option, self.queue)
-            self._seen[option] = found
+            self._seen[mode, borrow] = found
         return found
 
     def assign(self, plan: Plan, counts: Sequence[int] | None = None) -> Assignment:

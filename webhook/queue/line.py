@@ -15,7 +15,7 @@ from webhook.queue.decisions import Place, Reason
 from webhook.queue.flavors import Assignment
 from webhook.queue.model import Admission, ClusterQueue, Workload
 from webhook.queue.plan import Plan
-from webhook.queue.rules import Key, Option, Outcome, Victim
+from webhook.queue.rules import Key, Outcome, Victim
 from webhook.queue.tree import Node
 
 
@@ -117,7 +117,7 @@ class Line:
         self.aside: list[Entry] = []
         self.holders: dict[str, Entry] = {}
         self.inactive = ""
-        self.seen: dict[Option, tuple[Key, bool]] = {}
+        self.seen: dict[tuple[int, int], tuple[Key, bool]] = {}
         self.strict = False
 
     def push(self, entry: Entry, seq: int) -> None:

@@ -42,7 +42,7 @@ class Refusal:
 def refuse(state: State, entry: Entry, line: Line, now: int) -> Refusal | None:
     """Say why a head must not be considered, or None."""
     workload = entry.workload
-    if any(c in ("Retry", "Rejected") for c in workload.checks.values()):
+    if workload.checks and any(c in ("Retry", "Rejected") for c in workload.checks.values()):
         return Refusal(Reason.NOT_CONSIDERED, Outcome.MISCONFIGURED, "an admission check failed")
     if line.inactive:
         message = f"ClusterQueue {line.queue.name} is inactive: {line.inactive}"

@@ -169,7 +169,7 @@ class State:
         entry = self.entries.get(event.key)
         if entry is None:
             return
-        before = facts_of(entry)
+        before = entry.workload
         count = before.requeue_count + (1 if event.requeue_at else 0)
         self._leave(entry)
         entry.workload = replace_workload(before, event.queued_at, event.requeue_at, count)
