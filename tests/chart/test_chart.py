@@ -1,0 +1,108 @@
+"""The chart: values are checked, rights are those that are used, a real API server takes what it renders."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from tests.chart.helm import template
+from tests.shared import ROOT
+from webhook.cluster.kinds import MANAGED, QUEUE_KINDS, WORKLOAD
+from webhook.config import load
+from webhook.documents import read
+from webhook.jobs.kinds import KINDS
+
+CHART = ROOT / "charts" / "sluice"
+
+
+def values():
+    (document,) = read((CHART / "values.yaml").read_text())
+    return document.value
+
+
+def schema():
+    return json.loads((CHART / "values.schema.json").read_text())
+
+
+def test_the_default_values_are_valid():
+    """values.yaml passes values.schema.json, which is itself a valid schema, and names every key of it."""
+    jsonschema.Draft7Validator.check_schema(schema())
+    jsonschema.validate(values(), schema())
+    assert set(values()) == set(schema()["properties"]) - {"global"}
+
+
+@pytest.mark.parametrize("wrong", [{"mode": "embeded"}, {"replicas": 0}, {"replica": 2}, {"webhook": {"port": "x"}}])
+def test_wrong_values_are_refused(wrong):
+    """A word that is none of the allowed, a number out of range and an unknown key fail the schema."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**values(), **wrong}, schema())
+
+
+def test_the_rights_are_those_of_the_kinds():
+    """The ClusterRole names exactly the job kinds that the controller holds, and every kind of the queue."""
+    text = (CHART / "templates" / "rbac.yaml").read_text()
+    jobs = dict(re.findall(r'"([\w.-]+)" \(list ([^)]*)\)', text))
+    listed = {(group, name) for group, names in jobs.items() for name in re.findall(r'"([\w]+)"', names)}
+    assert listed == {(kind.group, kind.resource) for kind in KINDS if kind.gvk in MANAGED}
+    for gvk in QUEUE_KINDS:
+        assert f"{gvk.kind.lower()}{'es' if gvk.kind.endswith('s') else 's'}" in text
+    assert "workloads/status" in text
+    assert WORKLOAD in QUEUE_KINDS
+
+
+@pytest.fixture(scope="session")
+def rendered():
+    return [document.value for document in read(template(CHART, "--set=policies.files.a\\.yaml=#"), "chart")]
+
+
+@pytest.mark.cluster
+def test_the_rendered_configuration_is_one_that_serve_reads(rendered, tmp_path):
+    """The ConfigMap's file passes the strict reading of `sluice serve`."""
+    (config,) = [o for o in rendered if o["kind"] == "ConfigMap" and o["metadata"]["name"] == "sluice"]
+    file = tmp_path / "sluice.yaml"
+    file.write_text(config["data"]["sluice.yaml"])
+    read_back = load(file, {}, {})
+    assert read_back.namespace == "sluice-system"
+    assert [str(path) for path in read_back.policies] == ["/opt/sluice/policies", "/etc/sluice/policies"]
+
+
+@pytest.mark.cluster
+def test_the_api_server_takes_what_the_chart_renders(rendered, kube):
+    """Every rendered object is accepted by a real API server in a dry run, under the restricted pod security level."""
+    levels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sluice-system", "labels": levels}}
+    kube.apply(namespace)
+    for obj in rendered:
+        obj["metadata"].setdefault("namespace", "sluice-system")
+        path = f"{kube.path_of(obj, collection=True)}?dryRun=All&fieldValidation=Strict"
+        answer = kube.request("POST", path, obj)
+        assert answer.status == 201, (obj["kind"], obj["metadata"]["name"], answer.body.get("message"))
+        assert not answer.warnings, (obj["kind"], answer.warnings)
+
+
+@pytest.mark.cluster
+def test_an_uninstall_takes_the_registration_away_first(rendered):
+    """A pre-delete hook removes the webhooks, a post-install hook registers them with the same name and policies."""
+    jobs = {o["metadata"]["annotations"]["helm.sh/hook"]: o for o in rendered if o["kind"] == "Job"}
+    arguments = {hook: job["spec"]["template"]["spec"]["containers"][0]["args"] for hook, job in jobs.items()}
+    assert arguments["pre-delete"] == ["register", "--remove", "--name=sluice"]
+    assert "--name=sluice" in arguments["post-install,post-upgrade"]
+    assert "--policies=/opt/sluice/policies" in arguments["post-install,post-upgrade"]
+
+
+@pytest.mark.cluster
+def test_cert_manager_is_an_option():
+    """With cert-manager the chart brings an Issuer and a Certificate for the Service's names."""
+    text = template(CHART, "--set=tls.certManager.enabled=true")
+    kinds = {d.value["kind"]: d.value for d in read(text, "chart")}
+    assert kinds["Certificate"]["spec"]["dnsNames"][0] == "sluice.sluice-system.svc"
+    assert kinds["Certificate"]["spec"]["secretName"] == "sluice-tls"
+    assert "Issuer" in kinds
+
+
+@pytest.mark.cluster
+def test_helm_refuses_wrong_values():
+    """Helm itself holds the values against the schema."""
+    with pytest.raises(RuntimeError, match="mode"):
+        template(CHART, "--set=mode=embeded")
