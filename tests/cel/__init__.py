@@ -1,0 +1,1 @@
+"""Tests of the CEL compiler: language, checker, the two forms, costs, limits."""

@@ -1,0 +1,71 @@
+"""No text makes the compiler or a program hang, recurse out or use unbounded memory."""
+
+import pytest
+
+from webhook import cel
+
+ENV = cel.validation_env(typed=False)
+LONG = {"l": list(range(1000)), "s": "a" * 10_000, "big": ["x" * 1000] * 1000}
+VALUES = dict.fromkeys(ENV.variables) | {"object": LONG}
+
+REFUSED = {
+    "parentheses": "(" * 10_000 + "1" + ")" * 10_000,
+    "brackets": "[" * 10_000,
+    "sum": "1" + "+1" * 10_000,
+    "digits": "9" * 90_000,
+    "size": "'" + "a" * 100_001 + "'",
+    "selections": "object" + ".a" * 5_000,
+    "questions": "a?" * 200 + "1" + ":1" * 200,
+}
+EXPENSIVE = [
+    "lists.range(1000000000).size()",
+    "object.l.map(a, object.l.map(b, object.l.map(c, a * b * c))).size()",
+    "object.l.all(a, object.l.all(b, object.l.all(c, a + b + c >= 0)))",
+    "object.big.join(object.s).size()",
+    "object.s.replace('a', object.s).replace('a', object.s).size()",
+    "'%s'.format([object.l.map(x, object.big)]).size()",
+    "sets.contains(object.s.split(''), object.s.split(''))",
+    "object.s.split('').map(x, x + object.s).size()",
+]
+CHEAP = {
+    "minus": ("-" * 10_000 + "1", 1),
+    "not": ("!" * 10_000 + "true", True),
+    "or": (" || ".join(["true"] * 2_000), True),
+    "catastrophic": ("('a' + object.s).matches('(a+)+$')", True),
+    "backtracking": ("object.s.matches('(.*)(.*)(.*)(.*)[^a]')", False),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_text_beyond_the_limits_is_refused(name):
+    """A text that nests too deep, is too long or has too many digits does not compile, and says why."""
+    with pytest.raises(cel.CompileError) as caught:
+        cel.compile(REFUSED[name], ENV)
+    assert caught.value.issues[0].message
+
+
+@pytest.mark.parametrize("text", EXPENSIVE)
+def test_program_that_costs_too_much_ends(text):
+    """A program that would run or grow without end is cancelled, in both forms."""
+    program = cel.compile(text, ENV)
+    for evaluate in (program.run, program.evaluate):
+        with pytest.raises(cel.EvalError) as failed:
+            evaluate(VALUES)
+        assert "cost limit exceeded" in failed.value.message or "too large" in failed.value.message
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_what_looks_expensive_and_is_not_runs(name):
+    """Long chains and patterns that are catastrophic elsewhere give their value."""
+    text, value = CHEAP[name]
+    assert cel.compile(text, ENV).run(VALUES) == value
+
+
+def test_budget_of_a_policy_is_kept():
+    """Evaluations within a budget take from it as soon as the fast form might not fit any more."""
+    program = cel.compile("object.l.all(x, x >= 0)", ENV)
+    budget = cel.Budget(remaining=50_000)
+    given = tuple(VALUES[name] for name in program.names)
+    assert program.metered(given, budget) is True
+    assert budget.remaining < 50_000
+    assert program.cost == 50_000 - budget.remaining

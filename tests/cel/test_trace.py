@@ -1,0 +1,59 @@
+"""The tree behind `--trace`, and the command around it."""
+
+import json
+
+from click.testing import CliRunner
+
+from webhook import cel
+from webhook.cel import trace
+from webhook.cli.eval import eval_command
+
+TEXT = "object.a == 1 && has(object.b) && object.l.all(x, x > 2)"
+
+
+def step():
+    """The trace of the text over a small object."""
+    env = cel.validation_env()
+    values = dict.fromkeys(env.variables) | {"object": {"a": 1, "l": [3]}}
+    return trace.trace(cel.compile(TEXT, env), tuple(values.values()))
+
+
+def test_clauses_come_first_and_the_deciding_one_is_known():
+    """The `&&` clauses are told in order; the one that is false decides, the ones behind it were not evaluated."""
+    clauses = trace.clauses(step())
+    assert [TEXT[c.start : c.end] for c in clauses] == ["object.a == 1", "has(object.b)", "object.l.all(x, x > 2)"]
+    assert [c.decisive for c in clauses] == [False, True, False]
+    assert clauses[2].values == ()
+
+
+def test_parts_are_indented_values():
+    """Every evaluated part is in the tree with its value."""
+    first = trace.clauses(step())[0]
+    assert first.values == (True,)
+    assert [TEXT[p.start : p.end] for p in first.parts] == ["object.a"]
+
+
+def test_command_prints_value_type_and_cost(tmp_path):
+    """`sluice eval` reads the object from a file and prints what the expression gave; exit code 0."""
+    file = tmp_path / "o.yaml"
+    file.write_text("a: 1\nl: [3, 1]\n", encoding="utf-8")
+    result = CliRunner().invoke(eval_command, ["object.l.map(x, x + object.a)", "--object", str(file), "-o", "json"])
+    assert result.exit_code == 0
+    assert json.loads(result.output)["type"] == "list(dyn)"
+
+
+def test_command_shows_the_place_of_a_failure(tmp_path):
+    """A failing expression exits with 1 and a caret under the part that failed."""
+    result = CliRunner().invoke(eval_command, ["1 + object.a"])
+    assert result.exit_code == 1
+    assert "no such key: a" in result.output
+
+
+def test_batch_answers_line_by_line(tmp_path):
+    """`--batch` writes one answer a row, with the id of the row."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "a", "expr": "1 + 1", "env": "validation"}\n{"id": "b", "expr": "1 +"}\n', encoding="utf-8")
+    result = CliRunner().invoke(eval_command, ["--batch", str(rows)])
+    first, second = map(json.loads, result.output.splitlines())
+    assert first["value"] == {"t": "int", "v": "2"}
+    assert (second["ok"], second["stage"]) == (False, "compile")
