@@ -4,10 +4,12 @@ The same seed gives the same expressions. Nothing is evaluated here.
 """
 
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from tests.cel_diff import pools
+from tests.cel_diff.templates import TEMPLATES
 from webhook.cel.functions import rows
 from webhook.cel.overloads import Overload
 from webhook.cel.types import Kind, Type
@@ -51,6 +53,14 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "\\'") + "'"
 
 
+_HOLE = re.compile(r"<([a-zA-Z_.]+)>")
+_TYPES = {
+    "list": Type("list", (Type("int"),), Kind.LIST),
+    "map": Type("map", (Type("string"), Type("int")), Kind.MAP),
+    "optional_type": Type("optional_type", (Type("int"),), Kind.OPAQUE),
+}
+
+
 class Generator:
     """Expressions from one seed."""
 
@@ -70,7 +80,9 @@ class Generator:
         function = self.random.choice(self.functions)
         call = self.call(function.name, self.random.choice(function.overloads), 2)
         roll = self.random.random()
-        if roll < 0.55:
+        if roll < 0.25:
+            return self.template(self.random.choice(tuple(TEMPLATES)), 3)
+        if roll < 0.6:
             return call
         if roll < 0.8:
             return self.around(call)
@@ -152,6 +164,8 @@ class Generator:
         """An expression of a type."""
         if wanted.kind in (Kind.DYN, Kind.PARAM):
             return self.any(depth)
+        if depth > 0 and wanted.name in TEMPLATES and self.random.random() < 0.3:
+            return self.template(wanted.name, depth - 1)
         if depth > 0 and self.random.random() < 0.25:
             made = self.made(wanted, depth - 1)
             if made is not None:
@@ -159,6 +173,17 @@ class Generator:
         if self.random.random() < 0.2 and wanted.name in pools.PATHS:
             return self.random.choice(pools.PATHS[wanted.name])
         return self.plain(wanted, depth)
+
+    def template(self, name: str, depth: int) -> str:
+        """An operator, macro or selection that gives a type, its holes filled."""
+        chosen = self.random.choice(TEMPLATES[name])
+
+        def fill(hole: re.Match[str]) -> str:
+            if hole.group(1) == "small":
+                return self.random.choice(("0", "1", "-1", "2", "dyn(1)", "1u", "3"))
+            return self.of(_TYPES.get(hole.group(1), Type(hole.group(1))), depth)
+
+        return _HOLE.sub(fill, chosen)
 
     def made(self, wanted: Type, depth: int) -> str | None:
         """A call that gives a type."""
