@@ -68,6 +68,9 @@ class History:
         while not self._closed.is_set():
             for event in client.watch(path, since, seconds=2):
                 obj = event["object"]
+                if event["type"] == "ERROR":  # the version is too old by now: go on from the present
+                    since = client.get(path)["metadata"]["resourceVersion"]
+                    break
                 since = obj["metadata"]["resourceVersion"]
                 if obj["metadata"].get("namespace") in self._namespaces:
                     take(event["type"], obj)
