@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from webhook.offline.plan_objects import Cluster, cluster_of
 from webhook.offline.plan_output import answer, document
 from webhook.offline.plan_rules import rules_of
 from webhook.offline.plan_table import summary, tables
+from webhook.store.errors import StoreError
 
 STABLE = "until-stable"
 KUBECTL = "kubectl get -A -o json clusterqueues,cohorts,localqueues,resourceflavors,workloads,jobs,namespaces"
@@ -44,6 +46,9 @@ class Cycles(click.ParamType[int]):
 
 @click.command()
 @click.option("-f", "--file", "files", multiple=True, help="Objects: a file, a folder, or - for standard input.")
+@click.option("--cluster", is_flag=True, help="Read the objects from the cluster of the kubeconfig; writes nothing.")
+@click.option("--kubeconfig", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="For --cluster.")
+@click.option("--context", help="For --cluster: a context of the kubeconfig.")
 @click.option("--rules", "names", multiple=True, default=("kueue",), show_default=True, metavar="NAME|FILE")
 @click.option("--cycles", type=Cycles(), default=STABLE, show_default=True)
 @click.option("--heads-per-cycle", type=click.IntRange(min=0), help="Heads of a queue looked at in a cycle; 0: all.")
@@ -52,12 +57,16 @@ class Cycles(click.ParamType[int]):
 @click.option("--batch", metavar="FILE", help="JSON lines of cases (- for standard input), one answer each.")
 def plan(
     files: tuple[str, ...],
+    kubeconfig: Path | None,
+    context: str | None,
     names: tuple[str, ...],
     cycles: int,
     heads_per_cycle: int | None,
     now: str | None,
     output: str,
     batch: str | None,
+    *,
+    cluster: bool,
 ) -> None:
     """Decide who runs, who waits and who must yield, without a cluster.
 
@@ -68,16 +77,16 @@ def plan(
         for line in _lines(batch):
             click.echo(json.dumps(_answer(line), sort_keys=True))
         return
-    if not files:
-        raise click.UsageError(f"nothing to decide: give -f FILE, for example the output of `{KUBECTL}`")
+    if not files and not cluster:
+        raise click.UsageError(f"nothing to decide: give --cluster, or -f FILE with what `{KUBECTL}` prints")
     try:
-        cluster = _cluster(files)
+        found = cluster_of(_live(kubeconfig, context)) if cluster else _cluster(files)
         rules = rules_of(names, heads_per_cycle)
-    except (SourceError, ConversionError) as error:
+    except (SourceError, ConversionError, StoreError, ValueError, OSError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
-    made = make_plan(snapshot(cluster.objects), rules, _time(now), cycles or None)
-    _show(made, cluster, output)
+    made = make_plan(snapshot(found.objects), rules, _time(now), cycles or None)
+    _show(made, found, output)
 
 
 def _show(made: Plan, cluster: Cluster, output: str) -> None:
@@ -94,6 +103,12 @@ def _show(made: Plan, cluster: Cluster, output: str) -> None:
         console.print(summary(made), highlight=False)
         if cluster.unqueued:
             console.print(f"not queued, since they name no queue: {', '.join(cluster.unqueued)}", highlight=False)
+
+
+def _live(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
+    """Read the objects of a cluster. The Kubernetes client is loaded for that alone: it takes half a second."""
+    found: list[dict[str, Any]] = importlib.import_module("webhook.cli.plan_live").objects(kubeconfig, context)
+    return found
 
 
 def _cluster(files: tuple[str, ...]) -> Cluster:

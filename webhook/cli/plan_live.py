@@ -1,0 +1,52 @@
+"""The objects that `sluice plan --cluster` decides from, read from an API server. Nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from webhook.api.kinds import KINDS
+from webhook.cluster.client import Client, Pace
+from webhook.cluster.kinds import MANAGED
+from webhook.cluster.live import LiveStore
+from webhook.kube.gvk import GroupVersionKind
+
+AROUND: Final = (
+    GroupVersionKind("", "v1", "Namespace"),
+    GroupVersionKind("", "v1", "LimitRange"),
+    GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass"),
+    GroupVersionKind("node.k8s.io", "v1", "RuntimeClass"),
+)
+
+
+def objects(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
+    """Read every object that counts; kinds that the cluster does not serve are left out.
+
+    Raises ValueError where no cluster can be reached, StoreError where it refuses to answer.
+    """
+    return asyncio.run(_read(kubeconfig, context))
+
+
+async def _read(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
+    client = await Client.connect(kubeconfig, context, Pace(), monotonic)
+    try:
+        store = LiveStore(client)
+        found: list[dict[str, Any]] = []
+        for gvk in _kinds():
+            if await store.serves(gvk):
+                listing = await store.list(gvk)
+                head = {"apiVersion": gvk.api_version, "kind": gvk.kind}
+                found += [{**head, **item} for item in listing.items]
+        return found
+    finally:
+        await client.close()
+
+
+def _kinds() -> Iterator[GroupVersionKind]:
+    for kind in KINDS:
+        yield GroupVersionKind(kind.group, kind.versions[0].name, kind.kind)
+    yield from AROUND
+    yield from MANAGED
