@@ -1,0 +1,91 @@
+"""QueuePolicy files: what they may change, how they combine, and how mistakes in them are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.queue.build import job, names, queue, running, state
+from tests.shared import ROOT
+from webhook.diagnostics import SourceError
+from webhook.documents import read
+from webhook.policy.rule_files import rules_named, shipped
+from webhook.policy.rules import load_rules
+from webhook.queue.cycle import decide
+from webhook.queue.decisions import Reason
+from webhook.queue.events import WorkloadGone
+from webhook.queue.explain import pending
+
+HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n"
+
+
+def test_every_shipped_file_loads_and_states_its_laws() -> None:
+    """The rules that come with Sluice compile, and each says which laws it keeps."""
+    for name in shipped():
+        assert rules_named([name]) is not None, name
+    for name in ("kueue", "kueue-fair", "fifo"):
+        (document,) = read((ROOT / f"policies/queue/{name}/policy.yaml").read_text(), name)
+        assert document.at(("spec", "laws", "keeps")), name
+
+
+def test_a_file_changes_the_order_without_python() -> None:
+    """One line of CEL lets the smallest job go first."""
+    rules = load_rules(HEAD + "  order:\n    - workload.pod_sets[0].requests['gpu']\n    - workload.name\n")
+    core = state([queue("a", 2)], [job("big", "a", 2, priority=9), job("small", "a", 1)])
+    assert names(decide(core, rules, 0)) == ["small"]
+
+
+def test_conditions_of_admit_add_up_over_files() -> None:
+    """Two files with a condition each: both must hold, and the one that does not is told with its message."""
+    cap = HEAD + (
+        "  admit:\n    - expression: facts.user_workloads < 1\n      reason: UserCap\n"
+        "      messageExpression: \"'user ' + workload.user + ' runs enough'\"\n"
+    )
+    window = HEAD + "  admit:\n    - {expression: now.getHours() < 6, reason: Night, message: only at night}\n"
+    rules = load_rules([*read(cap, "cap"), *read(window, "window")])
+    core = state([queue("a", 9)], [running("r", "a", user="ann"), job("j", "a", user="ann"), job("k", "a", user="bob")])
+    assert names(decide(core, rules, 0)) == ["k"]
+    told = {p.workload: p for p in pending(core)}["team/j"]
+    assert (told.reason, told.message) == (Reason.DENIED_BY_RULE, "user ann runs enough")
+    noon = state([queue("a", 9)], [job("k", "a", user="bob")])
+    assert names(decide(noon, rules, 12 * 3_600_000)) == []
+
+
+def test_a_denied_workload_is_looked_at_again() -> None:
+    """When the user's other job ends, the next one starts."""
+    rules = load_rules(HEAD + "  admit:\n    - {expression: facts.user_workloads < 1, reason: UserCap}\n")
+    core = state([queue("a", 9)], [job("j", "a", user="ann"), job("k", "a", user="ann")])
+    assert names(decide(core, rules, 0)) == ["j"]
+    assert names(decide(core, rules, 1)) == []
+    core.apply(WorkloadGone("team/j"))
+    assert names(decide(core, rules, 2)) == ["k"]
+
+
+def test_parameters_are_replaced_by_name() -> None:
+    """A parameter of a file takes the value that is given when it is loaded."""
+    text = HEAD + "  parameters: {most: 1}\n  admit:\n    - expression: facts.user_workloads < parameters.most\n"
+    work = [job(f"j{i}", "a", user="ann") for i in range(3)]
+    assert len(decide(state([queue("a", 9)], work), load_rules(text), 0).admitted) == 1
+    assert len(decide(state([queue("a", 9)], work), load_rules(text, {"most": 2}), 0).admitted) == 2
+
+
+def test_all_mistakes_are_told_at_their_places() -> None:
+    """A wrong point, a wrong field and a wrong type: three findings, each with line and column."""
+    text = HEAD + "  ordr: []\n  strict: workload.prio > 1\n  park: workload.name\n"
+    with pytest.raises(SourceError) as caught:
+        load_rules(text)
+    found = [(d.code, d.place.line) for d in caught.value.diagnostics]
+    assert found == [("QUE002", 5), ("QUE005", 6), ("QUE004", 7)]
+    assert 'did you mean "order"?' in caught.value.render()
+
+
+def test_fifo_lets_nobody_overtake() -> None:
+    """Under `fifo` the second waits behind the first, whatever its priority."""
+    waiting = [job("one", "a", 3, queued_at=1), job("two", "a", 1, priority=9, queued_at=2)]
+    core = state([queue("a", 4)], [running("r", "a", 2), *waiting])
+    assert names(decide(core, rules_named(["fifo"]), 0)) == []
+
+
+def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+    """A typing mistake in a name of rules is answered with the nearest."""
+    with pytest.raises(SourceError, match='did you mean "kueue"'):
+        rules_named(["kueu"])
