@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
+from webhook.offline.lint.hints import with_hint
 from webhook.policy.assemble import assemble
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.kinds import GROUP, OWN
@@ -24,7 +25,7 @@ def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     try:
         return assemble(found), []
     except SourceError as error:
-        told = list(error.diagnostics)
+        told = [with_hint(finding, found) for finding in error.diagnostics]
     good = [d for d in found if not _is_policy(d) or not wrong_with(d)]
     try:
         return assemble(good), told
