@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from webhook.admission.facts import Facts, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.jobs.describe import describe
 from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
@@ -102,9 +103,12 @@ def review(
 
 def _world(request: Request, facts: Facts) -> World:
     """Put together what policies see: quantities as strings, in the object and in the old one."""
-    obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
-    return World(request, facts, obj, old)
+    if request.object is None:
+        return World(request, facts, None, old)
+    job = describe(request.object)
+    obj = normalise(request.object, job)
+    return World(request, facts, obj, old, job if obj is request.object else None)
 
 
 def _applicable(entries: tuple[Entry, ...], bundle: Bundle, world: World, clock: Clock) -> tuple[Entry, ...]:

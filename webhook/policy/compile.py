@@ -98,13 +98,11 @@ class _Compiler:
         self.annotations(notes)
         variables = self.variables()
         kind = spec.get("paramKind")
-        conditions = self.conditions()
-        texts = [e.text for e in (*variables.values(), *(c.expression for c in conditions))]
         policy = Policy(
             name=metadata["name"],
             mutating=self.mutating,
             match=read_match(self.document, ("spec", "matchConstraints"), self.findings),
-            conditions=conditions,
+            conditions=self.conditions(),
             variables=variables,
             validations=self.validations(),
             audit_annotations=self.audit_annotations(),
@@ -118,7 +116,6 @@ class _Compiler:
             warning=self.warning(notes),
             docs=notes.get(kinds.DOCS, ""),
             document=self.document,
-            blind=not any("namespaceObject" in text for text in texts),
             spec=spec,
         )
         return (None if self.findings else policy), self.findings
@@ -177,9 +174,12 @@ class _Compiler:
         return found
 
     def conditions(self) -> tuple[Condition, ...]:
+        """Compile the match conditions. They cannot speak of `variables`: the API server refuses a policy that does."""
+        names = {name: kind for name, kind in self.env.variables.items() if name != "variables"}
+        env = replace(self.env, variables=names)
         made = []
         for i, item in enumerate(self.spec.get("matchConditions") or ()):
-            if expression := self.expression(("spec", "matchConditions", i, "expression"), (BOOL,)):
+            if expression := self.expression(("spec", "matchConditions", i, "expression"), (BOOL,), env):
                 made.append(Condition(item["name"], expression))
         return tuple(made)
 

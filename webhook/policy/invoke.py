@@ -83,58 +83,51 @@ def stands_for(invocation: Invocation, world: World) -> tuple[Stand, ...]:
 class Scene:
     """What the expressions of one stage see, and what they may still cost together."""
 
-    __slots__ = ("budget", "stand", "values", "variables")
+    __slots__ = ("budget", "stand", "values")
 
-    def __init__(self, invocation: Invocation, world: World, at: Stand, limit: int, *, namespace: bool = True) -> None:
+    def __init__(self, invocation: Invocation, world: World, at: Stand) -> None:
         policy = invocation.policy
-        self.budget, self.stand = Budget(limit), at
-        self.variables = Variables(policy.variables, self.budget)
-        around = world.namespace() if namespace else None
-        values: Values = (at.object, at.old, world.attributes, around, self.variables)
-        if policy.param_kind is not None:
-            values += (invocation.param,)
-        self.values = values + world.authorizers()
-        self.variables.bind(self.values)
+        self.budget, self.stand = Budget(POLICY_LIMIT), at
+        variables = Variables(policy.variables, self.budget)
+        param = () if policy.param_kind is None else (invocation.param,)
+        self.values: Values = (
+            at.object,
+            at.old,
+            world.attributes,
+            world.namespace(),
+            variables,
+            *param,
+            *world.authorizers(),
+        )
+        variables.bind(self.values)
 
     def call(self, expression: Expression) -> Any:
         """Evaluate an expression. Raises CelError, OutOfBudget, Unanswered."""
         return expression.call(self.values, self.budget)
-
-    def refill(self, limit: int) -> None:
-        """Begin another stage, in which the variables that were computed are still right."""
-        self.budget = Budget(limit)
-        self.variables.charge(self.budget)
-
-
-def scene(invocation: Invocation, world: World, at: Stand) -> Scene:
-    """Set the scene for a policy's rules, its annotations, or one of its mutations."""
-    return Scene(invocation, world, at, POLICY_LIMIT)
 
 
 def enter(invocation: Invocation, world: World, at: Stand, findings: Findings) -> Scene | str | None:
     """Test the match conditions: the scene for the rules where all hold, None where the policy is to be skipped.
 
     A text is the errors of conditions of which none is false. Rules: matchconditions.Matcher of the API server;
-    conditions do not see the Namespace, so what they computed is kept only where nothing asks for it.
+    conditions see neither the Namespace nor variables.
     """
+    if invocation.policy.conditions:
+        held = _conditions(invocation, world, at, findings)
+        if held is not True:
+            return held or None
+    return Scene(invocation, world, at)
+
+
+def _conditions(invocation: Invocation, world: World, at: Stand, findings: Findings) -> str | bool:
     policy = invocation.policy
-    if not policy.conditions:
-        return scene(invocation, world, at)
-    seen = Scene(invocation, world, at, CONDITIONS_LIMIT, namespace=policy.blind)
-    held = _conditions(policy, seen, findings)
-    if held is not True:
-        return held or None
-    if not policy.blind:
-        return scene(invocation, world, at)
-    seen.refill(POLICY_LIMIT)
-    return seen
-
-
-def _conditions(policy: Policy, seen: Scene, findings: Findings) -> str | bool:
+    param = () if policy.param_kind is None else (invocation.param,)
+    values = (at.object, at.old, world.attributes, None, *param, *world.authorizers())
+    budget = Budget(CONDITIONS_LIMIT)
     errors = []
     for i, condition in enumerate(policy.conditions):
         try:
-            held = seen.call(condition.expression)
+            held = condition.expression.call(values, budget)
         except CelError as error:
             errors.append(f"expression '{condition.expression.text}' resulted in error: {error.message}")
             findings.saw(policy, "matchConditions", i, "error")

@@ -96,5 +96,3 @@ class Policy:
     document: Document | None = field(default=None, compare=False, repr=False)
     path: Path = ()
     spec: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    blind: bool = False
-    """Whether neither its conditions nor its variables ask for the Namespace, which conditions must not see."""

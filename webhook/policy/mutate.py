@@ -6,7 +6,7 @@ Rules: the dispatcher of the API server's mutating policy plugin. Its order is n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from webhook.cel.errors import CelError
@@ -15,7 +15,7 @@ from webhook.policy.expand import Stand, put_back, stand, whole
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import Denial, Findings
 from webhook.policy.index import Entry
-from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, enter, invocations, scene
+from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, enter, invocations
 from webhook.policy.patching import MutationError, patched
 from webhook.policy.world import World
 
@@ -94,7 +94,7 @@ def _run_on(step: Step, world: World, at: Stand, findings: Findings) -> None:
     before = at
     for i in range(len(policy.mutations)):
         if seen.stand is not at:
-            seen = scene(invocation, world, at)
+            seen = Scene(invocation, world, at)
         at = _mutation(invocation, i, seen, findings)
     if at.object is not before.object and at.object is not None and before.object is not None:
         _changed(invocation, world, before, at.object, findings)
@@ -118,7 +118,7 @@ def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Finding
     else:
         if findings.observer is not None:
             findings.saw(policy, "mutations", index, "unchanged" if result is at.object else "changed")
-        return at if result is at.object else replace(at, object=result)
+        return at if result is at.object else Stand(at.path, at.writable, result, at.old)
     findings.saw(policy, "mutations", index, "error")
     if not policy.ignore_failure:
         findings.denials.append(Denial(policy.name, invocation.binding.name, error, "Forbidden", at.path, index))
@@ -145,7 +145,7 @@ def _warning(invocation: Invocation, world: World, before: Stand) -> str:
     if policy.warning is None:
         return ""
     try:
-        text = scene(invocation, world, before).call(policy.warning)
+        text = Scene(invocation, world, before).call(policy.warning)
     except CelError as error:
         text = f"its {policy.name} warning failed: {error.message}"
     return f"{policy.name}: {text}" if isinstance(text, str) and text else ""

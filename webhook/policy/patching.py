@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from webhook.cel.lib import conversions
 from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
 from webhook.kube import patch
-from webhook.kube.gvk import gvk_of
+from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
+from webhook.kube.schema import Schema
 from webhook.kube.schemas import schema_of
 from webhook.policy.model import Mutation
 from webhook.policy.native import native
@@ -27,19 +28,29 @@ def patched(obj: dict[str, Any] | None, mutation: Mutation, value: Any) -> dict[
     """Give the object with the mutation done, or the same object where it changes nothing. Raises MutationError."""
     if obj is None:
         return None
-    result = _applied(obj, value) if mutation.apply else _json_patched(obj, value)
+    if mutation.apply:
+        return _applied(obj, value)
+    result = _json_patched(obj, value)
     return result if result is not obj and patch.diff(obj, result) else obj
 
 
 def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
     if not isinstance(value, ObjectValue):
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
+    if not value.fields:
+        return obj
     check_names(value)
     try:
-        merged: dict[str, Any] = apply_configuration(obj, native(value), schema_of(gvk_of(obj)))
+        merged: dict[str, Any] = apply_configuration(obj, native(value), _schema(gvk_of(obj)))
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
     return merged
+
+
+@cache
+def _schema(gvk: GroupVersionKind) -> Schema:
+    """Give the schema of a kind; there are as many as kinds that mutating policies are for."""
+    return schema_of(gvk)
 
 
 def _json_patched(obj: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -70,25 +81,26 @@ def operation(step: Any) -> patch.Operation:
 
 def check_names(value: ObjectValue) -> None:
     """Refuse objects whose type name is not the path they stand at, such as `Object{spec: Object.status{}}`."""
-    if wrong := list(_mismatches(value, value.type_name)):
+    wrong: list[str] = []
+    _mismatches(value, value.type_name, wrong)
+    if wrong:
         raise MutationError("type mismatch: " + "\n".join(wrong))
 
 
-def _mismatches(value: Any, path: str) -> Iterator[str]:
+def _mismatches(value: Any, path: str, wrong: list[str]) -> None:
     if isinstance(value, ObjectValue):
         if value.type_name != path:
-            yield (
+            wrong.append(
                 f'unexpected type name "{value.type_name}", expected "{path}", '
                 "which matches field name path from root Object type"
             )
         for name, inner in value.fields.items():
-            yield from _mismatches(inner, f"{path}.{name}")
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _mismatches(inner, path)
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _mismatches(inner, path)
+            if type(inner) not in _PLAIN:
+                _mismatches(inner, f"{path}.{name}", wrong)
+    elif isinstance(value, list | dict):
+        for inner in value if isinstance(value, list) else value.values():
+            if type(inner) not in _PLAIN:
+                _mismatches(inner, path, wrong)
 
 
 def plain(value: Any) -> Any:

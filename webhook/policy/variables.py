@@ -34,10 +34,6 @@ class Variables:
         """Say what the variables' own expressions see; called once, before the first read."""
         self._values = values
 
-    def charge(self, budget: Budget) -> None:
-        """Say what variables that are yet to be computed are charged to."""
-        self._budget = budget
-
     def cel_find(self, name: Any) -> Any:
         """Give a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""
         if name in self._known:

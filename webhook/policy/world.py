@@ -36,7 +36,14 @@ class World:
         "request",
     )
 
-    def __init__(self, request: Request, facts: Facts, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
+    def __init__(
+        self,
+        request: Request,
+        facts: Facts,
+        obj: dict[str, Any] | None,
+        old: dict[str, Any] | None,
+        job: Job | None = None,
+    ) -> None:
         self.request, self.facts, self.object, self.old = request, facts, obj, old
         self.attributes = request.attributes
         self._namespace: dict[str, Any] | None = None
@@ -44,8 +51,8 @@ class World:
         self._labels: Mapping[str, str] | None = None
         self._labelled = False
         self._owned: bool | None = None
-        self._job: Job | None = None
-        self._described = False
+        self._job = job
+        self._described = job is not None
         self._authorizer: tuple[Any, Any] | None = None
 
     def namespace(self) -> dict[str, Any] | None:
