@@ -5,16 +5,16 @@ The state lives on between rounds, so that what is parked stays parked; what the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot import Reader
 from webhook.cluster.steps import ARRIVAL
 from webhook.queue.cycle import decide
 from webhook.queue.decisions import Decisions, Pending
-from webhook.queue.events import Definition, DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
+from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import pending
-from webhook.queue.model import Snapshot
+from webhook.queue.model import Workload
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -23,14 +23,19 @@ from webhook.store.objects import Object
 BUDGET: Final = 500
 """Heads considered in one call; between two calls, admission requests are answered."""
 
+_Key = tuple[str, str, str]
+
 
 class QueueCore:
-    """Keeps the state of the core equal to the objects of the view."""
+    """Keeps the state of the core equal to the objects of the view; a change costs what the changed objects cost."""
 
     def __init__(self, rules: Rules, reporter: Reporter = SILENT) -> None:
         self._rules, self._reporter = rules, reporter
         self._state = State()
-        self._known: dict[tuple[type[Any], str], Definition] = {}
+        self._reader: Reader | None = None
+        self._seen: dict[_Key, Object] = {}
+        self._facts: dict[str, Workload] = {}
+        self._doubtful: set[str] = set()
         self.revision = 0
 
     @property
@@ -50,35 +55,51 @@ class QueueCore:
     def decide(self, objects: Sequence[Object], now: int) -> Decisions:
         """Bring the state up to date and decide."""
         self.revision += 1
-        self._follow(snapshot(map(in_order_of_arrival, objects)))
-        return decide(self._state, self._rules, now, self._reporter, BUDGET)
+        self._follow(objects)
+        made = decide(self._state, self._rules, now, self._reporter, BUDGET)
+        self._doubtful |= {d.workload for part in (made.admitted, made.preempted, made.evicted) for d in part}
+        return made
 
     def follow(self, objects: Sequence[Object], now: int) -> None:
         """Bring the state up to date without deciding anything: what a replica does that does not lead."""
-        self._follow(snapshot(map(in_order_of_arrival, objects)))
+        self._follow(objects)
         self._state.bind(self._rules, now)
 
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""
         return pending(self._state)
 
-    def _follow(self, facts: Snapshot) -> None:
-        """Apply what differs. A workload is always told: the state may have decided what was never written."""
-        seen: dict[tuple[type[Any], str], Definition] = {}
-        queues: tuple[Definition, ...] = (*facts.cohorts, *facts.cluster_queues, *facts.local_queues)
-        for definition in (*facts.flavors, *queues, *facts.namespaces, *facts.checks):
-            seen[type(definition), _key(definition)] = definition
-        for key, definition in seen.items():
-            if self._known.get(key) != definition:
-                self._state.apply(DefinitionChanged(definition))
-        for kind, name in self._known.keys() - seen.keys():
-            self._state.apply(DefinitionGone(kind, name))
-        self._known = seen
-        present = {workload.key for workload in facts.workloads}
-        for gone in self._state.entries.keys() - present:
-            self._state.apply(WorkloadGone(gone))
-        for workload in facts.workloads:
-            self._state.apply(WorkloadChanged(workload))
+    def _follow(self, objects: Sequence[Object]) -> None:
+        """Apply what differs; a mirror gives a new object for every change, so identity tells.
+
+        What was decided may not have come to be: it is told again as the objects have it.
+        """
+        current = {_key(obj): obj for obj in objects}
+        if self._reader is None:
+            self._begin(objects)
+        else:
+            for key, obj in current.items():
+                if self._seen.get(key) is not obj:
+                    self._apply(self._reader.changed(in_order_of_arrival(obj)))
+            for key in self._seen.keys() - current.keys():
+                self._apply(self._reader.gone(self._seen[key]))
+        self._seen = current
+        self._apply([WorkloadChanged(self._facts[key]) for key in self._doubtful if key in self._facts])
+        self._doubtful = set()
+
+    def _begin(self, objects: Sequence[Object]) -> None:
+        self._reader = Reader(map(in_order_of_arrival, objects))
+        facts = self._reader.snapshot()
+        self._state = State.from_snapshot(facts)
+        self._facts = {workload.key: workload for workload in facts.workloads}
+
+    def _apply(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if isinstance(event, WorkloadChanged):
+                self._facts[event.workload.key] = event.workload
+            elif isinstance(event, WorkloadGone):
+                self._facts.pop(event.key, None)
+            self._state.apply(event)
 
 
 def in_order_of_arrival(obj: Object) -> Object:
@@ -91,6 +112,6 @@ def in_order_of_arrival(obj: Object) -> Object:
     return {**obj, "metadata": {**metadata, "creationTimestamp": created, "uid": uid}}
 
 
-def _key(definition: Any) -> str:
-    namespace = getattr(definition, "namespace", None)
-    return f"{namespace}/{definition.name}" if namespace is not None else str(definition.name)
+def _key(obj: Object) -> _Key:
+    metadata = obj["metadata"]
+    return obj["kind"], metadata.get("namespace") or "", metadata["name"]
