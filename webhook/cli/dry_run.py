@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import tempfile
@@ -30,12 +31,14 @@ from webhook.offline.files import Files, read_files, read_text
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.load import load_bundle
 from webhook.policy.slices import entries
+from webhook.store.errors import StoreError
 
 EXAMPLES: Final = """\b
 Examples:
   sluice dry-run -f job.yaml                              under the policies in policies/
   sluice dry-run -p policies/gpu -f jobs/ -f cluster.yaml
   kubectl get jobs,pods,ns -A -o yaml | sluice dry-run -f -
+  sluice dry-run --context prod --against main           the live jobs and pods
   sluice dry-run -f live.yaml --against main -o markdown  what this branch would change
 """
 
@@ -59,7 +62,9 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 
 @click.command(name="dry-run", epilog=EXAMPLES)
-@click.option("-f", "--file", "files", multiple=True, required=True, help="Objects to try: a file, a folder, or -.")
+@click.option("-f", "--file", "files", multiple=True, help="Objects to try: a file, a folder, or -.")
+@click.option("--context", help="Try the jobs and pods of a live cluster; nothing is written there.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="[default: the user's own]")
 @click.option("-p", "--policies", multiple=True, type=click.Path(path_type=Path), help="[default: policies]")
 @click.option("-c", "--cluster", multiple=True, type=click.Path(path_type=Path), help="Objects that are only known.")
 @click.option("--against", metavar="REV|DIR", help="Only what differs from the policies of a git revision or a folder.")
@@ -74,6 +79,8 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 @click.option("-v", "--verbose", is_flag=True, help="Show objects that no policy is about, too.")
 def dry_run_command(
     files: tuple[str, ...],
+    context: str | None,
+    kubeconfig: Path | None,
     policies: tuple[Path, ...],
     cluster: tuple[Path, ...],
     against: str | None,
@@ -92,9 +99,9 @@ def dry_run_command(
     used, 3: there is nothing to try.
     """
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
-    world = _world(files, cluster, labels, authorized, sender)
     paths = policies or (Path("policies"),)
     bundle = load_bundle(paths)
+    world = _world(files, cluster, labels, authorized, sender, _live(kubeconfig, context, bundle))
     trial = _try(world, bundle)
     if against is None:
         _print_trial(trial, output, every=verbose)
@@ -111,20 +118,40 @@ def dry_run_command(
     sys.exit(exits.FAILED if comparison.count(Change.REFUSED) else exits.PASSED)
 
 
+def _live(kubeconfig: Path | None, context: str | None, bundle: Bundle) -> tuple[list[Document], list[Document]]:
+    """Read a live cluster, where one is named: documents to try, and documents that are only known."""
+    if context is None:
+        return [], []
+    try:
+        reader = importlib.import_module("webhook.cli.live_objects")  # brings the Kubernetes client
+        tried, known = reader.live(kubeconfig, context, [bundle])
+    except (StoreError, ValueError, OSError) as error:
+        click.echo(f"sluice dry-run: {context}: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)
+    return [Document(obj, f"<{context}>") for obj in tried], [Document(obj, f"<{context}>") for obj in known]
+
+
 def _world(
-    files: Sequence[str], cluster: Sequence[Path], labels: dict[str, str], authorized: bool, sender: Sender
+    files: Sequence[str],
+    cluster: Sequence[Path],
+    labels: dict[str, str],
+    authorized: bool,
+    sender: Sender,
+    from_cluster: tuple[Sequence[Document], Sequence[Document]],
 ) -> World:
     """Read what is to be tried and what is only known. Raises SourceError; ends the program where there is nothing."""
     read = _read(files)
     known = read_files(cluster)
-    found, wrong = inputs(read.documents, sender)
+    found, wrong = inputs((*read.documents, *from_cluster[0]), sender)
     errors = (*read.errors, *known.errors, *wrong)
     if errors:
         raise SourceError(errors)
+    if not files and not from_cluster[0]:
+        raise click.UsageError("name objects to try: -f FILE, -f - or --context NAME")
     if not found:
         click.echo("sluice dry-run: there are no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    objects = tuple(d.value for d in _unpacked(known.documents) if isinstance(d.value, dict))
+    objects = tuple(d.value for d in _unpacked((*known.documents, *from_cluster[1])) if isinstance(d.value, dict))
     return World(tuple(found), (*(i.obj for i in found), *objects), labels, authorized, sender)
 
 

@@ -1,0 +1,81 @@
+"""The objects of a live cluster for `sluice dry-run --context`: read once, nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from webhook.cluster.client import Client, Pace
+from webhook.cluster.live import LiveStore
+from webhook.jobs.kinds import KINDS
+from webhook.kube.gvk import GroupVersionKind
+from webhook.policy.bundle import Bundle
+from webhook.store.objects import Object, ObjectStore
+
+KUEUE: Final = "kueue.x-k8s.io"
+FACTS: Final = (
+    GroupVersionKind("", "v1", "Namespace"),
+    GroupVersionKind("", "v1", "LimitRange"),
+    GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass"),
+    *(
+        GroupVersionKind(KUEUE, version, kind)
+        for kind in ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass", "Workload")
+        for version in ("v1beta2", "v1beta1")
+    ),
+)
+"""Kinds that decisions are made from; of two versions the first that is served is read."""
+
+
+def kinds_of(bundles: Iterable[Bundle]) -> tuple[list[GroupVersionKind], list[GroupVersionKind]]:
+    """Give the kinds to try (job kinds that some policy may match) and the kinds that are only known."""
+    wanted: list[GroupVersionKind] = []
+    known = list(FACTS)
+    for policy in (p for bundle in bundles for p in bundle.policies):
+        if policy.param_kind is not None:
+            known.append(policy.param_kind)
+        for row in KINDS:
+            about = any(
+                {"*", row.group} & rule.groups and {"*", row.resource} & {name for name, _ in rule.resources}
+                for rule in policy.match.rules
+            )
+            if about or policy.expand:
+                wanted += [GroupVersionKind(row.group, version, row.kind) for version in row.versions]
+    return list(dict.fromkeys(wanted)), list(dict.fromkeys(known))
+
+
+async def read(store: ObjectStore, kinds: Iterable[GroupVersionKind]) -> list[Object]:
+    """List the objects of some kinds; of several versions of a kind the first that is served. Raises StoreError."""
+    found: list[Object] = []
+    seen: set[tuple[str, str]] = set()
+    for gvk in kinds:
+        if (gvk.group, gvk.kind) not in seen and await store.serves(gvk):
+            seen.add((gvk.group, gvk.kind))
+            found += (await store.list(gvk)).items
+    return found
+
+
+def standing_alone(objects: Iterable[Object]) -> list[Object]:
+    """Leave out what a controller made: it is judged as a part of what made it."""
+    return [o for o in objects if not _controlled(o.get("metadata") or {})]
+
+
+def _controlled(metadata: dict[str, Any]) -> bool:
+    return any(ref.get("controller") for ref in metadata.get("ownerReferences") or ())
+
+
+def live(kubeconfig: Path | None, context: str, bundles: Iterable[Bundle]) -> tuple[list[Object], list[Object]]:
+    """Read a cluster: (objects to try, objects that are only known). Raises StoreError, ValueError, OSError."""
+    wanted, known = kinds_of(bundles)
+
+    async def go() -> tuple[list[Object], list[Object]]:
+        client = await Client.connect(kubeconfig, context, Pace(), monotonic)
+        try:
+            store = LiveStore(client)
+            return standing_alone(await read(store, wanted)), await read(store, known)
+        finally:
+            await client.close()
+
+    return asyncio.run(go())
