@@ -58,12 +58,13 @@ def relative(share: Share, to: Share) -> float:
 class Tournament:
     """The heads of the queues of one tree. Each level of the tree sends up the head that its rules put first."""
 
-    __slots__ = ("_contests", "_last", "heads", "rules")
+    __slots__ = ("_contests", "_keys", "_last", "heads", "rules")
 
     def __init__(self, heads: Mapping[Node, tuple[Entry, Amounts]], rules: Rules) -> None:
         self.heads = dict(heads)
         self.rules = rules
         self._contests: dict[tuple[Node, Node], Contest] = {}
+        self._keys: dict[tuple[Node, Node], Key] = {}
         self._last: set[Node] | None = None
 
     def pop(self, root: Node, usage: Usage, stale: bool) -> Node:
@@ -90,18 +91,26 @@ class Tournament:
             share, borrowed = _share(below, trial, self.rules)
             on = any(column in asked for column in borrowed)
             self._contests[node, ancestor] = Contest(on, share.value, share.ratio, share.infinite)
+            self._keys.pop((node, ancestor), None)
 
     def _winner(self, cohort: Node) -> Node | None:
         best: Node | None = None
         best_key: Key = ()
         for node in self._candidates(cohort):
-            entry, _ = self.heads[node]
-            queue = node.definition
-            assert isinstance(queue, ClusterQueue)
-            key = self.rules.tournament(entry.workload, queue, self._contests[node, cohort])
-            if best is None or (key, entry.key) < (best_key, self.heads[best][0].key):
+            key = self._key(node, cohort)
+            if best is None or key < best_key:
                 best, best_key = node, key
         return best
+
+    def _key(self, node: Node, cohort: Node) -> Key:
+        """Give a head's key at a level; it stays the same until the head's shares are computed again."""
+        key = self._keys.get((node, cohort))
+        if key is None:
+            entry, queue = self.heads[node][0], node.definition
+            assert isinstance(queue, ClusterQueue)
+            key = (*self.rules.tournament(entry.workload, queue, self._contests[node, cohort]), entry.key)
+            self._keys[node, cohort] = key
+        return key
 
     def _candidates(self, cohort: Node) -> Iterable[Node]:
         for child in cohort.children:
