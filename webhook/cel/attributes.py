@@ -13,13 +13,14 @@ from webhook.cel import host, operators
 from webhook.cel.errors import CelError
 from webhook.cel.operators import MISSING, MutableList, MutableMap
 from webhook.cel.types import Type
-from webhook.cel.values import ABSENT, NONE, JSONPatchValue, ObjectValue, Optional, TypeValue, Uint, type_name
+from webhook.cel.values import ABSENT, INT_MAX, NONE, JSONPatchValue, ObjectValue, Optional, TypeValue, Uint, type_name
 
 Frame = list[Any]
 """Run-time state: cost so far, then the variables."""
 Eval = Callable[[Frame], Any]
 
 COST = 0
+_INDEX_LIMIT = 2.0**63
 _KEYS = (str, int, Uint, bool, float)
 _GO_TYPES = {
     "kubernetes.Quantity": "*resource.Quantity",
@@ -56,9 +57,13 @@ def native(value: object) -> object:
 def index_of(key: object) -> int:
     """The list index a key means. Raises CelError for one that is no whole number."""
     if isinstance(key, int) and not isinstance(key, bool):
-        return int(key)
-    if isinstance(key, float) and key.is_integer():
-        return int(key)
+        if key <= INT_MAX:
+            return int(key)
+        raise CelError(f"unsupported index value {int(key)} in list")
+    if isinstance(key, float):
+        if key.is_integer() and abs(key) < _INDEX_LIMIT:
+            return int(key)
+        raise CelError(f"unsupported index value {operators.shown(key)} in list")
     raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
@@ -115,13 +120,17 @@ class Qualifier:
     field: bool = False
     host: bool = False
 
-    def find(self, frame: Frame, value: object) -> object:
-        """What the step finds, or MISSING; nothing is charged."""
-        key = self.key
-        if self.key_of is not None:
-            key = self.key_of(frame)
-            if type(key) not in _KEYS:
-                raise CelError(f"invalid qualifier type: {type_name(key)}")
+    def key_in(self, frame: Frame) -> object:
+        """The key, computed where it is not constant."""
+        if self.key_of is None:
+            return self.key
+        key = self.key_of(frame)
+        if type(key) not in _KEYS:
+            raise CelError(f"invalid qualifier type: {type_name(key)}")
+        return key
+
+    def find(self, value: object, key: object) -> object:
+        """What the step finds at its key, or MISSING; nothing is charged."""
         if self.host:
             return host.read(value, str(key))
         if self.field:
@@ -134,8 +143,10 @@ class Qualifier:
 
     def take(self, frame: Frame, value: object) -> object:
         """The value at the step; what is missing is an error."""
+        key = None
         try:
-            found = self.find(frame, value)
+            key = self.key_in(frame)
+            found = self.find(value, key)
             if self.test:
                 return found is not MISSING
         finally:
@@ -145,12 +156,12 @@ class Qualifier:
         if self.field:
             return None
         if isinstance(value, JSONPatchValue):
-            return get(value, self.key)
-        raise missing(value, self.key if self.key_of is None else self.key_of(frame))
+            return get(value, key)
+        raise missing(value, key)
 
     def try_take(self, frame: Frame, value: object) -> object:
         """The value at the step, MISSING where there is none."""
-        found = self.find(frame, value)
+        found = self.find(value, self.key_in(frame))
         if found is not MISSING:
             frame[COST] += 1
         return None if self.test and found is not MISSING else found
