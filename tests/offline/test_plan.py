@@ -84,7 +84,7 @@ def test_the_table_and_yaml_say_the_same():
     """A person reads in one line who holds what; YAML is the JSON document."""
     table = run()
     assert "Job lab/first" in table
-    assert "asks 4 nvidia.com/gpu of a100, 2 free" in table
+    assert "asks 4 nvidia.com/gpu of a100, 2 free; held by Job lab/first 6" in " ".join(table.split())
     assert "1 admitted, 0 preempted, 1 pending" in table
     assert yaml.safe_load(run("-o", "yaml")) == json.loads(run("-o", "json"))
 
@@ -121,6 +121,18 @@ def test_preemption_takes_a_cycle_and_admission_the_next():
     end = json.loads(run("-o", "json", text=text))
     assert [a.get("job") for a in end["admitted"]] == ["Job lab/urgent"]
     assert [p["workload"] for p in end["pending"]] == ["lab/low"]
+
+
+def test_where_run_times_are_known_the_start_is_told():
+    """The holder says how long it runs; when it ends, the next can start."""
+    first = job("first", 6, "2026-01-15T09:00:00Z").replace(
+        "  labels:", '  annotations: {sluice.dev/run-time-seconds: "3600"}\n  labels:'
+    )
+    text = QUEUES + first + job("second", 4, "2026-01-15T10:00:00Z")
+    (pending,) = json.loads(run("-o", "json", text=text))["pending"]
+    assert pending["start"] == "2026-01-15T13:00:00Z"
+    assert pending["shortages"][0]["holders"][0]["ends"] == "2026-01-15T13:00:00Z"
+    assert "could start at 2026-01-15T13:00:00Z" in run(text=text)
 
 
 def test_heads_per_cycle_bounds_a_cycle():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from webhook.api.amounts import text, texts
@@ -48,6 +49,11 @@ def answer(case: str, plan: Plan) -> dict[str, Any]:
     }
 
 
+def moment(milliseconds: int) -> str:
+    """Write a time of the core as RFC 3339, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _named(made: dict[str, Any], workload: str, jobs: Mapping[str, str]) -> dict[str, Any]:
     return {"workload": workload, **({"job": jobs[workload]} if workload in jobs else {}), **made}
 
@@ -75,7 +81,7 @@ def _pending(pending: Pending) -> dict[str, Any]:
         "reason": pending.reason.value,
         "message": pending.message,
         **({"position": pending.position} if pending.position else {}),
-        **({"start": pending.start} if pending.start is not None else {}),
+        **({"start": moment(pending.start)} if pending.start is not None else {}),
         "shortages": [_shortage(s) for s in pending.shortages],
     }
 
@@ -94,7 +100,7 @@ def _shortage(shortage: Shortage) -> dict[str, Any]:
                 "workload": h.workload,
                 "clusterQueue": h.cluster_queue,
                 "amount": text(shortage.resource, h.amount),
-                **({"ends": h.ends} if h.ends is not None else {}),
+                **({"ends": moment(h.ends)} if h.ends is not None else {}),
             }
             for h in shortage.holders
         ],

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from webhook.api.amounts import text
 from webhook.offline.plan import Plan
+from webhook.offline.plan_output import moment
 from webhook.queue.decisions import Admitted, Pending, Shortage
 
 
@@ -68,19 +69,24 @@ def _pending(plan: Plan, jobs: Mapping[str, str]) -> Table:
     table = _table("pending", "#", "Workload", "ClusterQueue", "Queue", "Reason", "Why")
     for p in sorted(plan.pending, key=lambda p: (p.cluster_queue, p.position or 10**9, p.workload)):
         position = str(p.position) if p.position else "-"
-        table.add_row(position, _name(p.workload, jobs), p.cluster_queue, p.place.value, p.reason.value, _why(p))
+        table.add_row(position, _name(p.workload, jobs), p.cluster_queue, p.place.value, p.reason.value, _why(p, jobs))
     return table
 
 
-def _why(pending: Pending) -> str:
-    lines = [pending.message] if pending.message else []
-    return "\n".join(lines + [_short(s) for s in pending.shortages])
+def _why(pending: Pending, jobs: Mapping[str, str]) -> str:
+    """Tell the numbers where there are any, else the message; and when it could start, where that is known."""
+    lines = [_short(s, jobs) for s in pending.shortages] or [pending.message]
+    if pending.start is not None:
+        lines.append(f"could start at {moment(pending.start)}")
+    return "\n".join(line for line in lines if line)
 
 
-def _short(s: Shortage) -> str:
+def _short(s: Shortage, jobs: Mapping[str, str]) -> str:
+    if s.note:
+        return f"{s.pod_set}: {s.flavor}: {s.note}"
     said = f"{s.pod_set}: asks {text(s.resource, s.asked)} {s.resource} of {s.flavor}, {text(s.resource, s.free)} free"
     said += f" (at most {text(s.resource, s.most)})" if s.asked > s.most else ""
-    held = ", ".join(f"{h.workload} {text(s.resource, h.amount)}" for h in s.holders[:3])
+    held = ", ".join(f"{_name(h.workload, jobs)} {text(s.resource, h.amount)}" for h in s.holders[:3])
     more = f" and {len(s.holders) - 3} more" if len(s.holders) > 3 else ""
     return said + (f"; held by {held}{more}" if held else "")
 
