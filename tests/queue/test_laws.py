@@ -209,13 +209,19 @@ def test_a_rebuilt_state_equals_the_incremental_one(
     state = State.from_snapshot(world)
     for now, (what, number) in enumerate(steps):
         apply_step(state, rules, work, what, number, now, data)
+    same_as_rebuilt(state, rules, len(steps))
+
+
+def same_as_rebuilt(state: State, rules: KueueRules, now: int) -> Decisions:
+    """Decide, and check that a state built anew has the same usage and decides the same."""
     state.bind(rules)
     fresh = State.from_snapshot(state.snapshot())
     fresh.bind(rules)
     assert usages(fresh) == usages(state)
     assert held(fresh) == held(state)
-    now = len(steps)
-    assert outcome(decide(fresh, rules, now)) == outcome(decide(state, rules, now))
+    decisions = decide(state, rules, now)
+    assert outcome(decide(fresh, rules, now)) == outcome(decisions)
+    return decisions
 
 
 def held(state: State) -> dict[str, str]:
@@ -240,7 +246,7 @@ def apply_step(
     elif what == "evict" and keys:
         state.apply(WorkloadEvicted(keys[number % len(keys)], now))
     elif what == "decide":
-        decisions = decide(state, rules, now)
+        decisions = same_as_rebuilt(state, rules, now)
         if number:
             give_back(state, decisions)
     elif what == "quota":

@@ -287,6 +287,7 @@ class _Call:
         if left:
             outcome = Outcome.FLAVORS_LEFT
         else:
+            nomination.continued = entry.tries > 0
             entry.tried, entry.tries = {}, 0
         self._wait(entry, line, Verdict(reason, outcome, message, assignment), nomination)
 
@@ -333,7 +334,8 @@ def _watch(kind: Kind, verdict: Verdict, nomination: Nomination | None, rules: R
     assignment, base = nomination.assignment, nomination.line.node.base
     kind.hunts, kind.crosses = nomination.hunted, nomination.crossed
     fair = rules.fair and nomination.hunted
-    kind.volatile = fair or bool(kind.plan.shrinks) or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
+    unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
+    kind.volatile = fair or unsure or bool(kind.plan.shrinks)
     watch = []
     for lack in assignment.lacks:
         if lack.column < 0 or lack.asked > lack.most:

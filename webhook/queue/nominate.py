@@ -19,7 +19,10 @@ from webhook.queue.victims import Hunt, Target
 
 @dataclass(slots=True, eq=False)
 class Nomination:
-    """An assignment for a head, and its victims. `crossed` and `freed` are what the search for victims learned."""
+    """An assignment for a head, and its victims. `crossed` and `freed` are what the search for victims learned.
+
+    `continued`: it is the last of several searches, each of which went on where the one before had ended.
+    """
 
     entry: Entry
     line: Line
@@ -27,6 +30,7 @@ class Nomination:
     targets: list[Target] = field(default_factory=list)
     hunted: bool = False
     crossed: bool = False
+    continued: bool = False
     freed: dict[int, int] = field(default_factory=dict)
 
 
