@@ -26,7 +26,7 @@ from webhook.cel.values import (
     type_name,
 )
 
-LARGEST_RANGE: Final = 10_000_000
+LARGEST_RANGE: Final = 2_000_000
 _INSERTION: Final = 12
 _COMPARABLE: Final[dict[str, Type]] = {
     "int": INT,
