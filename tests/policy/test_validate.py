@@ -211,14 +211,22 @@ def test_request_resource_authorizer():
     assert check.user == "system:serviceaccount:ns:bot"
 
 
-def test_budget_of_a_policy():
+def test_budget_of_a_policy(monkeypatch):
     """Expressions that are cheap enough each, and too costly together, deny as the API server does."""
-    text = validating("lists.range(330).all(i, lists.range(330).all(j, i + j >= 0))")
-    rule = text.split("  validations:\n")[1].split("---")[0].rstrip()
-    many = text.replace(rule, "\n".join([rule] * 30))
-    found = verdict(many)
+    text = validating("lists.range(30).all(i, i >= 0)")
+    assert verdict(text).allowed
+    monkeypatch.setattr("webhook.policy.invoke.POLICY_LIMIT", 50)
+    found = verdict(text)
     assert not found.allowed
     assert "running out of cost budget" in found.message
+    assert verdict(text.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match", 1)).allowed
+
+
+def test_budget_of_match_conditions(monkeypatch):
+    """Match conditions have a budget of their own."""
+    text = validating("false", extra=conditions("lists.range(30).all(i, i >= 0)"))
+    monkeypatch.setattr("webhook.policy.invoke.CONDITIONS_LIMIT", 50)
+    assert "running out of cost budget" in verdict(text).message
 
 
 class Queue:

@@ -39,28 +39,33 @@ Problems = list[tuple[str, str]]
 
 
 def apply_configuration(
-    obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED, *, trusted: bool = False
+    obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED, *, checked: bool = False
 ) -> dict[str, Any]:
     """Give the object with the fragment merged in; what the fragment does not name is shared with the object.
 
-    Where nothing changes the object itself is given back. `trusted` says that the object has the schema's form
-    already, as every object of a built-in kind has that an API server sends; it is not looked at again.
+    Where nothing changes the object itself is given back. `checked` says that an equal fragment has passed
+    `check_fragment`.
 
     Raises MergeError where the fragment does not have the schema's form, and where it has an atomic list, map or
     struct. The fragment gets the object's apiVersion and kind. The object is not held against the schema: an API
     server newer than our data may have let new fields in.
     """
     fragment = fragment | {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
+    if not checked:
+        check_fragment(fragment, schema)
+    problems: Problems = []
+    merged = _Merger(schema, problems).merge(schema.root, obj, fragment, "")
+    _raise("failed to merge patch", problems)
+    return merged if isinstance(merged, dict) else {}
+
+
+def check_fragment(fragment: dict[str, Any], schema: Schema) -> None:
+    """Raise MergeError where a fragment does not have the schema's form, or has something atomic."""
     _raise("failed to convert patch object to typed object", _validate(schema, schema.root, fragment, ""))
     if atomic := list(_atomics(schema, schema.root, fragment, "")):
         raise MergeError(
             f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
         )
-    if not trusted:
-        problems: Problems = []
-    merged = _Merger(schema, problems).merge(schema.root, obj, fragment, "")
-    _raise("failed to merge patch", problems)
-    return merged if isinstance(merged, dict) else {}
 
 
 def _raise(context: str, problems: Problems) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from webhook.cel.lib import conversions
 from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
 from webhook.kube import patch
+from webhook.kube.equality import same
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
 from webhook.kube.schema import Schema
@@ -29,21 +30,24 @@ def patched(obj: dict[str, Any] | None, mutation: Mutation, value: Any) -> dict[
     if obj is None:
         return None
     if mutation.apply:
-        return _applied(obj, value)
+        return _applied(obj, mutation, value)
     result = _json_patched(obj, value)
     return result if result is not obj and patch.diff(obj, result) else obj
 
 
-def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
+def _applied(obj: dict[str, Any], mutation: Mutation, value: Any) -> dict[str, Any]:
     if not isinstance(value, ObjectValue):
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
     if not value.fields:
         return obj
     check_names(value)
+    fragment, gvk = native(value), gvk_of(obj)
+    checked = same(fragment, mutation.known.get(gvk))
     try:
-        merged: dict[str, Any] = apply_configuration(obj, native(value), _schema(gvk_of(obj)))
+        merged: dict[str, Any] = apply_configuration(obj, fragment, _schema(gvk), checked=checked)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
+    mutation.known[gvk] = fragment
     return merged
 
 
