@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.controlplane.build import cache_home
+from tests.controlplane.build import VERSION, cache_home
 from tests.controlplane.golang import go_command
 
 MODULE = Path(__file__).resolve().parent / "helm"
@@ -38,8 +38,8 @@ def _build(home: Path) -> None:
 
 def template(chart: Path, *arguments: str) -> str:
     """Render the chart as release `sluice` in namespace `sluice-system`; raises RuntimeError with Helm's words."""
-    command = [str(helm()), "template", "sluice", str(chart), "--namespace=sluice-system", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [str(helm()), "template", "sluice", str(chart), "--namespace=sluice-system", f"--kube-version={VERSION}"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout
