@@ -39,12 +39,20 @@ def test_policy_text_is_never_source():
         assert word not in source
 
 
+INDEX = "unsupported index type 'string' in list"
+
+
+def said(program, values):
+    """The value of a program, or the text of its error."""
+    try:
+        return program.run(values)
+    except cel.EvalError as error:
+        return error.message
+
+
 def test_python_cannot_be_reached():
     """Attributes of Python values are no fields: neither form shows them."""
     env = cel.validation_env(typed=False)
     values = dict.fromkeys(env.variables) | {"object": {"a": []}}
     for text in ("object.__class__", "object.a.append", "object.keys", "object.?__class__.hasValue()"):
-        try:
-            assert cel.compile(text, env).run(values) is False
-        except cel.EvalError as error:
-            assert "no such key" in error.message or "unsupported index" in error.message
+        assert said(cel.compile(text, env), values) in (False, "no such key: __class__", "no such key: keys", INDEX)

@@ -181,9 +181,8 @@ def put(out: dict[object, object], key: object, value: object, optional: bool) -
     key = operators.as_key(out, key)
     if optional:
         if not isinstance(value, Optional):
-            raise CelError(
-                f"cannot initialize optional entry '{operators.shown(key)}' from non-optional value {operators.shown(value)}"
-            )
+            shown, found = operators.shown(bare(key)), operators.shown(value)
+            raise CelError(f"cannot initialize optional entry '{shown}' from non-optional value {found}")
         if not value.present:
             out.pop(key, None)
             return
