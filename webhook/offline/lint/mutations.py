@@ -15,8 +15,9 @@ from webhook.kube.patch import diff
 from webhook.offline.lint.model import Finding, Rule, World, rule
 from webhook.offline.lint.samples import Sample
 from webhook.offline.lint.trees import walk
-from webhook.offline.lint.trial import Bench, Heard, Object, again, requests_for
+from webhook.offline.lint.trial import Bench, Heard, Object, again, large_request, requests_for
 from webhook.policy.bundle import Bundle
+from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
 from webhook.policy.request import Request
 
@@ -217,18 +218,52 @@ def validation_fails(world: World) -> Iterator[Finding]:
             continue
         bundle, told = bench.alone(policy), set[tuple[str, int]]()
         for sample, request in requests_for(policy, ()):
-            heard = Heard()
-            if policy.mutating:
-                bench.changed(bundle, request, heard)
-            else:
-                heard = bench.judge(bundle, request)
-            for clause, index in heard.failed:
+            for clause, index in _failed(bench, policy, bundle, request):
                 if clause in ("matchConditions", "validations") and (clause, index) not in told:
                     told.add((clause, index))
-                    clauses = policy.conditions if clause == "matchConditions" else policy.validations
-                    path = clauses[index].expression.path
+                    path = _expressions(policy, clause)[index].path
                     hint = "test with has() or ?. before reading"
                     yield Finding(policy.document, path, f"this fails on {sample.title}", hint)
 
 
-RULES: Final[tuple[Rule, ...]] = (native_panic, idempotent, fights, order, mutation_fails, validation_fails)
+@rule("CEL017", Severity.WARNING, "an expression stays within its budget on a large object")
+def too_dear(world: World) -> Iterator[Finding]:
+    """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000; it is then an
+    error, and `failurePolicy` decides. Loops inside loops over containers, variables or labels get there: the cost
+    grows with the product. Look each thing up once: a variable with the names as a map, `in` instead of `exists`.
+    """
+    bench = _bench(world)
+    for policy in world.bundle.policies:
+        found = large_request(policy) if policy.document is not None else None
+        if found is None or policy.document is None:
+            continue
+        bundle, (sample, request) = bench.alone(policy), found
+        usual = {
+            failed for _, ordinary in requests_for(policy, ()) for failed in _failed(bench, policy, bundle, ordinary)
+        }
+        for clause, index in _failed(bench, policy, bundle, request):
+            if (clause, index) not in usual and clause in ("matchConditions", "validations", "mutations"):
+                path = _expressions(policy, clause)[index].path
+                hint = "loops inside loops cost the product of their lengths"
+                yield Finding(policy.document, path, f"this is too dear on {sample.title}, or fails there", hint)
+
+
+def _failed(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> list[tuple[str, int]]:
+    heard = Heard()
+    if policy.mutating:
+        bench.changed(bundle, request, heard)
+    else:
+        heard = bench.judge(bundle, request)
+    return list(heard.failed)
+
+
+def _expressions(policy: Policy, clause: str) -> list[Expression]:
+    rows: dict[str, tuple[Any, ...]] = {
+        "matchConditions": policy.conditions,
+        "validations": policy.validations,
+        "mutations": policy.mutations,
+    }
+    return [row.expression for row in rows[clause]]
+
+
+RULES: Final[tuple[Rule, ...]] = (native_panic, idempotent, fights, order, mutation_fails, validation_fails, too_dear)

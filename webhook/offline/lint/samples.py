@@ -22,6 +22,8 @@ _GPU: Final[Object] = {
         "requests": {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "1"},
     },
 }
+_MANY_CONTAINERS: Final = 100
+_MANY_VARIABLES: Final = 10
 _SIDE: Final[Object] = {"name": "side", "image": "registry.example/side:1", "restartPolicy": "Always"}
 
 
@@ -50,6 +52,17 @@ def of_kind(kind: Kind) -> Iterator[Sample]:
         for template in kind.templates:
             _put(obj, template, spec)
         yield Sample(f"a {title} {kind.gvk}", obj)
+
+
+def large(kind: Kind) -> Sample:
+    """Give a very large object of a kind: as many containers and variables as a request has room for in practice."""
+    variables = [{"name": f"NAME_{i}", "value": "value"} for i in range(_MANY_VARIABLES)]
+    containers = [{**_GPU, "name": f"main-{i}", "env": variables} for i in range(_MANY_CONTAINERS)]
+    metadata = {"name": "large-sample", "namespace": NAMESPACE, **_metadata()}
+    obj: Object = {"apiVersion": kind.gvk.api_version, "kind": kind.kind, "metadata": metadata}
+    for template in kind.templates:
+        _put(obj, template, {**_full_spec(), "containers": containers})
+    return Sample(f"a {kind.gvk} of {_MANY_CONTAINERS} containers", obj)
 
 
 def _metadata() -> Object:

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from webhook.admission.pipeline import mutate, validate
 from webhook.admission.verdict import Verdict
-from webhook.jobs.kinds import kind_of
+from webhook.jobs.kinds import KINDS, kind_of
 from webhook.kube.gvk import gvk_of
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.lint.samples import Sample, samples
+from webhook.offline.lint.samples import Sample, large, samples
 from webhook.policy.bundle import Bundle
 from webhook.policy.match import Match
 from webhook.policy.model import Binding, Policy
@@ -88,6 +88,20 @@ def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[Samp
         gvk = gvk_of(sample.obj)
         if kind_of(gvk.group, gvk.kind) is not None:
             yield sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
+
+
+def large_request(policy: Policy) -> tuple[Sample, Request] | None:
+    """Give a very large object of the first job kind that a policy is for, as a request."""
+    sender = Sender(namespace="team-a")
+    for kind in KINDS:
+        about = any(
+            {"*", kind.group} & rule.groups and {"*", kind.resource} & {name for name, _ in rule.resources}
+            for rule in policy.match.rules
+        )
+        if about and kind.templates:
+            sample = large(kind)
+            return sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
+    return None
 
 
 def again(request: Request, obj: Object) -> Request:
