@@ -23,3 +23,10 @@ def test_a_wrong_name_is_told_with_the_right_one(old, new, hint):
     _, wrong = loaded(documents.read(GPU.replace(old, new), "gpu.yaml"))
     assert [(f.code, f.hint) for f in wrong if f.hint] == [("CEL001", hint)]
     assert all(f.place.line and f.message for f in wrong)
+
+
+def test_fields_of_suites_are_checked():
+    """A misspelt field of a suite is told with the right one, without running the suite."""
+    suite = "apiVersion: sluice.dev/v1alpha1\nkind: Suite\ncases:\n- name: a\n  expct: {allowed: true}\n"
+    _, wrong = loaded(documents.read(suite, "suite.yaml"))
+    assert [(f.code, f.place.line, f.hint) for f in wrong] == [("POL001", 5, 'did you mean "expect"?')]

@@ -8,9 +8,11 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
 from webhook.offline.lint.hints import with_hint
+from webhook.offline.suite import SHAPE
 from webhook.policy.assemble import assemble
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.kinds import GROUP, OWN
+from webhook.policy.shapes import check
 from webhook.policy.slices import entries
 
 DUPLICATE = "LOAD004"
@@ -19,13 +21,16 @@ DUPLICATE = "LOAD004"
 def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
 
-    Documents that are no Kubernetes objects are left alone: a repository holds other YAML, too.
+    Suites are checked for their fields. Documents that are no Kubernetes objects are left alone: a repository
+    holds other YAML, too.
     """
     found = [d for whole in documents for d in entries(whole) if _is_object(d)]
+    suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == OWN]
+    told = [finding for suite in suites for finding in check(suite, SHAPE)]
     try:
-        return assemble(found), []
+        return assemble(found), told
     except SourceError as error:
-        told = [with_hint(finding, found) for finding in error.diagnostics]
+        told += [with_hint(finding, found) for finding in error.diagnostics]
     good = [d for d in found if not _is_policy(d) or not wrong_with(d)]
     try:
         return assemble(good), told
