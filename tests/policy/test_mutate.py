@@ -210,7 +210,7 @@ SPECS = st.dictionaries(KEYS, st.integers(0, 3) | st.dictionaries(KEYS, st.text(
 @settings(max_examples=60)
 @given(SPECS)
 def test_patch_gives_exactly_the_mutated_object(spec):
-    """The patch, applied by the jsonpatch library to the object as it came, gives the verdict's object; once will do."""
+    """The patch, applied by the jsonpatch library to the object, gives the verdict's object; once will do."""
     policies = bundle(
         mutating('[JSONPatch{op: "add", path: "/spec/" + jsonpatch.escapeKey("c/d"), value: {"k": "v"}}]', name="a")
         + mutating('has(object.spec.b) ? [JSONPatch{op: "remove", path: "/spec/b"}] : []', name="b")

@@ -37,7 +37,7 @@ def test_a_verdict_becomes_an_admission_review(tmp_path):
     assert response["patchType"] == "JSONPatch"
     assert json.loads(base64.b64decode(response["patch"])) == [{"op": "add", "path": "/spec/suspend", "value": True}]
     assert response["warnings"] == ["mind the gap"]
-    assert response["auditAnnotations"] == {"sluice.dev/policy": "suspend-jobs"}
+    assert response["auditAnnotations"] == {"sluice.dev.policy": "suspend-jobs"}
 
 
 def test_a_denial_is_an_answer_with_its_status(tmp_path):
