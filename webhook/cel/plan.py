@@ -48,6 +48,15 @@ class Plan:
         return self.eval
 
 
+def _unwrapped(evaluate: Eval) -> Eval:
+    """An argument of a call with a constant pattern: cel-go looks at its Go value there, so optionals do not show."""
+
+    def native(frame: Frame) -> object:
+        return regex.native(evaluate(frame))
+
+    return native
+
+
 class Planner:
     """Plans one tree."""
 
@@ -246,11 +255,11 @@ class Planner:
             message = overload.check(*consts)
             if message is not None:
                 raise PlanError(message)
-        evaluate = dispatch.call(
-            function, overload, tuple(self.watched(a, p.function()) for a, p in zip(args, plans, strict=True))
-        )
+        evals = [self.watched(a, p.function()) for a, p in zip(args, plans, strict=True)]
         if name in PATTERN_FUNCTIONS and len(consts) > 1 and isinstance(consts[1], str):
             self.pattern(consts[1])
+            evals = [_unwrapped(e) for e in evals]
+        evaluate = dispatch.call(function, overload, tuple(evals))
         if name == "value":
             evaluate = exact.held(evaluate)
         if name in CONVERSIONS and len(consts) == 1 and consts[0] is not ABSENT:

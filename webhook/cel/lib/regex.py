@@ -20,6 +20,7 @@ from webhook.cel.lib.rows import library, member, plain
 from webhook.cel.lib.text import from_bytes, to_bytes
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, list_of
+from webhook.cel.values import Optional, TypeValue
 
 _MEMORY: Final = 64 << 20
 _LONGEST: Final = 100_000
@@ -124,6 +125,13 @@ def _width(data: bytes, position: int) -> int:
     except UnicodeDecodeError:
         return 1
     return width
+
+
+def native(value: object) -> object:
+    """What Go's native form of a value shows: the value inside an optional, the name of a type."""
+    if isinstance(value, Optional) and value.present:
+        return native(value.value)
+    return value.name if isinstance(value, TypeValue) else value
 
 
 FUNCTIONS: Final = library(
