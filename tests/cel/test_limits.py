@@ -69,3 +69,20 @@ def test_budget_of_a_policy_is_kept():
     assert program.metered(given, budget) is True
     assert budget.remaining < 50_000
     assert program.cost == 50_000 - budget.remaining
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "object.l.all(x, x >= 0 && object.s != '')",
+        "object.l.map(x, [x, x]).filter(y, y.size() == 2).size()",
+        "object.s.matches('^a+$') && object.s.contains('aa')",
+        "object.l.exists(x, object.l.exists(y, x == y + 1))",
+    ],
+)
+def test_estimate_is_never_less_than_the_cost(text):
+    """The bound for values of the size at hand is at least what the evaluation costs."""
+    program = cel.compile(text, ENV)
+    values = dict.fromkeys(ENV.variables) | {"object": {"l": list(range(50)), "s": "a" * 50}}
+    program.evaluate(values)
+    assert program.cost <= program.estimate(50)

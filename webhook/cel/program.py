@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.cel import checker, emit, parser, plan, validators
+from webhook.cel import checker, cost, emit, parser, plan, validators
 from webhook.cel.attributes import COST, Eval, Failure, Frame
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
@@ -66,6 +66,10 @@ class Program:
     def type(self) -> Type:
         """The type the checker found for the whole."""
         return self.checked.type
+
+    def estimate(self, size: int = 64) -> int:
+        """An upper bound of what one evaluation costs, for values of at most `size` elements or characters."""
+        return cost.bound(self.checked.root, size)
 
     def prepare(self) -> None:
         """Make the fast form; where there is none, calls go to the exact one."""
