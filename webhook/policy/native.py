@@ -30,7 +30,7 @@ def _inner(value: Any) -> Any:
     if isinstance(value, ObjectValue):
         return native(value)
     if isinstance(value, Optional):
-        return _field(value.value) if value.present else Foreign("<nil>")
+        return _field(value.value) if value.present else None
     if isinstance(value, TypeValue):
         return value.name
     if isinstance(value, list):
