@@ -32,3 +32,5 @@ BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS)
 
 MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.queued and kind.suspend_path is not None)
 """Job kinds that are started and stopped by their own suspend field."""
+VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS}
+"""The versions that a job kind may be served in, the preferred one first."""

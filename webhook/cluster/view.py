@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+from webhook.cluster.kinds import VERSIONS
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
 from webhook.store.mirror import Listener, Mirror
@@ -82,9 +83,10 @@ class View:
 
     async def _follow(self, key: tuple[str, str]) -> None:
         mirror = self._mirrors[key]
-        while not await self._served(mirror.gvk):
+        while (served := await self._served(mirror.gvk)) is None:
             self._looked[key].set()
             await asyncio.sleep(LOOK_AGAIN)
+        mirror.gvk = served
         listed = asyncio.create_task(self._mark(key))
         try:
             await mirror.follow(self.store)
@@ -95,9 +97,16 @@ class View:
         await self._mirrors[key].synced.wait()
         self._looked[key].set()
 
-    async def _served(self, gvk: GroupVersionKind) -> bool:
+    async def _served(self, gvk: GroupVersionKind) -> GroupVersionKind | None:
+        """Give the kind in the first version that the cluster serves, None where it serves none."""
+        versions = (gvk.version, *(v for v in VERSIONS.get((gvk.group, gvk.kind), ()) if v != gvk.version))
         while True:
             try:
-                return await self.store.serves(gvk)
+                for version in versions:
+                    found = GroupVersionKind(gvk.group, version, gvk.kind)
+                    if await self.store.serves(found):
+                        return found
             except StoreError:
                 await asyncio.sleep(1.0)
+            else:
+                return None

@@ -10,6 +10,7 @@ import orjson
 from aiohttp import web
 
 MIB: Final = 1024 * 1024
+JSON: Final = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,11 @@ class BadRequest(Exception):
 
 async def read_json(request: web.Request, limits: Limits) -> Any:
     """Give the parsed body. Raises BadRequest: 413, 415, 408 or 400, with a sentence that says what is wrong."""
-    length = request.content_length
-    if length is not None and length > limits.body:
+    headers = request.headers
+    length = headers.get("Content-Length", "")
+    if len(length) > 6 and length.isdigit() and int(length) > limits.body:
         raise _too_large(limits)
-    if request.content_type != "application/json":
+    if headers.get("Content-Type") != JSON and request.content_type != JSON:
         raise BadRequest(f'the content type is "{request.content_type}", not "application/json"', 415)
     data = await _read(request, limits)
     if not data:
