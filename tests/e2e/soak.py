@@ -23,8 +23,11 @@ from tests.e2e.sluice import Sluice
 SETTINGS = [Setting("besteffort", "BestEffortFIFO"), Setting("strict", "StrictFIFO")]
 
 
-def run(plane: ControlPlane, minutes: float, seconds: float) -> bool:
-    """Run the experiment for both strategies at once and print the figures; give whether every promise was kept."""
+def run(plane: ControlPlane, sluice: Sluice, minutes: float, seconds: float, kill_every: int) -> bool:
+    """Run the experiment for both strategies at once and print the figures; give whether every promise was kept.
+
+    With `kill_every`, Sluice is killed and started again that often (seconds) once all Jobs are there.
+    """
     for setting in SETTINGS:
         setting.create(plane.client)
     teams = [team for setting in SETTINGS for team in setting.teams]
@@ -37,7 +40,10 @@ def run(plane: ControlPlane, minutes: float, seconds: float) -> bool:
         done = history.finished(*teams)
         if tick % 30 == 0:
             print(f"{time.monotonic() - began:5.0f} s: {done} of {4 * each} complete", flush=True)
-        if done == 4 * each or time.monotonic() - began > 60 + each * 2 * seconds * 3:
+        if kill_every and tick % kill_every == kill_every - 1:
+            sluice.kill()
+            sluice.start()
+        if done == 4 * each or time.monotonic() - began > 180 + each * 2 * seconds * 3:
             break
         time.sleep(1)
     history.close()
@@ -56,6 +62,9 @@ def report(setting: Setting, history: History, each: int, took: float) -> bool:
     busy = sum(life.cpu * run_of(life.seen) for life in lives if life.complete)
     print(f"{setting.strategy:15} peak {peaks['jobs']} CPU by Jobs, {peaks['pods']} by pods, of {CPUS}; "
           f"{100 * busy / (CPUS * took):.0f} % used over {took:.0f} s")  # fmt: skip
+    for life in lives:
+        if not life.complete or len(life.starts) != 1:
+            print(f"{'/'.join(life.name)}: {len(life.starts)} starts, complete: {life.complete}")
     complete = sum(life.complete for life in lives) == 2 * each
     once = all(len(life.starts) == 1 for life in lives)
     return complete and once and max(peaks.values()) <= CPUS
@@ -80,6 +89,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="for how long Jobs arrive")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long a Job runs")
+    parser.add_argument("--kill-every", type=int, default=0, help="kill Sluice this often, in seconds; 0: never")
     chosen = parser.parse_args(arguments)
     plane = start()
     try:
@@ -89,11 +99,12 @@ def main(arguments: list[str]) -> int:
             sluice.install()
             sluice.start()
             sluice.register()
-            kept = run(plane, chosen.minutes, chosen.seconds)
+            kept = run(plane, sluice, chosen.minutes, chosen.seconds, chosen.kill_every)
             sluice.stop()
     finally:
         plane.stop()
-    print("every promise was kept" if kept else "a promise was broken")
+    starts = f"; Sluice was started {sluice.starts} times" if sluice.starts > 1 else ""
+    print(("every promise was kept" if kept else "a promise was broken") + starts)
     return 0 if kept else 1
 
 
