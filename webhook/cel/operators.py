@@ -67,6 +67,12 @@ def bounded_timestamp(total_nanos: int, zone: int) -> Timestamp:
     raise CelError("timestamp overflow")
 
 
+def _between(a: Timestamp, b: Timestamp) -> Duration:
+    """The time from b to a. cel-go checks the whole seconds alone first, so it refuses some that would just fit."""
+    seconds = bounded((a.seconds - b.seconds) * NANOS)
+    return Duration(bounded(seconds + a.nanos - b.nanos))
+
+
 def _total(t: Timestamp) -> int:
     return t.seconds * NANOS + t.nanos
 
@@ -148,7 +154,7 @@ _SUBTRACT: Final[_Table] = {
     _DOUBLES: lambda a, b: a - b,
     (Duration, Duration): lambda a, b: bounded_duration(a.nanos - b.nanos),
     (Timestamp, Duration): lambda a, b: bounded_timestamp(_total(a) - b.nanos, a.zone),
-    (Timestamp, Timestamp): lambda a, b: bounded_duration(_total(a) - _total(b)),
+    (Timestamp, Timestamp): lambda a, b: _between(a, b),
 }
 _MULTIPLY: Final[_Table] = {
     _INTS: lambda a, b: bounded(a * b),
