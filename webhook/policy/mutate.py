@@ -16,6 +16,7 @@ from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import Denial, Findings
 from webhook.policy.index import Entry
 from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, enter, invocations
+from webhook.policy.model import Policy
 from webhook.policy.patching import MutationError, patched
 from webhook.policy.world import World
 
@@ -91,13 +92,13 @@ def _run_on(step: Step, world: World, at: Stand, findings: Findings) -> None:
     step.ran = True
     if policy.name not in findings.evaluated:
         findings.evaluated.append(policy.name)
-    before = at
+    before, first = at, seen
     for i in range(len(policy.mutations)):
         if seen.stand is not at:
             seen = Scene(invocation, world, at)
         at = _mutation(invocation, i, seen, findings)
     if at.object is not before.object and at.object is not None and before.object is not None:
-        _changed(invocation, world, before, at.object, findings)
+        _changed(invocation, world, first, at.object, findings)
 
 
 def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Findings) -> Stand:
@@ -125,13 +126,13 @@ def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Finding
     return at
 
 
-def _changed(invocation: Invocation, world: World, before: Stand, after: dict[str, Any], findings: Findings) -> None:
+def _changed(invocation: Invocation, world: World, first: Scene, after: dict[str, Any], findings: Findings) -> None:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
     policy = invocation.policy
     if policy.mode == "enforce":
         assert world.object is not None
-        warning = _warning(invocation, world, before)
-        world.object = put_back(world.object, before, after)
+        warning = _warning(invocation.policy, first)
+        world.object = put_back(world.object, first.stand, after)
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"
         findings.audit(f"{policy.name}/would-mutate", "true")
@@ -139,13 +140,12 @@ def _changed(invocation: Invocation, world: World, before: Stand, after: dict[st
         findings.warnings.append(warning)
 
 
-def _warning(invocation: Invocation, world: World, before: Stand) -> str:
+def _warning(policy: Policy, first: Scene) -> str:
     """Word what the policy says about its change, by its own expression on the object before it."""
-    policy = invocation.policy
     if policy.warning is None:
         return ""
     try:
-        text = Scene(invocation, world, before).call(policy.warning)
-    except CelError as error:
-        text = f"its {policy.name} warning failed: {error.message}"
+        text = first.call(policy.warning)
+    except (CelError, OutOfBudget) as error:
+        text = f"its warning failed: {error}"
     return f"{policy.name}: {text}" if isinstance(text, str) and text else ""
