@@ -159,6 +159,8 @@ class _Call:
         Without a limit of heads, one that cannot be placed makes way for the next of its queue at once, and holds
         nothing: a state that was built anew, and looks at it again, must decide as one that parked it long ago.
         """
+        if self._too_late(entry, line):
+            return None
         self.reporter.considered(entry.key, line.queue.name)
         refusal = refuse(self.state, entry, line, self.now)
         if refusal is not None:
@@ -174,6 +176,19 @@ class _Call:
         else:
             self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA, reserve=False)
         return None
+
+    def _too_late(self, entry: Entry, line: Line) -> bool:
+        """Set a woken kind aside again, unseen, where the quota that spoke for it went to others meanwhile."""
+        kind = entry.kind
+        changes = self.state.changes
+        if kind is None or kind.verdict is None or self.gone or kind not in changes.by_watch:
+            return False
+        if any(self.tree.available(at, self.usage) >= amount for at, amount in kind.watch):
+            return False
+        entry.verdict = kind.verdict
+        line.block(kind, kind.verdict.place == Place.ACTIVE)
+        changes.blocked(kind)
+        return True
 
     def _ordered(self, nominations: list[Nomination]) -> Iterable[Nomination]:
         if len(nominations) < 2:

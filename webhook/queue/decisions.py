@@ -17,7 +17,7 @@ class Reason(StrEnum):
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"
     MISCONFIGURED = "Misconfigured"
     SUSPENDED = "Suspended"
-    NOT_CONSIDERED = "NotConsidered"
+    NOT_CONSIDERED = "PendingEvaluation"
     BEHIND_HEAD = "BehindHead"
     BACKOFF = "Backoff"
     DENIED_BY_RULE = "DeniedByRule"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from webhook.queue.line import Entry, Kind, Line
-from webhook.queue.rules import Variant
+from webhook.queue.rules import Reach, Variant
 from webhook.queue.tree import Tree
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Changes:
     """What changed in a state since kinds were last woken. `now` is the latest time heard of."""
 
-    __slots__ = ("always", "arrived", "crossing", "freed", "moved", "now")
+    __slots__ = ("always", "arrived", "by_watch", "crossing", "freed", "moved", "now")
 
     def __init__(self) -> None:
         self.now = 0
@@ -29,6 +29,7 @@ class Changes:
         self.arrived: list[tuple[Entry, Line]] = []
         self.crossing: dict[Tree, dict[Kind, None]] = {}
         self.always: dict[Kind, None] = {}
+        self.by_watch: set[Kind] = set()
 
     def held(self, entry: Entry, line: Line) -> None:
         """Hear that an entry got quota."""
@@ -48,21 +49,33 @@ class Changes:
             self.crossing.setdefault(kind.line.node.tree, {})[kind] = None
 
     def wake(self, state: State) -> Iterator[Line]:
-        """Make kinds active that may fit now, and give their lines."""
+        """Make kinds active that may fit now, and give their lines.
+
+        `by_watch` are those that only quota within reach speaks for: where it is gone again, they need no look.
+        """
         woken = dict.fromkeys(self.always)
         for entry, line in self.arrived:
             if entry.victim is not None:
                 woken.update(dict.fromkeys(self._hunters(entry, line, state)))
+        sure, self.by_watch = set(woken), set()
         freed = {line.node.tree for line in self.freed}
         above = {node for line in self.freed for node in (line.node, *line.node.path[1:-1])}
         for tree in self.moved:
+            free: dict[int, int] = {}
             for line in state.by_tree[tree]:
                 if line.blocked:
-                    closer = tree in freed and not above.isdisjoint(line.node.path)
-                    woken.update((k, None) for k in line.blocked if _worth_it(k, tree, tree in freed, closer))
+                    closer = tree in freed and not above.isdisjoint(line.node.path) and _reaches(line, state)
+                    for kind in line.blocked:
+                        if kind.volatile or (closer and kind.hunts):
+                            sure.add(kind)
+                            woken[kind] = None
+                        elif tree in freed and _in_reach(kind, tree, free):
+                            woken[kind] = None
         self.freed, self.moved, self.arrived, self.always = {}, {}, [], {}
         for kind in woken:
             if kind.blocked:
+                if kind not in sure:
+                    self.by_watch.add(kind)
                 self.crossing.get(kind.line.node.tree, {}).pop(kind, None)
                 kind.line.unblock(kind)
                 yield kind.line
@@ -86,8 +99,18 @@ class Changes:
                 yield kind
 
 
-def _worth_it(kind: Kind, tree: Tree, freed: bool, closer: bool) -> bool:
-    if kind.volatile or (closer and kind.hunts):
-        return True
-    usage = tree.usage
-    return freed and any(tree.available(at, usage) >= amount for at, amount in kind.watch)
+def _reaches(line: Line, state: State) -> bool:
+    """Say whether a queue that uses less than before may look for victims in other queues, at its best."""
+    rules = state.rules
+    assert rules is not None
+    return line.node.parent is not None and rules.reach(line.queue, Reach(True, True, True))
+
+
+def _in_reach(kind: Kind, tree: Tree, free: dict[int, int]) -> bool:
+    """Say whether a number that a kind failed on came within reach; `free` remembers what is available where."""
+    for at, amount in kind.watch:
+        if at not in free:
+            free[at] = tree.available(at, tree.usage)
+        if free[at] >= amount:
+            return True
+    return False
