@@ -157,6 +157,7 @@ def test_a_mirror_follows_the_api_server(live, namespace):
                 await asyncio.sleep(0.01)
         follow.cancel()
         await asyncio.gather(follow, return_exceptions=True)
+        assert mirror.get("m", namespace)["data"] == {"x": "1"}
 
     live(work)
 

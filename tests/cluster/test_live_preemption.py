@@ -1,0 +1,95 @@
+"""Preemption through the real API server and Job controller: stopped, put back as it was, started again."""
+
+import asyncio
+from time import monotonic
+
+import pytest
+
+from tests.cluster.world import JOB, job, make_controller, queues
+from webhook.api.crds import definitions
+from webhook.cluster.client import Client, Pace
+from webhook.cluster.live import LiveStore
+from webhook.jobs.describe import at
+
+pytestmark = pytest.mark.cluster
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@pytest.fixture
+def kueue(kube, control_plane):
+    """The CRDs of the queue's objects, where nobody has installed them yet."""
+    there = {found["metadata"]["name"] for found in kube.items(CRDS)}
+    for crd in definitions():
+        if crd["metadata"]["name"] not in there:
+            kube.create(crd)
+    control_plane.wait(
+        "the CRDs are served",
+        lambda: all(_established(found) for found in kube.items(CRDS) if "kueue" in found["metadata"]["name"]),
+    )
+
+
+def _established(crd):
+    rows = (crd.get("status") or {}).get("conditions") or []
+    return any(row["type"] == "Established" and row["status"] == "True" for row in rows)
+
+
+def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace, kueue):
+    """The low Job starts, gives way to the high one with its template as it was, and runs to its end afterwards."""
+    given = queues("1", labels={"kubernetes.io/hostname": "cpu-1"}, preemption={"withinClusterQueue": "LowerPriority"})
+    names = {"f": f"f-{namespace}", "cq": f"cq-{namespace}"}
+    flavor, queue, local = given[1:]
+    flavor["metadata"]["name"] = names["f"]
+    queue["metadata"]["name"] = local["spec"]["clusterQueue"] = names["cq"]
+    queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = names["f"]
+    local["metadata"]["namespace"] = namespace
+    klass = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "value": 100}
+    klass["metadata"] = {"name": f"high-{namespace}"}
+
+    def wanted(name, seconds):
+        made = job(name, namespace=namespace)
+        made["spec"]["template"]["metadata"] = {"annotations": {"sluice.dev/run-seconds": str(seconds)}}
+        return made
+
+    async def go():
+        client = await Client.connect(control_plane.kubeconfig, None, Pace(500, 1000), monotonic)
+        store = LiveStore(client)
+        opted = lambda labels: labels.get("kubernetes.io/metadata.name") == namespace  # noqa: E731
+        controller, view, _ = make_controller(store, opted=opted)
+        for obj in (flavor, queue, local, klass):
+            await store.create(obj)
+        view.start()
+        controller.start()
+        try:
+            await store.create(wanted("low", 2))
+            await until(lambda: pods_of(store, "low"))
+            before = (await store.get(JOB, "low", namespace))["spec"]["template"]["spec"].get("nodeSelector")
+            high = wanted("high", 1)
+            high["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = klass["metadata"]["name"]
+            await store.create(high)
+            await until(lambda: pods_of(store, "high"))
+            stopped = await store.get(JOB, "low", namespace)
+            for name in ("high", "low"):
+                await until(lambda name=name: is_complete(store, name))
+            return before, stopped
+        finally:
+            await controller.stop()
+            await view.stop()
+            await client.close()
+
+    async def pods_of(store, name):
+        return at(await store.get(JOB, name, namespace), ("status", "active"))
+
+    async def is_complete(store, name):
+        rows = at(await store.get(JOB, name, namespace), ("status", "conditions")) or []
+        return any(row["type"] == "Complete" and row["status"] == "True" for row in rows)
+
+    async def until(condition):
+        async with asyncio.timeout(30):
+            while not await condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+    before, stopped = asyncio.run(go())
+    assert before == {"kubernetes.io/hostname": "cpu-1"}
+    assert stopped["spec"]["suspend"] is True
+    assert "nodeSelector" not in stopped["spec"]["template"]["spec"]
+    assert not at(stopped, ("status", "active"))
