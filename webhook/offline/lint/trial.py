@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Final
 
 from webhook.admission.pipeline import mutate, validate
@@ -36,11 +37,14 @@ class Heard:
             self.failed[(clause, index)] = None
 
 
-@dataclass(frozen=True, slots=True)
 class Bench:
-    """Policies made ready to be tried: no namespace selectors, failures told, objects of the files as facts."""
+    """Policies made ready to be tried: no namespace selectors, failures told, objects of the files as facts.
 
-    objects: tuple[Object, ...]
+    Authorizer checks succeed.
+    """
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        self.facts = FileFacts(objects, {}, authorized=True)
 
     def alone(self, policy: Policy) -> Bundle:
         """Give a bundle of one policy that is for every namespace."""
@@ -48,13 +52,9 @@ class Bench:
         ready = replace(policy, match=_open(policy.match), bindings=bindings, ignore_failure=False, mode="enforce")
         return Bundle.of([ready])
 
-    def facts(self) -> FileFacts:
-        """Give fresh facts: the objects of the files; authorizer checks succeed."""
-        return FileFacts(self.objects, {}, authorized=True)
-
     def changed(self, bundle: Bundle, request: Request, heard: Heard | None = None) -> Object | None:
         """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
-        verdict = mutate(request, bundle, self.facts(), observer=heard, clock=_never)
+        verdict = mutate(request, bundle, self.facts, observer=heard, clock=_never)
         if not isinstance(verdict, Verdict) or not verdict.allowed or not verdict.policies:
             return None
         return verdict.object if verdict.patch else request.object
@@ -62,7 +62,7 @@ class Bench:
     def judge(self, bundle: Bundle, request: Request) -> Heard:
         """Evaluate a validating bundle and give what its clauses came to."""
         heard = Heard()
-        validate(request, bundle, self.facts(), observer=heard, clock=_never)
+        validate(request, bundle, self.facts, observer=heard, clock=_never)
         return heard
 
 
@@ -78,13 +78,23 @@ def _open(match: Match) -> Match:
     return replace(match, namespace_selector=None)
 
 
+@cache
+def _ordinary(operation: str) -> tuple[tuple[Sample, Request], ...]:
+    """Give all samples as requests; policies never change what they are given."""
+    sender = Sender(operation, namespace="team-a")
+    return tuple(
+        (sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)) for sample in samples()
+    )
+
+
 def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[Sample, Request]]:
     """Give the samples a policy may be for as requests of its first operation; `extra` are objects of the files."""
     operations = {o for rule in policy.match.rules for o in rule.operations}
     operation = "CREATE" if operations & {"CREATE", "*"} or not operations else "UPDATE"
     sender = Sender(operation, namespace="team-a")
+    yield from _ordinary(operation)
     own = [Sample(f"{o.get('kind')} {(o.get('metadata') or {}).get('name')}", o) for o in extra]
-    for sample in (*samples(), *own):
+    for sample in own:
         gvk = gvk_of(sample.obj)
         if kind_of(gvk.group, gvk.kind) is not None:
             yield sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
