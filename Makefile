@@ -49,6 +49,19 @@ soak: dev ## article 003's full minute through the real API server
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.e2e.soak $(ARGS)
 
+fuzz: dev ## random input of every kind, ARGS=SECONDS (60)
+	$(BIN)/python -m tests.fuzz $(or $(ARGS),60)
+
+schemas: dev ## the compact schemas of built-in kinds, from a real API server
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m tests.schemas
+
+docs: dev ## the reference pages that are made from the code
+	$(BIN)/python -m tests.cel_lib.reference
+	$(BIN)/python -m webhook.offline.rules_reference > docs/reference/queue-rules.md
+	$(BIN)/sluice lint --pages docs/findings
+	$(BIN)/sluice crds --write charts/sluice/crds
+
 lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group dev -o .ci/requirements-dev.txt
