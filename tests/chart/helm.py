@@ -43,3 +43,7 @@ def template(chart: Path, *arguments: str) -> str:
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout
+
+
+if __name__ == "__main__":
+    print(helm())
