@@ -20,8 +20,8 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 
 from webhook.admission import pipeline
 from webhook.admission.facts import Check, Gate
-from webhook.admission.review import Request
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import Request
 from webhook.api.convert import conversion_review
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.facts import ViewFacts

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from webhook.admission.review import BadReview, answer, parse, parse_bytes
 from webhook.admission.verdict import Verdict
+from webhook.admission.wire import BadReview, answer, parse, parse_bytes
 from webhook.kube.patch import Operation
 
 

@@ -18,8 +18,8 @@ from tests.e2e.compare import normalised
 from tests.e2e.hooks import Hooks, configuration
 from tests.native.cases import GROUP, Policy
 from webhook.admission.pipeline import mutate, validate
-from webhook.admission.review import answer, parse
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import answer, parse
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.bundle import Bundle

@@ -8,7 +8,7 @@ import pytest
 
 from tests.shared import ROOT
 from webhook.admission.pipeline import mutate, review, validate
-from webhook.admission.review import answer, parse_bytes
+from webhook.admission.wire import answer, parse_bytes
 from webhook.kube.patch import ABSENT, Operation, apply
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for

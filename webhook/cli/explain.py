@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from webhook.admission.review import BadReview
+from webhook.admission.wire import BadReview
 from webhook.cel import answers
 from webhook.cel.attributes import Failure
 from webhook.cel.trace import Step, clauses

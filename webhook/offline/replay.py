@@ -13,8 +13,8 @@ import orjson
 
 from webhook.admission.facts import Facts
 from webhook.admission.pipeline import mutate, review, validate
-from webhook.admission.review import API_VERSION, BadReview, parse
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.offline.record import verdict_record
 from webhook.policy.bundle import Bundle
 from webhook.policy.request import Request

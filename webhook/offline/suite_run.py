@@ -11,8 +11,8 @@ from typing import Any, Final
 from webhook.admission.facts import Check, Decision
 from webhook.admission.memory import MemoryFacts
 from webhook.admission.pipeline import review
-from webhook.admission.review import API_VERSION, BadReview, parse
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.jobs.defaults import defaulted
 from webhook.kube.gvk import gvk_of

@@ -1,4 +1,4 @@
-"""An admission request as the policies see it. Values only; the wire form is read in `webhook.admission.review`."""
+"""An admission request as the policies see it. Values only; the wire form is read in `webhook.admission.wire`."""
 
 from __future__ import annotations
 

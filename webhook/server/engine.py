@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from webhook.admission.facts import Check
-from webhook.admission.review import Request
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import Request
 
 
 class Engine(Protocol):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from webhook.admission.review import parse
 from webhook.admission.verdict import Verdict
+from webhook.admission.wire import parse
 from webhook.kube.patch import Operation
 from webhook.offline.record import FILE, Limits, Recorder, record_of
 from webhook.offline.record_mask import masked, masked_operations

@@ -11,8 +11,8 @@ from tests.offline.dryrun.files import GPU, NAMESPACE, SUSPEND, job
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.admission.pipeline import mutate, validate
-from webhook.admission.review import parse
 from webhook.admission.verdict import Verdict
+from webhook.admission.wire import parse
 from webhook.cli import exits
 from webhook.cli.replay import replay_command
 from webhook.offline.dryrun.facts import FileFacts

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.admission.review import API_VERSION, parse
+from webhook.admission.wire import API_VERSION, parse
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from webhook.admission.facts import Gate
 from webhook.admission.pipeline import review
-from webhook.admission.review import BadReview, parse
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import BadReview, parse
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
 from webhook.offline.dryrun.facts import FileFacts

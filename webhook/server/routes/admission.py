@@ -9,8 +9,8 @@ from time import perf_counter
 import orjson
 from aiohttp import web
 
-from webhook.admission.review import BadReview, Request, answer, parse
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import BadReview, Request, answer, parse
 from webhook.server.body import BadRequest, Limits, read_json
 from webhook.server.engine import Engine
 from webhook.server.metrics import ServerMetrics
