@@ -67,7 +67,6 @@ TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
         "has(object.zz)",
         "has(object.m.a)",
         "has(object.n.a)",
-        "has(object.?m.a)",
         "[<int>, <int>].all(x, x > <int>)",
         "[<int>, <int>].exists(x, x / <int> == 1)",
         "[<int>, <int>].exists_one(x, x == <int>)",
