@@ -65,7 +65,8 @@ class Front:
         the endpoint is away or answers no review.
         """
         obj = self._received(obj, namespace)
-        steps, warnings = [], []
+        steps: list[dict[str, Any]] = []
+        warnings: list[str] = []
         for path in ("mutate", "validate"):
             answer = await self._review(path, obj)
             warnings += answer.get("warnings", [])
