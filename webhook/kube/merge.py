@@ -39,20 +39,18 @@ Problems = list[tuple[str, str]]
 
 
 def apply_configuration(
-    obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED, *, checked: bool = False
+    obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED
 ) -> dict[str, Any]:
     """Give the object with the fragment merged in; what the fragment does not name is shared with the object.
 
-    Where nothing changes the object itself is given back. `checked` says that an equal fragment has passed
-    `check_fragment`.
+    Where nothing changes the object itself is given back.
 
     Raises MergeError where the fragment does not have the schema's form, and where it has an atomic list, map or
     struct. The fragment gets the object's apiVersion and kind. The object is not held against the schema: an API
     server newer than our data may have let new fields in.
     """
     fragment = fragment | {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
-    if not checked:
-        check_fragment(fragment, schema)
+    check_fragment(fragment, schema)
     problems: Problems = []
     merged = _Merger(schema, problems).merge(schema.root, obj, fragment, "")
     _raise("failed to merge patch", problems)

@@ -259,12 +259,16 @@ def _diff(before: Any, after: Any, path: str, out: list[Operation]) -> None:
 
 
 def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: list[Operation]) -> None:
-    out.extend(Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after)
+    if not before.keys() <= after.keys():
+        out.extend(Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after)
     for key, value in after.items():
-        if key not in before:
+        old = before.get(key, ABSENT)
+        if old is value:
+            continue
+        if old is ABSENT:
             out.append(Operation("add", f"{path}/{escape(key)}", value))
-        elif before[key] is not value:
-            _diff(before[key], value, f"{path}/{escape(key)}", out)
+        else:
+            _diff(old, value, f"{path}/{escape(key)}", out)
 
 
 def _diff_lists(before: Sequence[Any], after: Sequence[Any], path: str, out: list[Operation]) -> None:
@@ -279,6 +283,9 @@ def _diff_lists(before: Sequence[Any], after: Sequence[Any], path: str, out: lis
         tail += 1
     both = shorter - tail
     for i in range(head, both):
-        _diff(before[i], after[i], f"{path}/{i}", out)
+        if before[i] is not after[i]:
+            _diff(before[i], after[i], f"{path}/{i}", out)
+    if len(before) == len(after):
+        return
     out.extend(Operation("remove", f"{path}/{i}") for i in range(len(before) - tail - 1, both - 1, -1))
     out.extend(Operation("add", f"{path}/{i}", after[i]) for i in range(both, len(after) - tail))

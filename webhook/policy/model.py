@@ -46,8 +46,6 @@ class Mutation:
 
     apply: bool
     expression: Expression
-    known: dict[GroupVersionKind, Any] = field(default_factory=dict, compare=False, repr=False)
-    """Of each kind the last fragment that fitted its schema: most requests give an equal one. Only remembers."""
 
 
 @dataclass(frozen=True, slots=True)

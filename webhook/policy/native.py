@@ -1,4 +1,4 @@
-"""The fragment of an ApplyConfiguration as the API server hands it to the structured merge. JSON patches go another way.
+"""The fragment of an ApplyConfiguration as the API server hands it to the structured merge. JSON patches go elsewhere.
 
 Differs from the API server in one thing, on purpose: it refuses lists and maps written out inside lists and maps, and
 nulls in them, because its conversion stops half-way there. Ours go in.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 from webhook.cel.lib import conversions
 from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
 from webhook.kube import patch
 from webhook.kube.equality import same
-from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
-from webhook.kube.schema import Schema
 from webhook.kube.schemas import schema_of
+from webhook.policy.fuse import Course, Detour, course_of, fused
 from webhook.policy.model import Mutation
 from webhook.policy.native import native
 
@@ -30,31 +30,34 @@ def patched(obj: dict[str, Any] | None, mutation: Mutation, value: Any) -> dict[
     if obj is None:
         return None
     if mutation.apply:
-        return _applied(obj, mutation, value)
+        return _applied(obj, value)
     result = _json_patched(obj, value)
-    return result if result is not obj and patch.diff(obj, result) else obj
+    return obj if same(obj, result) else result
 
 
-def _applied(obj: dict[str, Any], mutation: Mutation, value: Any) -> dict[str, Any]:
+def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
     if not isinstance(value, ObjectValue):
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
     if not value.fields:
         return obj
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    if type(api_version) is str and type(kind) is str:
+        try:
+            return fused(_course(api_version, kind), obj, value)
+        except Detour:
+            pass
     check_names(value)
-    fragment, gvk = native(value), gvk_of(obj)
-    checked = same(fragment, mutation.known.get(gvk))
     try:
-        merged: dict[str, Any] = apply_configuration(obj, fragment, _schema(gvk), checked=checked)
+        merged: dict[str, Any] = apply_configuration(obj, native(value), schema_of(gvk_of(obj)))
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
-    mutation.known[gvk] = fragment
     return merged
 
 
-@cache
-def _schema(gvk: GroupVersionKind) -> Schema:
-    """Give the schema of a kind; there are as many as kinds that mutating policies are for."""
-    return schema_of(gvk)
+@lru_cache(maxsize=1024)
+def _course(api_version: str, kind: str) -> Course:
+    """Give where fragments of a kind start; there are as many as kinds that mutating policies are for."""
+    return course_of(schema_of(gvk_of({"apiVersion": api_version, "kind": kind})))
 
 
 def _json_patched(obj: dict[str, Any], value: Any) -> dict[str, Any]:
