@@ -153,7 +153,7 @@ _SUBTRACT: Final[_Table] = {
     _UINTS: lambda a, b: bounded_uint(int(a) - int(b)),
     _DOUBLES: lambda a, b: a - b,
     (Duration, Duration): lambda a, b: bounded_duration(a.nanos - b.nanos),
-    (Timestamp, Duration): lambda a, b: bounded_timestamp(_total(a) - b.nanos, a.zone),
+    (Timestamp, Duration): lambda a, b: bounded_timestamp(_total(a) + bounded(-b.nanos), a.zone),
     (Timestamp, Timestamp): lambda a, b: _between(a, b),
 }
 _MULTIPLY: Final[_Table] = {
