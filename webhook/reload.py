@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
-from webhook.documents import Document
+from webhook.diagnostics import Diagnostic, SourceError
 from webhook.policy.bundle import Bundle
 from webhook.policy.load import files_of, load_bundle
-from webhook.policy.rules import load_rules
-from webhook.queue.defaults import KueueRules
+from webhook.policy.rule_files import DEFAULT, rules_among
 from webhook.queue.rules import Rules
 
 log = logging.getLogger(__name__)
@@ -28,8 +26,8 @@ log = logging.getLogger(__name__)
 EVERY: Final = 1.0
 """Seconds between two looks at the files."""
 
-BUILT_IN: Final = ("kueue",)
-"""The rules that are there without any file."""
+RULES: Final = (DEFAULT,)
+"""The rules of the queues where nothing else is said: they come with Sluice, as a file like any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,41 +49,14 @@ class Policies:
         return "fail" if any(not p.mutating for p in self.parts["fail"].policies) else "ignore"
 
 
-def load(paths: Iterable[Path], names: Sequence[str] = BUILT_IN) -> Policies:
+def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
     """Load a set of files, with the QueuePolicies of these names as the rules of the queues.
 
     Raises SourceError with all that is wrong.
     """
     bundle = load_bundle(paths)
-    chosen = choose(bundle.queue_policies, names)
-    rules: Rules = load_rules(chosen) if chosen else KueueRules()
+    rules = rules_among(bundle.queue_policies, names)
     return Policies(bundle, rules, {"fail": _part(bundle, ignore=False), "ignore": _part(bundle, ignore=True)})
-
-
-def choose(documents: Iterable[Document], names: Sequence[str]) -> list[Document]:
-    """Give the QueuePolicies of these names, each behind those it `extends`: what comes later wins.
-
-    Nothing where the built-in rules are asked for and no file has their name. Raises SourceError on a name that is
-    not there.
-    """
-    known = {document.at(("metadata", "name")): document for document in documents}
-    chosen: dict[str, Document] = {}
-
-    def add(name: str, way: tuple[str, ...]) -> None:
-        if name in way or name in chosen:
-            return
-        if name not in known:
-            hint = did_you_mean(name, [str(other) for other in known])
-            message = f'there is no QueuePolicy "{name}" among the policy files'
-            raise SourceError([Diagnostic("CFG003", Place("queueRules"), message, hint=hint)])
-        for base in known[name].at(("spec", "extends")) or ():
-            add(str(base), (*way, name))
-        chosen[name] = known[name]
-
-    for name in names:
-        if name in known or name not in BUILT_IN:
-            add(name, ())
-    return list(chosen.values())
 
 
 def _part(bundle: Bundle, *, ignore: bool) -> Bundle:
@@ -97,7 +68,7 @@ class PolicyFiles:
     """The set in force and what became of the last attempt to replace it."""
 
     def __init__(
-        self, paths: tuple[Path, ...], changed: Callable[[Policies], None], names: Sequence[str] = BUILT_IN
+        self, paths: tuple[Path, ...], changed: Callable[[Policies], None], names: Sequence[str] = RULES
     ) -> None:
         """Load the first set. Raises SourceError: there is no good set to fall back to."""
         self._paths, self._changed, self._names = paths, changed, names

@@ -17,7 +17,9 @@ from webhook.config import Config, Mode
 from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
 from webhook.policy.load import load_bundle
-from webhook.reload import PolicyFiles, choose, load
+from webhook.policy.rule_files import chosen, names_of
+from webhook.policy.rules import FileRules
+from webhook.reload import PolicyFiles, load
 from webhook.store.memory import MemoryStore
 from webhook.tls.files import Folder, ensure
 
@@ -223,12 +225,18 @@ def test_shipped_policies_suspend_a_job(tmp_path):
 
 
 def test_rules_are_chosen_by_name(policies):
-    """A QueuePolicy is taken by its name, behind those it extends; an unknown name is an error with a hint."""
-    for name, extends in (("base", "[]"), ("top", "[base]")):
+    """A QueuePolicy is taken by its name, behind those it extends, loaded or shipped; an unknown name is an error."""
+    for name, extends in (("base", "[kueue]"), ("top", "[base]")):
         text = f"apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {{name: {name}}}\n"
         (policies / f"{name}.yaml").write_text(text + f"spec: {{extends: {extends}}}\n")
     documents = load_bundle([policies]).queue_policies
-    assert [d.at(("metadata", "name")) for d in choose(documents, ["top"])] == ["base", "top"]
-    assert choose(documents, ["kueue"]) == []
+    assert names_of(chosen(documents, ["top", "base", "user-caps"])) == ("kueue", "base", "top", "user-caps")
     with pytest.raises(SourceError, match='did you mean "top"'):
-        choose(documents, ["tap"])
+        chosen(documents, ["tap"])
+
+
+def test_without_a_choice_the_shipped_file_rules(policies):
+    """Where no file is chosen, the queues run by the file `kueue`, not by rules written in Python."""
+    rules = load([policies]).rules
+    assert type(rules) is FileRules
+    assert "order" in vars(rules)

@@ -8,7 +8,7 @@ from tests.queue.build import job, names, queue, running, state
 from tests.shared import ROOT
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.policy.rule_files import rules_named, shipped
+from webhook.policy.rule_files import rules_among, rules_named, shipped
 from webhook.policy.rules import load_rules
 from webhook.queue.cycle import decide
 from webhook.queue.decisions import Reason
@@ -83,6 +83,20 @@ def test_fifo_lets_nobody_overtake() -> None:
     waiting = [job("one", "a", 3, queued_at=1), job("two", "a", 1, priority=9, queued_at=2)]
     core = state([queue("a", 4)], [running("r", "a", 2), *waiting])
     assert names(decide(core, rules_named(["fifo"]), 0)) == []
+
+
+def test_loaded_files_bring_along_what_they_extend() -> None:
+    """A file that only extends `fifo` lets nobody overtake; a shelf with `kueue` on it rules by `kueue` alone."""
+    waiting = [job("one", "a", 3, queued_at=1), job("two", "a", 1, priority=9, queued_at=2)]
+    world = [queue("a", 4)], [running("r", "a", 2), *waiting]
+    mine = read(HEAD + "  extends: [fifo]\n", "mine.yaml")
+    shelf = [*mine, *read((ROOT / "policies/queue/kueue/policy.yaml").read_text(), "kueue.yaml")]
+    assert names(decide(state(*world), rules_among(mine), 0)) == []
+    assert names(decide(state(*world), rules_among([]), 0)) == ["two"]
+    assert names(decide(state(*world), rules_among(shelf), 0)) == ["two"]
+    assert names(decide(state(*world), rules_among(shelf, ["test"]), 0)) == []
+    with pytest.raises(SourceError, match=r'mine.yaml.*no QueuePolicy "fifa"'):
+        rules_among(read(HEAD + "  extends: [fifa]\n", "mine.yaml"))
 
 
 def test_an_unknown_name_is_told_with_the_known_ones() -> None:

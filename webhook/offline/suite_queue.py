@@ -10,8 +10,7 @@ from webhook.api.snapshot import snapshot
 from webhook.offline.plan import make_plan
 from webhook.offline.plan_objects import cluster_of
 from webhook.policy.bundle import Bundle
-from webhook.policy.rules import load_rules
-from webhook.queue.defaults import KueueRules
+from webhook.policy.rule_files import names_of, rules_among
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ def queue_result(obj: dict[str, Any], others: Iterable[dict[str, Any]], bundle: 
     key = next((k for k, job in cluster.jobs.items() if job == wanted), None)
     if key is None:
         return QueueResult("none")
-    rules = load_rules(bundle.queue_policies) if bundle.queue_policies else KueueRules()
+    rules = rules_among(bundle.queue_policies, names_of(bundle.queue_policies) or None)
     plan = make_plan(snapshot(cluster.objects), rules, int(now * 1000))
     victims = tuple(cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == key)
     for admitted in plan.admitted:

@@ -12,9 +12,8 @@ from webhook.offline.dryrun.run import Trial
 from webhook.offline.plan import Plan, make_plan
 from webhook.offline.plan_objects import Cluster, cluster_of
 from webhook.policy.bundle import Bundle
-from webhook.policy.rules import load_rules
+from webhook.policy.rule_files import rules_among
 from webhook.queue.decisions import Pending, Reason
-from webhook.queue.defaults import KueueRules
 
 NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})
 """Reasons that time alone does not mend."""
@@ -32,8 +31,7 @@ def with_queues(trial: Trial, known: Iterable[dict[str, Any]], bundle: Bundle, n
     if not any(o.get("kind") in _DOORS for o in (*objects, *admitted)):
         return trial
     cluster = cluster_of([*objects, *admitted])
-    rules = load_rules(bundle.queue_policies) if bundle.queue_policies else KueueRules()
-    plan = make_plan(snapshot(cluster.objects), rules, int(now * 1000))
+    plan = make_plan(snapshot(cluster.objects), rules_among(bundle.queue_policies), int(now * 1000))
     found = decisions(cluster, plan)
     return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
 
