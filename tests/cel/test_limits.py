@@ -71,6 +71,34 @@ def test_budget_of_a_policy_is_kept():
     assert program.cost == 50_000 - budget.remaining
 
 
+SQUARE = "object.l.all(a, object.l.all(b, a + b >= 0))"
+
+
+@pytest.mark.parametrize("length", [5, 30, 100, 300])
+def test_budget_of_a_policy_is_exact(length):
+    """However evaluations are run, the budget is spent after just as many as their exact cost allows."""
+    program = cel.compile(SQUARE, ENV)
+    given = tuple((VALUES | {"object": {"l": list(range(length))}})[name] for name in program.names)
+    program.exactly(given)
+    cost = program.cost
+    for spare in (-1, 0):
+        budget, count = cel.Budget(remaining=7 * cost + spare), 0
+        while budget.remaining >= 0 and count < 20:
+            assert program.metered(given, budget) is True
+            count += 1
+        assert count == (7 if spare < 0 else 8)
+
+
+def test_form_that_gives_up_is_counted():
+    """An evaluation that the fast form leaves to the exact one is taken from the budget."""
+    program = cel.compile(SQUARE, ENV)
+    given = tuple((VALUES | {"object": {"l": list(range(300))}})[name] for name in program.names)
+    budget = cel.Budget()
+    program.metered(given, budget)
+    assert budget.remaining == 10_000_000 - program.cost
+    assert program.cost > 500_000
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -222,6 +222,15 @@ def test_budget_of_a_policy(monkeypatch):
     assert verdict(text.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match", 1)).allowed
 
 
+def test_budget_counts_rules_too_long_for_the_fast_form():
+    """Thirty rules that each go over 300 times 300 items are within a call's limit, and not within the policy's."""
+    rule = "object.spec.l.all(a, object.spec.l.all(b, a + b >= 0))"
+    text = validating(rule, extra=f"  - expression: {rule}\n" * 29)
+    pod = {**POD, "spec": {**POD["spec"], "l": list(range(300))}}
+    assert "running out of cost budget" in verdict(text, pod).message
+    assert verdict(validating(rule), pod).allowed
+
+
 def test_budget_of_match_conditions(monkeypatch):
     """Match conditions have a budget of their own."""
     text = validating("false", extra=conditions("lists.range(30).all(i, i >= 0)"))

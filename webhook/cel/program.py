@@ -26,23 +26,42 @@ CONDITIONS_LIMIT = 2_500_000
 EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
-@dataclass(slots=True)
 class Budget:
-    """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it."""
+    """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
 
-    remaining: int = POLICY_LIMIT
-    call_limit: int = CALL_LIMIT
-    uncounted: int = 0
-    """An upper bound of what the fast forms spent, which do not count exactly."""
+    The fast form does not count what it spends. As long as all its evaluations surely fit they are only noted; when
+    they might not fit any more, those noted are evaluated again by the exact form, which counts.
+    """
 
-    def take(self) -> bool:
-        """Whether one more fast evaluation surely fits; it is noted."""
-        self.uncounted += FAST_LIMIT
-        return self.remaining >= self.uncounted
+    __slots__ = ("call_limit", "noted", "remaining", "uncounted")
+
+    def __init__(self, remaining: int = POLICY_LIMIT, call_limit: int = CALL_LIMIT) -> None:
+        self.remaining, self.call_limit = remaining, call_limit
+        self.uncounted = 0
+        self.noted: list[tuple[Program, tuple[object, ...]]] = []
+
+    def settle(self) -> None:
+        """Take what the noted evaluations cost from `remaining`."""
+        noted, self.noted = self.noted, []
+        for program, values in noted:
+            self.uncounted -= FAST_LIMIT
+            self.remaining -= program.spent(values)
+
+
+class _Slow:
+    __slots__ = ()
+
+
+_SLOW = _Slow()
+"""What a fast form gives where only the exact one can answer."""
 
 
 def _uncalled(*_: object) -> Any:
     raise AssertionError
+
+
+def _give_up(_: tuple[object, ...]) -> object:
+    return _SLOW
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +78,7 @@ class Program:
     call: Callable[..., object] = field(default=_uncalled, repr=False)
     """Evaluate with variables in the order of `env.variables`, all of them. Raises EvalError. The fast form."""
     cost: int = 0
+    _fast: Callable[..., object] | None = field(default=None, repr=False)
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
 
@@ -80,6 +100,7 @@ class Program:
         try:
             self.source, constants = emit.emit(self.checked, self.env)
             self.call = emit.load(self.source, constants, self.exactly)
+            self._fast = emit.load(self.source, constants, _give_up)
         except Unsupported:
             self.source = ""
 
@@ -105,9 +126,25 @@ class Program:
 
     def metered(self, values: tuple[object, ...], budget: Budget | None) -> object:
         """Evaluate within a budget: by the fast form as long as that surely fits, else exactly."""
-        if budget is not None and self.source and budget.take():
-            return self.call(*values)
+        if budget is not None and self._fast is not None:
+            budget.uncounted += FAST_LIMIT
+            if budget.uncounted <= budget.remaining:
+                result = self._fast(*values)
+                if result is not _SLOW:
+                    budget.noted.append((self, values))
+                    return result
+            else:
+                budget.settle()
+            budget.uncounted -= FAST_LIMIT
         return self.exactly(values, budget)
+
+    def spent(self, values: tuple[object, ...]) -> int:
+        """Evaluate exactly, and give only what it cost."""
+        try:
+            self.exactly(values)
+        except EvalError as error:
+            return error.cost
+        return self.cost
 
     def exactly(self, values: tuple[object, ...], budget: Budget | None = None) -> object:
         """The exact form: every cost unit is counted as cel-go counts it."""
@@ -128,6 +165,8 @@ class Program:
             self.cost = frame[COST]
             if budget is not None:
                 budget.remaining -= self.cost
+                if budget.remaining < budget.uncounted:
+                    budget.settle()
         return result
 
     def locate(self, values: tuple[object, ...]) -> int:
