@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from webhook.api.amounts import text, texts
+from webhook.api.pending import message_of
 from webhook.offline.plan import Plan
-from webhook.queue.decisions import Admitted, Pending, Shortage
+from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
 
 
 def document(plan: Plan, jobs: Mapping[str, str]) -> dict[str, Any]:
@@ -44,9 +45,15 @@ def answer(case: str, plan: Plan) -> dict[str, Any]:
         "preemptedBy": {p.workload: p.preemptor for p in plan.preempted},
         "pending": sorted(p.workload for p in plan.pending),
         "pendingDetail": {
-            p.workload: {"queue": p.place.value, "reason": p.reason.value, "message": p.message} for p in plan.pending
+            p.workload: {"queue": p.place.value, "reason": _in_kueue(p.reason).value, "message": p.message}
+            for p in plan.pending
         },
     }
+
+
+def _in_kueue(reason: Reason) -> Reason:
+    """Give the nearest reason that Kueue has: it says of what stands behind a head only that it was not looked at."""
+    return Reason.NOT_CONSIDERED if reason == Reason.BEHIND_HEAD else reason
 
 
 def moment(milliseconds: int) -> str:
@@ -79,7 +86,7 @@ def _pending(pending: Pending) -> dict[str, Any]:
         "clusterQueue": pending.cluster_queue,
         "queue": pending.place.value,
         "reason": pending.reason.value,
-        "message": pending.message,
+        "message": message_of(pending),
         **({"position": pending.position} if pending.position else {}),
         **({"start": moment(pending.start)} if pending.start is not None else {}),
         "shortages": [_shortage(s) for s in pending.shortages],

@@ -322,7 +322,8 @@ class _Call:
         assert kind is not None
         parks = self.rules.park(entry.workload, line.queue, outcome.value)
         strict = self.rules.strict(entry.workload, line.queue)
-        verdict.place = Place.INADMISSIBLE if parks else Place.ACTIVE
+        # An inactive queue is not looked at, so what waits in it is not parked either.
+        verdict.place = Place.INADMISSIBLE if parks and outcome != Outcome.SUSPENDED else Place.ACTIVE
         entry.verdict = verdict
         self.log.waits[entry.key] = entry
         if outcome in WAITS_FOR_CHANGE:

@@ -114,29 +114,28 @@ class Search:
         return assignment
 
     def _pod_set(self, pod_set: PodSetPlan, count: int, assignment: Assignment) -> bool:
-        chosen: dict[str, tuple[Choice, int]] = {}
+        found: list[tuple[GroupPlan, Best]] = []
         for group in pod_set.groups:
             best = self._group(group, pod_set, count, assignment)
+            if best.choice is None and not count:
+                best = self._group(group, pod_set, count, assignment, probe=False)
             if best.choice is None:
                 return False
-            if best.ended >= 0:
-                assignment.tried[pod_set.name, group.index] = best.ended
-            for resource, column, amount in best.choice.asks:
-                mode, borrow = best.modes[resource]
-                chosen[resource] = (best.choice, amount)
-                assignment.usage[column] = assignment.usage.get(column, 0) + amount * count
-                assignment.mode = min(assignment.mode, max(mode, Mode.NO_CANDIDATES))
-                assignment.borrow = max(assignment.borrow, borrow)
-                if mode != Mode.FIT:
-                    assignment.short.add(column)
+            found.append((group, best))
         if pod_set.missing:
             note = f"no resource group of the queue covers {pod_set.missing}"
             assignment.lacks.append(Lack(pod_set.name, "", pod_set.missing, -1, 0, 0, 0, Mode.NO_FIT, note))
             return False
+        chosen: dict[str, tuple[Choice, int]] = {}
+        for group, best in found:
+            _take(best, (pod_set.name, group.index), count, chosen, assignment)
         assignment.pod_sets.append((pod_set, count, chosen))
         return True
 
-    def _group(self, group: GroupPlan, pod_set: PodSetPlan, count: int, assignment: Assignment) -> Best:
+    def _group(
+        self, group: GroupPlan, pod_set: PodSetPlan, count: int, assignment: Assignment, probe: bool = True
+    ) -> Best:
+        """Find a flavor. Of no pods, `probe` asks for one on which a pod of the shape could run at all."""
         best, at = Best(key=self.worst), (pod_set.name, group.index)
         first = self.after.get(at, -1) + 1
         for index, choice in enumerate(group.choices[first:], first):
@@ -146,6 +145,8 @@ class Search:
                 lack = Lack(pod_set.name, choice.flavor, "", -1, 0, 0, 0, Mode.NO_FIT, choice.why)
                 assignment.lacks.append(lack)
                 continue
+            if probe and not count and not self._could_hold(choice):
+                continue
             key, stop, modes = self._choice(choice, pod_set, count, assignment)
             if stop or key < best.key:
                 best = Best(choice, modes, key)
@@ -154,6 +155,11 @@ class Search:
                     best.ended = index
                 break
         return best
+
+    def _could_hold(self, choice: Choice) -> bool:
+        """Say whether one pod fits on a flavor of an empty tree."""
+        cells, base = self.node.tree.cells, self.node.base
+        return all(amount <= cells[base + column].most for _, column, amount in choice.asks)
 
     def _choice(
         self, choice: Choice, pod_set: PodSetPlan, count: int, assignment: Assignment
@@ -192,8 +198,27 @@ class Search:
         return mode, borrow
 
 
+def _take(best: Best, at: GroupKey, count: int, chosen: dict[str, tuple[Choice, int]], assignment: Assignment) -> None:
+    """Let an assignment use the flavor found for a group."""
+    assert best.choice is not None
+    if best.ended >= 0:
+        assignment.tried[at] = best.ended
+    for resource, column, amount in best.choice.asks:
+        mode, borrow = best.modes[resource]
+        chosen[resource] = (best.choice, amount)
+        assignment.usage[column] = assignment.usage.get(column, 0) + amount * count
+        assignment.mode = min(assignment.mode, max(mode, Mode.NO_CANDIDATES))
+        assignment.borrow = max(assignment.borrow, borrow)
+        if mode != Mode.FIT:
+            assignment.short.add(column)
+
+
 def _reason(plan: Plan, assignment: Assignment) -> Reason:
-    """Sum up why nothing was found: the worst over pod sets and groups, of each group the mildest of its flavors."""
+    """Sum up why nothing was found: the worst over pod sets and groups, of each group the mildest of its flavors.
+
+    Pod sets that found their flavors do not count.
+    """
+    placed = {p.name for p, _, _ in assignment.pod_sets}
     groups: dict[tuple[str, str | int], Reason] = {}
     where = {
         (p.name, c.flavor): [g.index for g in p.groups if any(o.flavor == c.flavor for o in g.choices)]
@@ -203,7 +228,7 @@ def _reason(plan: Plan, assignment: Assignment) -> Reason:
     }
     flavor_reason: dict[tuple[str, str], Reason] = {}
     for lack in assignment.lacks:
-        if lack.mode != Mode.NO_FIT:
+        if lack.mode != Mode.NO_FIT or lack.pod_set in placed:
             continue
         reason = _lack_reason(lack)
         key = (lack.pod_set, lack.flavor)

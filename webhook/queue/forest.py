@@ -15,7 +15,7 @@ UNPLANTED = cast("Tree", None)
 def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> list[Node]:
     """Give the roots, sorted by name, with all their nodes linked; children are sorted by name too.
 
-    Queues under a cycle of cohorts stand alone, without a cohort, until the cycle is mended.
+    Queues under a cycle of cohorts stand alone, without a cohort, until the cycle is mended; they are not active.
     """
     nodes = {name: Node(name, cohort, UNPLANTED) for name, cohort in cohorts.items()}
     for name in [c.parent for c in cohorts.values()] + [q.cohort for q in queues.values()]:

@@ -310,6 +310,8 @@ class State:
     def _why_inactive(self, queue: ClusterQueue) -> str:
         if queue.stop_policy != StopPolicy.NONE:
             return "it is stopped"
+        if queue.cohort and self.by_queue[queue.name].node.parent is None:
+            return f"the parents of cohort {queue.cohort} form a circle"
         for group in queue.groups:
             for flavor in group.flavors:
                 if flavor.flavor not in self.flavors:

@@ -129,8 +129,8 @@ class Tree:
                 usage[cell.at] += amount
                 if free > 0:
                     amount -= free
-                    if amount <= 0:
-                        break
+                if amount <= 0:
+                    break
                 cell = cell.parent
 
     def remove(self, node: Node, amounts: Amounts, usage: Usage) -> None:

@@ -1,0 +1,102 @@
+"""Corners of Kueue's rules that an engine gets wrong without anybody noticing: one small cluster each."""
+
+from __future__ import annotations
+
+from tests.queue.build import NS, group, job, names, queue, running, state
+from webhook.offline.plan import make_plan
+from webhook.offline.plan_output import answer
+from webhook.queue.cycle import decide
+from webhook.queue.decisions import Place, Reason
+from webhook.queue.defaults import KueueRules
+from webhook.queue.explain import pending
+from webhook.queue.model import Cohort, Flavor, Fungibility, PodSet, Quota, StopPolicy, Taint
+from webhook.queue.state import State
+from webhook.queue.tree import Tree
+
+RULES = KueueRules()
+SPOT = Flavor("spot", taints=(Taint("spot"),))
+STEADY = Flavor("steady")
+
+
+def told(core: State, name: str) -> tuple[Place, Reason]:
+    """Where a pending job stands, and why."""
+    found = {p.workload: p for p in pending(core)}[f"{NS}/{name}"]
+    return found.place, found.reason
+
+
+def test_a_pod_set_of_no_pods_takes_a_flavor_where_one_could_run() -> None:
+    """Pods that are all done, or not yet there, do not fix a workload on a flavor too small for one of them."""
+    tiers = group(("small", {"gpu": 2}), ("large", {"gpu": 8}))
+    empty = PodSet("workers", 0, {"gpu": 4})
+    (admitted,) = decide(state([queue("a", groups=(tiers,))], [job("j", "a", pod_sets=(empty,))]), RULES, 0).admitted
+    assert dict(admitted.pod_sets[0].flavors) == {"gpu": "large"}
+
+
+def test_a_pod_set_of_no_pods_never_waits() -> None:
+    """Where no flavor could hold one of its pods, it takes the first all the same: it asks for nothing."""
+    empty = PodSet("workers", 0, {"gpu": 99})
+    assert names(decide(state([queue("a", 2)], [job("j", "a", pod_sets=(empty,))]), RULES, 0)) == ["j"]
+
+
+def test_a_pod_set_that_found_its_flavor_is_no_reason_to_wait() -> None:
+    """The taint that the first pod set got round does not hide that the second waits for quota."""
+    tiers = group(("spot", {"gpu": 4}), ("steady", {"gpu": 4, "cpu": 4}))
+    cpus = group(("big", {"cpu": 4}))
+    sets = (PodSet("one", 1, {"gpu": 1}), PodSet("two", 1, {"cpu": 9}))
+    flavors = [SPOT, STEADY, Flavor("big")]
+    core = state([queue("a", groups=(tiers, cpus))], [job("j", "a", pod_sets=sets)], flavors=flavors)
+    assert names(decide(core, RULES, 0)) == []
+    assert told(core, "j") == (Place.INADMISSIBLE, Reason.EXCEEDS_MAX_QUOTA)
+
+
+def test_a_search_that_failed_as_a_whole_leaves_no_flavor_to_try() -> None:
+    """One group's search ended early, another group of the same pods has nothing: the pods have no flavor at all."""
+    tiers = group(("one", {"gpu": 4}), ("two", {"gpu": 4}))
+    cpus = group(("big", {"cpu": 4}))
+    both = PodSet("main", 1, {"cpu": 9, "gpu": 1})
+    lines = [queue("a", groups=(tiers, cpus), fungibility=Fungibility("MayStopSearch", "MayStopSearch"))]
+    core = state(lines, [job("j", "a", pod_sets=(both,))])
+    decide(core, RULES, 0)
+    assert told(core, "j")[0] == Place.INADMISSIBLE
+
+
+def test_what_is_held_back_never_frees_the_cohort() -> None:
+    """A queue above its limits holds less than nothing back for its head; its parent does not hear of that."""
+    core = state([queue("a", Quota(4, 2), "co"), queue("b", 4, "co")], [running("r", "a", 7)])
+    core.bind(RULES)
+    tree: Tree = core.trees[0]
+    node = next(n for n in tree.nodes if n.name == "a")
+    before = tree.usage[tree.root.base]
+    tree.add(node, [(0, -1)], tree.usage)
+    assert tree.usage[tree.root.base] == before == 7
+    assert tree.usage[node.base] == 6
+
+
+def test_queues_under_a_circle_of_cohorts_wait() -> None:
+    """Who lends to whom is not known under cohorts that are each other's parents, so nothing starts there."""
+    circle = [Cohort("x", "y"), Cohort("y", "x")]
+    core = state([queue("a", 4, "x"), queue("b", 4)], [job("j", "a"), job("k", "b")], circle)
+    assert names(decide(core, RULES, 0)) == ["k"]
+    assert told(core, "j")[1] == Reason.SUSPENDED
+
+
+def test_nothing_is_parked_in_a_stopped_queue() -> None:
+    """A stopped queue is not looked at: its work stays in order, and goes on when it opens again."""
+    core = state([queue("a", 4, stop_policy=StopPolicy.HOLD)], [job("j", "a"), job("k", "a")])
+    decide(core, RULES, 0)
+    assert told(core, "j") == told(core, "k") == (Place.ACTIVE, Reason.SUSPENDED)
+
+
+def test_an_answer_has_the_reasons_of_kueue() -> None:
+    """Behind the head of a strict queue is our word; Kueue says only that the workload was not looked at."""
+    work = [job("big", "a", 9, queued_at=1), job("small", "a", 1, queued_at=2)]
+    core = state([queue("a", 4, strategy="StrictFIFO")], work)
+    made = answer("case", make_plan(core.snapshot(), RULES, 0, cycles=1))
+    assert made["pendingDetail"][f"{NS}/small"]["reason"] == "PendingEvaluation"
+
+
+def test_weights_divide_shares_exactly() -> None:
+    """A weight of one leaves a share as it is, to the last bit, so that equal shares stay equal."""
+    third = RULES.ratio(1, 3)
+    assert RULES.share(third, 1000, True) == third
+    assert RULES.share(third, 500, True) == third * 2
