@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from webhook.api.pending import message_of
 from webhook.cluster import status
 from webhook.cluster.conditions import QUOTA_RESERVED, find, holds, same
 from webhook.cluster.core import Core
@@ -59,7 +60,7 @@ class Explainer:
         workload = self._view.mirror(WORKLOAD).get(name, namespace)
         if workload is None or holds(workload, QUOTA_RESERVED):
             return
-        reason, message = pending.reason.value, pending.message or pending.reason.value
+        reason, message = pending.reason.value, message_of(pending) or pending.reason.value
         if not self._is_news(pending.workload, workload, reason, message):
             return
         self._written[pending.workload] = self._clock_ms()

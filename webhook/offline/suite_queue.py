@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.api.pending import message_of
 from webhook.api.snapshot import snapshot
 from webhook.offline.plan import make_plan
 from webhook.offline.plan_objects import cluster_of
@@ -41,6 +42,6 @@ def queue_result(obj: dict[str, Any], others: Iterable[dict[str, Any]], bundle: 
             return QueueResult("admitted", admitted.cluster_queue, victims=victims)
     for pending in plan.pending:
         if pending.workload == key:
-            place = (pending.cluster_queue, pending.position, str(pending.reason), pending.message)
+            place = (pending.cluster_queue, pending.position, str(pending.reason), message_of(pending))
             return QueueResult("pending", *place, victims=victims)
     return QueueResult("none")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from webhook.api.pending import message_of
 from webhook.api.snapshot import snapshot
 from webhook.offline.dryrun.outcome import Outcome, QueueOutcome
 from webhook.offline.dryrun.run import Trial
@@ -51,7 +52,7 @@ def decisions(cluster: Cluster, plan: Plan) -> dict[str, QueueOutcome]:
 
 def _pending(pending: Pending) -> QueueOutcome:
     state = "can never run as it is" if pending.reason in NEVER else "waits"
-    return QueueOutcome(state, pending.cluster_queue, pending.position, pending.reason, pending.message)
+    return QueueOutcome(state, pending.cluster_queue, pending.position, pending.reason, message_of(pending))
 
 
 def _with(outcome: Outcome, found: dict[str, QueueOutcome]) -> Outcome:
