@@ -101,6 +101,8 @@ def _equal_maps(a: dict[object, object], b: dict[object, object]) -> bool:
 def _equal_optionals(a: Optional, b: Optional) -> bool:
     if not a.present or not b.present:
         return a.present == b.present
+    if b.value is None and (own := getattr(a.value, "cel_equal", None)) is not None:
+        return bool(own(None))  # the value itself is asked here, before null is told from it
     return equal(a.value, b.value)
 
 
