@@ -56,6 +56,12 @@ class Config:
     writes_per_second: float = 50.0
     shutdown_delay: float = 0.0
     """How long `/readyz` says no before the port closes, for load balancers to notice."""
+    record_folder: Path | None = None
+    """Where reviews are recorded for `sluice replay`; none: nowhere."""
+    record_sample: float = 1.0
+    """The share of reviews that is recorded, 0 to 1."""
+    record_megabytes: float = 256.0
+    """All that recordings take on the disk, in MiB: the oldest go first."""
     log_level: str = "info"
 
 
@@ -132,6 +138,8 @@ def _typed(name: str, value: Any) -> Any:
         number = float(value)
         if number < 0:
             raise ValueError("must not be negative")
+        if name == "record_sample" and number > 1:
+            raise ValueError("is a share, from 0 to 1")
         return number
     if kind is Mode:
         if value not in [mode.value for mode in Mode]:
@@ -162,6 +170,7 @@ def _absolute(config: Config) -> Config:
         policies=tuple(path.absolute() for path in config.policies),
         cert_dir=config.cert_dir.absolute(),
         kubeconfig=config.kubeconfig.absolute() if config.kubeconfig else None,
+        record_folder=config.record_folder.absolute() if config.record_folder else None,
     )
 
 

@@ -12,8 +12,9 @@ import logging
 import os
 import socket
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any, Final
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
@@ -34,6 +35,8 @@ from webhook.cluster.view import View
 from webhook.config import Config, Mode
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
+from webhook.offline.record import Limits as RecordLimits
+from webhook.offline.record import Recorder
 from webhook.reload import Policies, PolicyFiles
 from webhook.server.app import make_app, make_state_app
 from webhook.server.health import Condition, Health
@@ -78,6 +81,34 @@ class LiveEngine:
         await self._facts.ask(checks)
 
 
+class RecordingEngine:
+    """An engine whose verdicts are recorded on the way out; a review waits for nothing and fails for nothing here."""
+
+    def __init__(self, engine: LiveEngine, recorder: Recorder) -> None:
+        self._engine, self._recorder, self.warm = engine, recorder, engine.warm
+
+    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+        """Shape the object."""
+        start = perf_counter()
+        return self._keep(request, self._engine.mutate(request, only), start, "mutate", only)
+
+    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+        """Judge the object."""
+        start = perf_counter()
+        return self._keep(request, self._engine.validate(request, only), start, "validate", only)
+
+    async def authorize(self, checks: Sequence[Check]) -> None:
+        """Ask the API server."""
+        await self._engine.authorize(checks)
+
+    def _keep(
+        self, request: Request, verdict: Verdict | NeedsAuthorization, start: float, phase: str, only: str
+    ) -> Verdict | NeedsAuthorization:
+        if isinstance(verdict, Verdict):
+            self._recorder.write(request, verdict, perf_counter() - start, f"{phase}/{only}" if only else phase)
+        return verdict
+
+
 class Daemon:
     """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
 
@@ -95,6 +126,7 @@ class Daemon:
         gate = ViewGate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
         self.engine = LiveEngine(self.policies, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
+        self._recorder: Recorder | None = None
         self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
         self.port = 0
@@ -104,7 +136,10 @@ class Daemon:
 
     async def start(self) -> None:
         """Open the ports and begin to follow the cluster. Raises OSError where a port cannot be opened."""
-        app = make_app(self.engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
+        if (folder := self.config.record_folder) is not None:
+            self._recorder = Recorder(folder, _record_limits(self.config))
+        engine = self.engine if self._recorder is None else RecordingEngine(self.engine, self._recorder)
+        app = make_app(engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
         self.port = await self._listen(Listener(app, *parse_address(self.config.listen), self.certificate.context))
         if self.config.state_listen:
             plain = Listener(make_state_app(self.health, self.registry), *parse_address(self.config.state_listen))
@@ -129,6 +164,8 @@ class Daemon:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.view.stop()
+        if self._recorder is not None:
+            await asyncio.to_thread(self._recorder.close)
         log.info("stopped")
 
     def _make_controller(self, store: ObjectStore) -> Controller:
@@ -169,7 +206,10 @@ class Daemon:
     def _state(self) -> ProcessState:
         files, bundle = self.policies, self.policies.current.bundle
         expires = self.certificate.expires.timestamp()
-        return ProcessState(bundle.digest, len(bundle.policies), files.loads, not files.problem, expires)
+        recorder, counts = self._recorder, None
+        if recorder is not None:
+            counts = {"written": recorder.written, "dropped": recorder.dropped, "too_large": recorder.skipped}
+        return ProcessState(bundle.digest, len(bundle.policies), files.loads, not files.problem, expires, counts)
 
     def _policies_condition(self) -> Condition:
         bundle = self.policies.current.bundle
@@ -215,6 +255,11 @@ def _complain(task: asyncio.Task[None]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         if (error := task.exception()) is not None:
             log.error("%s ended: this is a bug of Sluice", task.get_name(), exc_info=error)
+
+
+def _record_limits(config: Config) -> RecordLimits:
+    whole = RecordLimits()
+    return replace(whole, sample=config.record_sample, file_bytes=int(config.record_megabytes * 2**20 / whole.files))
 
 
 def _labels(text: str) -> dict[str, str]:

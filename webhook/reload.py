@@ -56,12 +56,7 @@ def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
     """
     bundle = load_bundle(paths)
     rules = rules_among(bundle.queue_policies, names)
-    return Policies(bundle, rules, {"fail": _part(bundle, ignore=False), "ignore": _part(bundle, ignore=True)})
-
-
-def _part(bundle: Bundle, *, ignore: bool) -> Bundle:
-    policies = [policy for policy in bundle.policies if policy.ignore_failure is ignore]
-    return Bundle.of(policies, objects=bundle.objects, exceptions=bundle.exceptions)
+    return Policies(bundle, rules, {only: bundle.part(only) for only in ("fail", "ignore")})
 
 
 class PolicyFiles:

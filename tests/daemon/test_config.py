@@ -57,6 +57,12 @@ def test_every_mistake_is_told_at_once(tmp_path):
     assert "--lease-seconds" in text
 
 
+def test_a_share_is_at_most_one(tmp_path):
+    """Recording more than all reviews is a mistake, told at its line."""
+    (found,) = problems(tmp_path, "recordFolder: recorded\nrecordSample: 5\n")
+    assert (found.place.line, found.message) == (2, "record_sample: is a share, from 0 to 1")
+
+
 def test_the_defaults_are_usable():
     """Nothing given is a valid configuration."""
     assert load(None, {}, {}).listen == Config().listen

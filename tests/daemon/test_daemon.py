@@ -16,6 +16,8 @@ from tests.shared import ROOT
 from webhook.config import Config, Mode
 from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
+from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.replay import read_recording, replay
 from webhook.policy.load import load_bundle
 from webhook.policy.rule_files import chosen, names_of
 from webhook.policy.rules import FileRules
@@ -222,6 +224,59 @@ def test_shipped_policies_suspend_a_job(tmp_path):
 
     answer = asyncio.run(go())
     assert {"op": "add", "path": "/spec/suspend", "value": True} in json.loads(base64.b64decode(answer["patch"]))
+
+
+def test_a_recorded_review_replays(tmp_path, policies):
+    """What was recorded while serving replays with the same verdicts, and shows what another policy would change."""
+    folder = tmp_path / "recorded"
+    text = RULES.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match")
+    (policies / "policy.yaml").write_text(text)
+
+    async def go():
+        store = MemoryStore()
+        for obj in queues("2"):
+            await store.create(obj)
+        async with running(tmp_path, policies, store, record_folder=folder) as (_, talk):
+            for path in ("/validate", "/validate/ignore", "/validate/fail", "/mutate"):
+                await talk.judge("FORBIDDEN", path)
+            stopped = job("a")
+            stopped["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
+            warned = await talk.ask(review(object=stopped))
+
+            async def written():
+                return 'sluice_recorded_reviews_total{result="written"} 5.0' in (await talk.get("/metrics"))[1]
+
+            await until(written)
+            return warned
+
+    assert asyncio.run(go())["warnings"]
+    lines = (folder / "reviews.jsonl").read_bytes().splitlines()
+    assert [r.phase for r in read_recording(lines, "")] == [
+        "validate",
+        "validate/ignore",
+        "validate/fail",
+        "mutate",
+        "validate",
+    ]
+
+    def again():
+        bundle = load_bundle([policies])
+        return replay(read_recording(lines, ""), bundle, FileFacts((), {}), lambda: 0.0, lambda: 0.0)
+
+    assert again().changed == []
+    (policies / "policy.yaml").write_text(text.replace("FORBIDDEN", "other"))
+    assert [c.recorded.phase for c in again().changed] == ["validate", "validate/ignore"]
+
+
+def test_a_full_disk_stops_recording_and_nothing_else(tmp_path, policies):
+    """Where the folder cannot be made, reviews are answered as ever."""
+    (tmp_path / "file").write_text("")
+
+    async def go():
+        async with running(tmp_path, policies, mode=Mode.NONE, record_folder=tmp_path / "file/in") as (_, talk):
+            return [(await talk.judge(name))["allowed"] for name in ("FORBIDDEN", "other")]
+
+    assert asyncio.run(go()) == [False, True]
 
 
 def test_rules_are_chosen_by_name(policies):

@@ -41,6 +41,9 @@ from webhook.store.memory import MemoryStore
 @click.option("--reload-seconds", help="How often the policy files are looked at.  [default: 1]")
 @click.option("--writes-per-second", help="How fast the API server is written to.  [default: 50]")
 @click.option("--shutdown-delay", help="Seconds between `not ready` and the closing of the port.  [default: 0]")
+@click.option("--record-folder", help="Record reviews here, without secrets, for `sluice replay`.  [default: none]")
+@click.option("--record-sample", help="The share of reviews that is recorded, 0 to 1.  [default: 1]")
+@click.option("--record-megabytes", help="What recordings may take on the disk, in MiB.  [default: 256]")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much is told.")
 def serve(file: Path | None, **options: Any) -> None:
     """Serve admission, and decide the queues. SIGTERM and Ctrl-C end it in good order."""

@@ -6,6 +6,7 @@ counted. A file is JSON lines; nothing here reads one.
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import random
@@ -21,6 +22,8 @@ import orjson
 from webhook.admission.verdict import Verdict
 from webhook.offline.record_mask import masked_operations, masked_request
 from webhook.policy.request import Request
+
+log = logging.getLogger(__name__)
 
 FILE: Final = "reviews.jsonl"
 WAITING: Final = 1000
@@ -68,7 +71,7 @@ class Recorder:
         self._thread.start()
 
     def write(self, review: Request, verdict: Verdict, latency: float, phase: str = "review") -> None:
-        """Keep a review, if it is drawn. `latency` is in seconds; `phase` is `mutate`, `validate` or `review`."""
+        """Keep a review, if it is drawn. `latency` is in seconds; `phase` as in `replay.PHASES`."""
         if self._pick() >= self._limits.sample:
             return
         try:
@@ -85,7 +88,9 @@ class Recorder:
         while (entry := self._waiting.get()) is not None:
             try:
                 self._append(entry)
-            except OSError as error:
+            except (OSError, TypeError, ValueError, RecursionError) as error:
+                if str(error) != self.failure:
+                    log.error("a review was not recorded: %s", error)
                 self.failure = str(error)
 
     def _append(self, entry: _Entry) -> None:

@@ -1,11 +1,12 @@
 """Running recorded reviews against a bundle: which decisions would be others, and how long they take.
 
-Answers of the queue were recorded with the verdict; they depend on the cluster of that moment and are not replayed.
+Answers of the queue were recorded with the verdict; they depend on the cluster of that moment and are not replayed:
+its refusals are left out, its warnings are not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,7 +20,13 @@ from webhook.offline.record import verdict_record
 from webhook.policy.bundle import Bundle
 from webhook.policy.request import Request
 
-PHASES: Final = ("mutate", "validate", "review")
+RUNS: Final[Mapping[str, Callable[..., Verdict | NeedsAuthorization]]] = {
+    "mutate": mutate,
+    "validate": validate,
+    "review": review,
+}
+PHASES: Final = tuple(f"{run}{only}" for run in RUNS for only in ("", "/fail", "/ignore"))
+"""What ran: mutating, validating policies or both; all of them, or those of one failurePolicy."""
 COMPARED: Final = ("allowed", "message", "warnings", "patch")
 
 
@@ -97,24 +104,27 @@ def replay(
             found.by_queue += 1
             continue
         now = verdict_record(recorded.request, verdict)
-        differing = tuple(f for f in COMPARED if _value(recorded.verdict, f) != _value(now, f))
+        asked = f"queue {recorded.request.namespace}/"
+        differing = tuple(f for f in COMPARED if _value(recorded.verdict, f, asked) != _value(now, f, asked))
         if differing:
             found.changed.append(Changed(recorded, now, differing))
     return found
 
 
 def _again(recorded: Recorded, bundle: Bundle, facts: Facts, clock: Callable[[], float]) -> Verdict:
-    run = {"mutate": mutate, "validate": validate, "review": review}[recorded.phase]
-    verdict = run(recorded.request, bundle, facts, clock=clock)
+    name, _, only = recorded.phase.partition("/")
+    verdict = RUNS[name](recorded.request, bundle.part(only), facts, clock=clock)
     if isinstance(verdict, NeedsAuthorization):
         return Verdict(allowed=False, code=403, message="an authorizer check has no answer here")
     return verdict
 
 
-def _value(verdict: dict[str, Any], name: str) -> Any:
-    """Give a field for comparison: order of warnings aside."""
+def _value(verdict: dict[str, Any], name: str, of_queue: str) -> Any:
+    """Give a field for comparison: order of warnings aside, and without those of the queue, which begin `of_queue`."""
     value = verdict.get(name)
-    return sorted(value) if name == "warnings" and isinstance(value, list) else value
+    if name != "warnings" or not isinstance(value, list):
+        return value
+    return sorted(text for text in value if not text.startswith(of_queue)) or None
 
 
 def _queue_refused(verdict: dict[str, Any]) -> bool:

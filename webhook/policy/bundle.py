@@ -33,6 +33,13 @@ class Bundle:
     validating: Index
     mutating: Index
 
+    def part(self, only: str) -> Bundle:
+        """Give the policies of one failurePolicy, `fail` or `ignore`, with all else; the whole for the empty name."""
+        if not only:
+            return self
+        policies = [policy for policy in self.policies if policy.ignore_failure is (only == "ignore")]
+        return Bundle.of(policies, objects=self.objects, exceptions=self.exceptions)
+
     @classmethod
     def of(
         cls,

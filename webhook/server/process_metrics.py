@@ -18,6 +18,7 @@ class ProcessState:
     loads: dict[str, int]
     last_load_good: bool
     expires: float
+    recorded: dict[str, int] | None = None
 
 
 class ProcessMetrics(Collector):
@@ -40,6 +41,11 @@ class ProcessMetrics(Collector):
         yield GaugeMetricFamily(
             "sluice_bundle_last_load_successful", "0 while newer files are not used.", value=int(state.last_load_good)
         )
+        if state.recorded is not None:
+            recorded = CounterMetricFamily("sluice_recorded_reviews", "Reviews drawn for recording.", labels=["result"])
+            for result, count in sorted(state.recorded.items()):
+                recorded.add_metric([result], count)
+            yield recorded
         yield GaugeMetricFamily(
             "sluice_certificate_expiry_timestamp_seconds", "When the served certificate ends.", value=state.expires
         )
