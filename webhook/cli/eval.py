@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -59,15 +60,23 @@ def _batch(lines: Iterable[bytes]) -> None:
     for line in lines:
         if line.strip():
             row = orjson.loads(line)
-            sys.stdout.buffer.write(orjson.dumps(_answer(row)) + b"\n")
+            sys.stdout.buffer.write(_line(_answer(row)) + b"\n")
     sys.stdout.buffer.flush()
+
+
+def _line(answer: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(answer)
+    except TypeError:
+        # A whole number beyond 64 bits, which a mutation may write.
+        return json.dumps(answer).encode()
 
 
 def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
     outcome = answers.answer(row)
     if outcome.answer["ok"] and row.get("env") == "mutation" and outcome.type is not None:
         obj = (row.get("vars") or {}).get("object") if row.get("apply") else None
-        outcome.answer["mutation"] = mutation(outcome.type, outcome.value, obj)
+        outcome.answer["mutation"] = mutation(outcome.type, outcome.value, obj, row.get("vars") or {})
     return outcome.answer
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
 
 from webhook.cel.types import Kind, Type
 from webhook.cel.values import ABSENT, JSONPatchValue
@@ -11,23 +13,29 @@ from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
 from webhook.policy import patching
-from webhook.policy.native import native
+from webhook.policy.native import Given
+
+_EXPONENT: Final = 1e21
+"""From here on Go writes doubles with an exponent."""
 
 
-def mutation(found: Type, value: object, obj: dict[str, Any] | None) -> dict[str, Any]:
-    """The `mutation` of an answer: its kind, the fragment or patch, and the patched object or why there is none."""
+def mutation(found: Type, value: object, obj: dict[str, Any] | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The `mutation` of an answer: its kind, the fragment or patch, and the patched object or why there is none.
+
+    `given` are the variables of the row.
+    """
     if found.kind is Kind.OBJECT and found.name == "Object":
-        return _applied(value, obj)
+        return _applied(value, obj, Given(given.values()))
     if found.kind is Kind.LIST and found.params[0].name == "JSONPatch":
-        return _patched(value, obj)
+        return _patched(value, obj, Given(given.values()))
     return {"kind": "invalid", "error": f"must evaluate to Object or list(JSONPatch) but got {found.declared()}"}
 
 
-def _applied(value: Any, obj: dict[str, Any] | None) -> dict[str, Any]:
+def _applied(value: Any, obj: dict[str, Any] | None, given: Given) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": "ApplyConfiguration"}
     try:
         patching.check_names(value)
-        fragment = native(value)
+        fragment = patching.fragment(value, given)
         out["native"] = _printed(fragment)
     except patching.MutationError as error:
         return {**out, "error": str(error)}
@@ -36,34 +44,38 @@ def _applied(value: Any, obj: dict[str, Any] | None) -> dict[str, Any]:
     try:
         kind = gvk_of(obj)
         named = {**fragment, "apiVersion": kind.api_version, "kind": kind.kind}
-        out["patched"] = apply_configuration(obj, named, schema_of(kind))
+        out["patched"] = _printed(apply_configuration(obj, named, schema_of(kind)))
     except (MergeError, KeyError) as error:
         out["applyError"] = f"error applying patch: {error}"
     return out
 
 
 def _printed(value: Any) -> Any:
-    """A fragment with what is no JSON in it as text."""
+    """A tree with what is no JSON in it as text, and whole doubles with the digits that Go writes."""
     if isinstance(value, dict):
         return {name: _printed(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [_printed(inner) for inner in value]
-    return str(value) if isinstance(value, Foreign) else value
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT:
+        return int(Decimal(repr(value)))
+    if isinstance(value, Foreign):
+        return value.value if isinstance(value.value, int) else value.text
+    return value
 
 
-def _patched(value: Any, obj: dict[str, Any] | None) -> dict[str, Any]:
+def _patched(value: Any, obj: dict[str, Any] | None, given: Given) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": "JSONPatch"}
     try:
-        steps = [patching.operation(step) for step in value]
+        steps = [patching.operation(step, given) for step in value]
     except patching.MutationError as error:
         return {**out, "error": str(error)}
     out["patch"] = [_written(step, made) for step, made in zip(value, steps, strict=True)]
     if obj is None:
         return out
     try:
-        out["patched"] = patch.apply(obj, steps)
+        out["patched"] = _printed(patch.apply(obj, steps))
     except patch.TestFailed:
-        out["patched"] = obj
+        out["patched"] = _printed(obj)
     except patch.PatchError as error:
         out["applyError"] = f"JSON Patch: {error}"
     return out
@@ -74,5 +86,5 @@ def _written(step: JSONPatchValue, made: patch.Operation) -> dict[str, Any]:
     if step.from_:
         held["from"] = step.from_
     if step.value is not ABSENT:
-        held["value"] = made.value
+        held["value"] = _printed(made.value)
     return held

@@ -20,11 +20,11 @@ class MergeError(Exception):
 class Foreign:
     """A value in a fragment that is neither JSON's scalar, list nor map: no schema takes it."""
 
-    __slots__ = ("text",)
+    __slots__ = ("text", "value")
 
-    def __init__(self, text: str) -> None:
-        """Keep how the value prints."""
-        self.text = text
+    def __init__(self, text: str, value: object = None) -> None:
+        """Keep how the value prints and, where a JSON patch takes it, the value."""
+        self.text, self.value = text, value
 
     def __str__(self) -> str:
         return self.text
@@ -38,9 +38,7 @@ _ABSENT: Final = _Absent()
 Problems = list[tuple[str, str]]
 
 
-def apply_configuration(
-    obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED
-) -> dict[str, Any]:
+def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED) -> dict[str, Any]:
     """Give the object with the fragment merged in; what the fragment does not name is shared with the object.
 
     Where nothing changes the object itself is given back.

@@ -106,7 +106,7 @@ def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Finding
     policy, at = invocation.policy, seen.stand
     mutation = policy.mutations[index]
     try:
-        result = patched(at.object, mutation, seen.call(mutation.expression))
+        result = patched(at.object, mutation, seen.call(mutation.expression), seen.values)
     except OutOfBudget:
         error = OUT_OF_BUDGET
     except CelError as failure:

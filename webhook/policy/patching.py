@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import math
+from collections.abc import Iterable
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
@@ -11,13 +14,14 @@ from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Op
 from webhook.kube import patch
 from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
-from webhook.kube.merge import MergeError, apply_configuration
+from webhook.kube.merge import Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
 from webhook.policy.fuse import Course, Detour, course_of, fused
 from webhook.policy.model import Mutation
-from webhook.policy.native import native
+from webhook.policy.native import Given, NotNative, native
 
 _SAFE_INTEGER: Final = 2**53 - 1
+_INT64: Final = 2.0**63
 _PLAIN: Final = frozenset({str, bool, type(None)})
 
 
@@ -25,17 +29,22 @@ class MutationError(Exception):
     """A mutation gave something that cannot be put into the object; the text is the API server's."""
 
 
-def patched(obj: dict[str, Any] | None, mutation: Mutation, value: Any) -> dict[str, Any] | None:
-    """Give the object with the mutation done, or the same object where it changes nothing. Raises MutationError."""
+def patched(
+    obj: dict[str, Any] | None, mutation: Mutation, value: Any, given: Iterable[Any] = ()
+) -> dict[str, Any] | None:
+    """Give the object with the mutation done, or the same object where it changes nothing. Raises MutationError.
+
+    `given` is what the expression was given: lists and maps in it are JSON, others are values of the language.
+    """
     if obj is None:
         return None
     if mutation.apply:
-        return _applied(obj, value)
-    result = _json_patched(obj, value)
+        return _applied(obj, value, given)
+    result = _json_patched(obj, value, given)
     return obj if same(obj, result) else result
 
 
-def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
+def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str, Any]:
     if not isinstance(value, ObjectValue):
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
     if not value.fields:
@@ -48,10 +57,18 @@ def _applied(obj: dict[str, Any], value: Any) -> dict[str, Any]:
             pass
     check_names(value)
     try:
-        merged: dict[str, Any] = apply_configuration(obj, native(value), schema_of(gvk_of(obj)))
+        merged: dict[str, Any] = apply_configuration(obj, fragment(value, Given(given)), schema_of(gvk_of(obj)))
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
     return merged
+
+
+def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
+    """Give what an ApplyConfiguration merges in. Raises MutationError where a map in it has keys that are no texts."""
+    try:
+        return native(value, given)
+    except NotNative:
+        raise MutationError("invalid return type: *dynamic.ObjectVal") from None
 
 
 @lru_cache(maxsize=1024)
@@ -60,12 +77,13 @@ def _course(api_version: str, kind: str) -> Course:
     return course_of(schema_of(gvk_of({"apiVersion": api_version, "kind": kind})))
 
 
-def _json_patched(obj: dict[str, Any], value: Any) -> dict[str, Any]:
+def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str, Any]:
     """Apply the operations; where a `test` does not hold the object stays as it was."""
     if not isinstance(value, list):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
+    seen = Given(given)
     try:
-        result = patch.apply(obj, [operation(step) for step in value])
+        result = patch.apply(obj, [operation(step, seen) for step in value])
     except patch.TestFailed:
         return obj
     except patch.PatchError as error:
@@ -75,7 +93,7 @@ def _json_patched(obj: dict[str, Any], value: Any) -> dict[str, Any]:
     return result
 
 
-def operation(step: Any) -> patch.Operation:
+def operation(step: Any, given: Given) -> patch.Operation:
     """Give one operation of a JSON patch from the value that stands for it. Raises MutationError."""
     if not isinstance(step, JSONPatchValue):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")
@@ -83,7 +101,15 @@ def operation(step: Any) -> patch.Operation:
         return patch.Operation(step.op, step.path, from_=step.from_)
     if isinstance(step.value, ObjectValue):
         check_names(step.value)
+        return patch.Operation(step.op, step.path, struct(_native(step.value, given)), step.from_)
     return patch.Operation(step.op, step.path, plain(step.value), step.from_)
+
+
+def _native(value: ObjectValue, given: Given) -> dict[str, Any]:
+    try:
+        return native(value, given, [])
+    except NotNative as error:
+        raise _refused(f"fail to convert field: {error}") from None
 
 
 def check_names(value: ObjectValue) -> None:
@@ -111,9 +137,10 @@ def _mismatches(value: Any, path: str, wrong: list[str]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Give a CEL value as JSON: objects as maps, whole numbers beyond 2**53 as strings, bytes in base64.
+    """Give a CEL value as JSON: whole numbers beyond 2**53 as strings, bytes in base64, times as texts.
 
-    Raises MutationError for values that JSON has no form for.
+    Raises MutationError for values that JSON has no form for, and for objects inside lists and maps, on which the API
+    server crashes.
     """
     kind = type(value)
     if kind in _PLAIN:
@@ -122,32 +149,64 @@ def plain(value: Any) -> Any:
         return _plain_map(value)
     if kind is list:
         return [plain(item) for item in value]
-    if isinstance(value, ObjectValue):
-        return {name: plain(item) for name, item in value.fields.items()}
     if isinstance(value, int):
         return int(value) if -_SAFE_INTEGER <= value <= _SAFE_INTEGER else str(int(value))
     if kind is float:
-        return int(value) if value.is_integer() and abs(value) <= _SAFE_INTEGER else value
+        return number(value)
     if kind is bytes:
         return base64.b64encode(value).decode()
     return _plain_special(value)
 
 
+def struct(value: Any) -> Any:
+    """Give the fields of an object as the JSON of a protobuf Struct: every number goes through a double.
+
+    Raises MutationError for what is neither JSON nor a whole number without sign nor bytes.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict:
+        return {key: struct(item) for key, item in value.items()}
+    if kind is list:
+        return [struct(item) for item in value]
+    if isinstance(value, Foreign) and isinstance(value.value, bytes):
+        return base64.b64encode(value.value).decode()
+    held = value.value if isinstance(value, Foreign) else value
+    if isinstance(held, (int, float)):
+        return number(float(held))
+    raise _refused(f"proto: invalid type: {value}")
+
+
+def number(value: float) -> int | float:
+    """Give a double as it reads after it was written as JSON: whole ones below 2**63 as int, by their shortest digits.
+
+    Raises MutationError for those that JSON has not.
+    """
+    if not math.isfinite(value):
+        raise _refused(f"google.protobuf.Value.number_value: invalid {value} value")
+    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _INT64 else value
+
+
+def _refused(why: str) -> MutationError:
+    return MutationError(f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}")
+
+
 def _plain_map(value: dict[Any, Any]) -> dict[str, Any]:
     for key in value:
         if not isinstance(key, str):
-            raise MutationError(f'map key "{key}" is of type {type(key).__name__}, not string')
+            raise _refused(f'map key "{key}" is of type {type(key).__name__}, not string')
     return {key: plain(item) for key, item in value.items()}
 
 
 def _plain_special(value: Any) -> Any:
     if isinstance(value, Optional):
-        return plain(value.value) if value.present else None
+        if not value.present:
+            raise _refused("optional.none() dereference")
+        return plain(value.value)
     if isinstance(value, (Duration, Timestamp)):
         return conversions.to_string(value)
-    raise MutationError(
-        f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {type(value).__name__}"
-    )
+    raise _refused(type(value).__name__)
 
 
-__all__ = ["MutationError", "check_names", "operation", "patched", "plain"]
+__all__ = ["MutationError", "check_names", "fragment", "number", "operation", "patched", "plain", "struct"]

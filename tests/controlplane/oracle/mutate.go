@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -120,6 +121,10 @@ func applyPatch(row Row, value traits.Lister) map[string]any {
 		return answer
 	}
 	patched, err := operations.Apply(must(json.Marshal(objectOf(row).Object)))
+	if errors.Is(err, jsonpatch.ErrTestFailed) {
+		answer["patched"] = objectOf(row).Object // the API server then leaves the object as it was
+		return answer
+	}
 	if err != nil {
 		answer["applyError"] = "JSON Patch: " + err.Error()
 		return answer
