@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.documents import Path
 from webhook.jobs.model import PodSet
@@ -13,8 +12,7 @@ from webhook.policy.world import World
 EMPTY: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
+class Stand(NamedTuple):
     """What a policy is evaluated on: the object itself (`path` None), or a template inside it.
 
     `writable` is False for templates that are made up from other fields.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.cel.errors import CelError
 from webhook.cel.program import CONDITIONS_LIMIT, POLICY_LIMIT, Budget
@@ -21,19 +20,14 @@ from webhook.policy.world import World
 OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """A policy with one of its bindings and one parameter; `site` takes the stands by their labels."""
+class Invocation(NamedTuple):
+    """A policy with one of its bindings and one parameter; `takes` chooses the stands by their labels."""
 
+    policy: Policy
     entry: Entry
     binding: Binding
     takes: Callable[[Stand], bool]
     param: dict[str, Any] | None
-
-    @property
-    def policy(self) -> Policy:
-        """The policy."""
-        return self.entry.policy
 
 
 def invocations(entries: Sequence[Entry], world: World, findings: Findings) -> Iterator[Invocation]:
@@ -41,13 +35,16 @@ def invocations(entries: Sequence[Entry], world: World, findings: Findings) -> I
 
     A binding whose parameters cannot be had becomes a denial, unless the failure policy is Ignore.
     """
-    request = world.request
+    request, labels = world.request, world.namespace_labels
     for entry in entries:
         policy = entry.policy
-        if not entry.site.holds(request, world.namespace_labels) or (policy.skip_owned and world.owned()):
+        if not (entry.site.open or entry.site.holds(request, labels)) or (policy.skip_owned and world.owned()):
             continue
         for binding, site in entry.bindings:
-            if site is not None and not site.holds(request, world.namespace_labels):
+            if not (site is None or site.open or site.holds(request, labels)):
+                continue
+            if policy.param_kind is None:
+                yield Invocation(policy, entry, binding, _taker(entry, site), None)
                 continue
             try:
                 params = collect(policy, binding, request.namespace, world.facts)
@@ -55,7 +52,7 @@ def invocations(entries: Sequence[Entry], world: World, findings: Findings) -> I
                 configuration_error(policy, binding, str(error), findings)
                 continue
             for param in params:
-                yield Invocation(entry, binding, _taker(entry, site), param)
+                yield Invocation(policy, entry, binding, _taker(entry, site), param)
 
 
 def _taker(entry: Entry, site: Any) -> Callable[[Stand], bool]:
@@ -87,19 +84,17 @@ class Scene:
 
     def __init__(self, invocation: Invocation, world: World, at: Stand) -> None:
         policy = invocation.policy
-        self.budget, self.stand = Budget(POLICY_LIMIT), at
-        variables = Variables(policy.variables, self.budget)
-        param = () if policy.param_kind is None else (invocation.param,)
-        self.values: Values = (
-            at.object,
-            at.old,
-            world.attributes,
-            world.namespace(),
-            variables,
-            *param,
-            *world.authorizers(),
-        )
-        variables.bind(self.values)
+        self.stand = at
+        self.budget = budget = Budget(POLICY_LIMIT)
+        variables = Variables(policy.variables, budget)
+        _, _, obj, old = at
+        request, namespace, check, resource = world.context()
+        values: Values
+        if policy.param_kind is None:
+            values = (obj, old, request, namespace, variables, check, resource)
+        else:
+            values = (obj, old, request, namespace, variables, invocation.param, check, resource)
+        self.values = variables.values = values
 
     def call(self, expression: Expression) -> Any:
         """Evaluate an expression. Raises CelError, OutOfBudget, Unanswered."""
@@ -122,7 +117,8 @@ def enter(invocation: Invocation, world: World, at: Stand, findings: Findings) -
 def _conditions(invocation: Invocation, world: World, at: Stand, findings: Findings) -> str | bool:
     policy = invocation.policy
     param = () if policy.param_kind is None else (invocation.param,)
-    values = (at.object, at.old, world.attributes, None, *param, *world.authorizers())
+    request, _, check, resource = world.context()
+    values = (at.object, at.old, request, None, *param, check, resource)
     budget = Budget(CONDITIONS_LIMIT)
     errors = []
     for i, condition in enumerate(policy.conditions):

@@ -128,6 +128,11 @@ class Site:
     namespace_selector: Predicate | None
     object_selector: Predicate | None
 
+    @property
+    def open(self) -> bool:
+        """Whether it holds for every request."""
+        return not self.rules and not self.excludes and self.namespace_selector is None
+
     def holds(self, request: Request, namespace_labels: Callable[[], Mapping[str, str] | None]) -> bool:
         """Say whether names, scope and the namespace's labels (None: not in a namespace) are right."""
         if self.rules and not any(rule.holds(request) for rule in self.rules):

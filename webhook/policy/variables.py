@@ -21,23 +21,20 @@ VARIABLES: Final = object_type(TYPE_NAME)
 class Variables:
     """The variables of one policy for one evaluation."""
 
-    __slots__ = ("_budget", "_known", "_table", "_values")
+    __slots__ = ("_budget", "_known", "_table", "values")
     cel_type: ClassVar[Type] = VARIABLES
 
     def __init__(self, table: Mapping[str, Expression], budget: Budget) -> None:
         self._table = table
         self._budget = budget
         self._known: dict[str, Any] = {}
-        self._values: Values = ()
-
-    def bind(self, values: Values) -> None:
-        """Say what the variables' own expressions see; called once, before the first read."""
-        self._values = values
+        self.values: Values = ()
+        """What the variables' own expressions see; set before the first read."""
 
     def cel_find(self, name: Any) -> Any:
         """Give a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""
-        if name in self._known:
-            value = self._known[name]
+        value = self._known.get(name, MISSING)
+        if value is not MISSING:
             if isinstance(value, CelError):
                 raise value
             return value
@@ -45,7 +42,7 @@ class Variables:
         if expression is None:
             return MISSING
         try:
-            value = expression.call(self._values, self._budget)
+            value = expression.call(self.values, self._budget)
         except CelError as error:
             self._known[name] = failure = EvalError(f'composited variable "{name}" fails to evaluate: {error.message}')
             raise failure from None

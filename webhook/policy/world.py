@@ -23,6 +23,7 @@ class World:
     __slots__ = (
         "_asked",
         "_authorizer",
+        "_context",
         "_described",
         "_job",
         "_labelled",
@@ -54,6 +55,7 @@ class World:
         self._job = job
         self._described = job is not None
         self._authorizer: tuple[Any, Any] | None = None
+        self._context: tuple[Any, Any, Any, Any] | None = None
 
     def namespace(self) -> dict[str, Any] | None:
         """Give the request's Namespace; None for what is in none, and for a Namespace itself.
@@ -97,6 +99,12 @@ class World:
         if self._authorizer is None:
             self._authorizer = authorizers(self.request, self.facts)
         return self._authorizer
+
+    def context(self) -> tuple[Any, Any, Any, Any]:
+        """Give what every expression sees beside the object: request, Namespace, and both authorizers."""
+        if self._context is None:
+            self._context = (self.attributes, self.namespace(), *self.authorizers())
+        return self._context
 
     def owned(self) -> bool:
         """Say whether a controller above the object is a job that waits in a queue itself."""
