@@ -80,13 +80,13 @@ def stands_for(invocation: Invocation, world: World) -> tuple[Stand, ...]:
 class Scene:
     """What the expressions of one stage see, and what they may still cost together."""
 
-    __slots__ = ("budget", "stand", "values")
+    __slots__ = ("budget", "stand", "values", "variables")
 
     def __init__(self, invocation: Invocation, world: World, at: Stand) -> None:
         policy = invocation.policy
         self.stand = at
         self.budget = budget = Budget(POLICY_LIMIT)
-        variables = Variables(policy.variables, budget)
+        self.variables = variables = Variables(policy.variables, budget)
         _, _, obj, old = at
         request, namespace, check, resource = world.context()
         values: Values
@@ -95,6 +95,11 @@ class Scene:
         else:
             values = (obj, old, request, namespace, variables, invocation.param, check, resource)
         self.values = variables.values = values
+
+    def close(self) -> None:
+        """Let go of what refers to itself, so that nothing is left to the garbage collector."""
+        self.budget.noted.clear()
+        self.variables.values = ()
 
     def call(self, expression: Expression) -> Any:
         """Evaluate an expression. Raises CelError, OutOfBudget, Unanswered."""

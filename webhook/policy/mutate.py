@@ -95,10 +95,14 @@ def _run_on(step: Step, world: World, at: Stand, findings: Findings) -> None:
     before, first = at, seen
     for i in range(len(policy.mutations)):
         if seen.stand is not at:
+            if seen is not first:
+                seen.close()
             seen = Scene(invocation, world, at)
         at = _mutation(invocation, i, seen, findings)
     if at.object is not before.object and at.object is not None and before.object is not None:
         _changed(invocation, world, first, at.object, findings)
+    first.close()
+    seen.close()
 
 
 def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Findings) -> Stand:

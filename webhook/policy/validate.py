@@ -44,12 +44,13 @@ def _evaluate(invocation: Invocation, world: World, at: Stand, findings: Finding
     try:
         for i, validation in enumerate(policy.validations):
             _validation(invocation, at, i, validation, seen, findings)
+        for i in range(len(policy.audit_annotations)):
+            _annotation(invocation, i, seen, findings)
     except OutOfBudget:
         if not policy.ignore_failure:
             _denied(invocation, at, 0, OUT_OF_BUDGET, "", findings)
-        return
-    for i in range(len(policy.audit_annotations)):
-        _annotation(invocation, i, seen, findings)
+    finally:
+        seen.close()
 
 
 def _validation(
