@@ -107,3 +107,15 @@ def test_helm_refuses_wrong_values():
     """Helm itself holds the values against the schema."""
     with pytest.raises(RuntimeError, match="mode"):
         template(CHART, "--set=mode=embeded")
+
+
+@pytest.mark.cluster
+def test_recordings_have_a_place_to_be_written():
+    """Where reviews are recorded, the read-only container has a volume at that folder, and none otherwise."""
+    text = template(CHART, "--set=settings.recordFolder=/var/sluice/recorded")
+    (deployment,) = (d.value for d in read(text, "chart") if d.value["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts["recorded"] == "/var/sluice/recorded"
+    assert {"name": "recorded", "emptyDir": {}} in pod["volumes"]
+    assert "recorded" not in template(CHART)
