@@ -26,12 +26,16 @@ class BudgetError(CelError):
 class EvalError(CelError):
     """A program failed. `offset` counts characters of the text from 0, -1 where it is not known.
 
-    The place is looked for when it is asked for, since most failures are only counted. `cost` is what was spent.
+    The place is looked for when it is asked for, since most failures are only counted. `cost` is what was spent,
+    `program` the program that failed, where it is known.
     """
 
-    def __init__(self, message: str, locate: Callable[[], int] | None = None, cost: int = 0) -> None:
+    def __init__(
+        self, message: str, locate: Callable[[], int] | None = None, cost: int = 0, program: object = None
+    ) -> None:
         super().__init__(message)
         self.cost = cost
+        self.program = program
         self._locate = locate
         self._offset: int | None = None
 

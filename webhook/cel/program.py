@@ -158,9 +158,9 @@ class Program:
             if frame[COST] > limit:
                 raise BudgetError(EXCEEDED)
         except CelError as error:
-            raise EvalError(error.message, lambda: self.locate(values), frame[COST]) from None
+            raise EvalError(error.message, lambda: self.locate(values), frame[COST], self) from None
         except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-            raise EvalError(f"internal error: {error}", lambda: self.locate(values), frame[COST]) from error
+            raise EvalError(f"internal error: {error}", lambda: self.locate(values), frame[COST], self) from error
         finally:
             self.cost = frame[COST]
             if budget is not None:

@@ -82,6 +82,7 @@ class _Loader:
     settings: dict[str, Any] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     problems: list[Diagnostic] = field(default_factory=list)
+    origins: dict[object, Origin] = field(default_factory=dict)
 
     def take(self, document: Document) -> None:
         spec = document.at(("spec",))
@@ -91,7 +92,7 @@ class _Loader:
         given = {**(spec.get("parameters") or {}), **self.overrides}
         self._check_names(document, spec)
         self.settings.update({k: v for k, v in spec.items() if k in SETTINGS and k != "parameters"})
-        source = _Source(document, given, self.problems)
+        source = _Source(document, given, self.problems, self.origins)
         for point in POINTS:
             value = document.at(("spec", *point.path))
             if value is not None:
@@ -127,7 +128,7 @@ class _Loader:
             calls = [source.compile((*path, i), point.sees, None) for i in range(len(value))]
             self.texts[point.method] = " ".join(map(str, value))
             if None not in calls:
-                self.points[point.method] = source.tuple_of([str(v) for v in value], point.sees)
+                self.points[point.method] = source.tuple_of(path, [str(v) for v in value], point.sees)
         elif (call := source.compile(path, point.sees, point.result)) is not None:
             self.texts[point.method] = str(value)
             self.points[point.method] = call
@@ -140,6 +141,20 @@ class _Loader:
             self.admit.append(Condition(expression, reason, str(condition.get("message") or ""), text))
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a program was written: a path in a document, or for sort keys the paths, by where each begins in it."""
+
+    document: Document
+    paths: tuple[tuple[int, Path], ...]
+
+    def name(self, offset: int) -> str:
+        """Give the place and the name of the rule at an offset of the program's text."""
+        start, path = max((p for p in self.paths if p[0] <= offset), default=self.paths[0], key=lambda p: p[0])
+        rule = ".".join(str(part) for part in path[1:])
+        return f"{self.document.text_place(path, max(0, offset - start))}: rule {rule}"
+
+
 @dataclass(slots=True, eq=False)
 class _Source:
     """One document, with its parameters as typed constants."""
@@ -147,6 +162,7 @@ class _Source:
     document: Document
     parameters: Mapping[str, Any]
     problems: list[Diagnostic]
+    origins: dict[object, Origin]
 
     def compile(self, path: Path, sees: Mapping[str, Type], result: Type | None) -> Call | None:
         """Compile the expression at a path; a mistake is noted, and None given."""
@@ -164,12 +180,20 @@ class _Source:
             message = f"this gives {program.type}, it must give {result}"
             self.problems.append(self.document.diagnostic("QUE004", path, message))
             return None
+        self.origins[program] = Origin(self.document, ((0, path),))
         return self._bound(text, program)
 
-    def tuple_of(self, texts: list[str], sees: Mapping[str, Type]) -> Call:
+    def tuple_of(self, path: Path, texts: list[str], sees: Mapping[str, Type]) -> Call:
         """Compile keys, each compiled alone before, to one function: one call is cheaper than many."""
-        text = "[" + ", ".join(f"dyn({t})" for t in texts) + "]"
-        call = self._bound(text, cel.compile(text, self._environment(text, sees)))
+        text, paths = "[", []
+        for index, key in enumerate(texts):
+            text += ", dyn(" if index else "dyn("
+            paths.append((len(text), (*path, index)))
+            text += f"{key})"
+        text += "]"
+        program = cel.compile(text, self._environment(text, sees))
+        self.origins[program] = Origin(self.document, tuple(paths))
+        call = self._bound(text, program)
         return lambda *values: tuple(call(*values))
 
     def _environment(self, text: str, sees: Mapping[str, Type]) -> cel.Env:
@@ -206,6 +230,14 @@ class FileRules(KueueRules):
 
     __slots__ = ("__dict__",)
 
+    origins: Mapping[object, Origin]
+
+    def failed(self, error: Exception) -> str:
+        """Say which rule failed, as `file:line:column: rule path: why`."""
+        if not isinstance(error, cel.EvalError) or error.program not in self.origins:
+            return str(error)
+        return f"{self.origins[error.program].name(error.offset)}: {error.message}"
+
 
 def _assemble(loader: _Loader, settings: Settings) -> Rules:
     texts = loader.texts
@@ -221,8 +253,10 @@ def _assemble(loader: _Loader, settings: Settings) -> Rules:
         sampling=settings.sampling,
         resource_weights=settings.resource_weights,
         conditional=bool(loader.admit),
+        failures=(cel.EvalError,),
         hold=settings.hold or loader.settings.get("reserve", {}).get("for") == "Call",
     )
+    object.__setattr__(rules, "origins", loader.origins)
     for method, call in loader.points.items():
         object.__setattr__(rules, method, _with_time(method, call, texts[method]))
     if loader.allowed:
@@ -243,13 +277,9 @@ def _admit(conditions: tuple[Condition, ...]) -> Call:
     def admit(workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
         values = (workload, queue, facts, timestamp(now))
         for condition in conditions:
-            try:
-                if condition.expression(*values) is True:
-                    continue
+            if condition.expression(*values) is not True:
                 message = condition.text(*values) if condition.text else condition.message
-            except cel.EvalError as error:
-                message = f"the condition cannot be evaluated: {error}"
-            return Denial(condition.reason, str(message))
+                return Denial(condition.reason, str(message))
         return None
 
     return admit

@@ -17,7 +17,7 @@ from webhook.queue.line import Entry, Kind, Line, Verdict
 from webhook.queue.model import Admission, PodSetAssignment
 from webhook.queue.nominate import Nomination, Nominator, refuse
 from webhook.queue.report import SILENT, Reporter
-from webhook.queue.rules import Mode, Outcome, Placement, Rules
+from webhook.queue.rules import Key, Mode, Outcome, Placement, Rules
 from webhook.queue.shares import Tournament
 from webhook.queue.state import State
 from webhook.queue.tree import Tree, Usage
@@ -126,7 +126,10 @@ class _Call:
             if line.queue.admission_mode:
                 for entry in line.waiting():
                     usage = self.state.histories.usage(entry, self.state)
-                    entry.rank = self.rules.order(entry.workload, line.queue, self.now, usage)
+                    try:
+                        entry.rank = self.rules.order(entry.workload, line.queue, self.now, usage)
+                    except self.rules.failures:
+                        continue  # It keeps its place.
                 line.reorder()
 
     def _without(self, targets: Iterable[Target] = ()) -> Usage:
@@ -143,15 +146,28 @@ class _Call:
             entry: Entry | None = first
             while entry is not None:
                 looked += 1
-                nomination = self._look(nominator, entry, line)
+                nomination = None
+                try:
+                    nomination = self._look(nominator, entry, line)
+                except self.rules.failures as error:
+                    self._park_failed(entry, line, error)
                 if nomination is not None:
                     nominations.append(nomination)
                     break
                 entry = None if self.rules.heads else line.head()
         self.usage = self.base.copy()
         for nomination in self._ordered(nominations):
-            self._process(nomination)
+            try:
+                self._process(nomination)
+            except self.rules.failures as error:
+                self._park_failed(nomination.entry, nomination.line, error)
         return looked
+
+    def _park_failed(self, entry: Entry, line: Line, error: Exception) -> None:
+        """Park a head that a rule failed on, with which rule it was; no rule is asked about it any more."""
+        message = self.rules.failed(error)
+        self.state.set_apart(entry, Verdict(Reason.RULE_FAILED, Outcome.RULE_FAILED, message, None, Place.INADMISSIBLE))
+        self.log.waits[entry.key] = entry
 
     def _look(self, nominator: Nominator, entry: Entry, line: Line) -> Nomination | None:
         """Nominate a head; None where it is out of the contest already.
@@ -196,7 +212,14 @@ class _Call:
         if self.rules.fair and not self.tree.root.is_queue:
             return self._by_tournament(nominations)
         across = self.rules.across
-        return sorted(nominations, key=lambda n: (across(n.entry.workload, n.line.queue, _placement(n)), n.entry.key))
+        ranked = []
+        for n in nominations:
+            try:
+                ranked.append((across(n.entry.workload, n.line.queue, _placement(n)), n.entry.key, n))
+            except self.rules.failures as error:
+                self._park_failed(n.entry, n.line, error)
+        ranked.sort(key=_rank)
+        return [n for _, _, n in ranked]
 
     def _by_tournament(self, nominations: list[Nomination]) -> Iterable[Nomination]:
         by_node = {n.line.node: n for n in nominations}
@@ -206,7 +229,14 @@ class _Call:
             stale = seen != self.usage
             if stale:
                 seen = self.usage.copy()
-            yield by_node[tournament.pop(self.tree.root, self.usage, stale)]
+            try:
+                winner = tournament.pop(self.tree.root, self.usage, stale)
+            except self.rules.failures as error:
+                # A share that cannot be told leaves nobody to compare with: who is left waits.
+                for node in tournament.heads:
+                    self._park_failed(by_node[node].entry, by_node[node].line, error)
+                return
+            yield by_node[winner]
 
     def _process(self, nomination: Nomination) -> None:
         if any(t.entry.key in self.gone for t in nomination.targets):
@@ -359,6 +389,10 @@ def _watch(kind: Kind, verdict: Verdict, nomination: Nomination | None, rules: R
         best = max(lack.free, nomination.freed.get(lack.column, lack.free))
         watch.append((base + lack.column, lack.free + max(1, lack.asked - best)))
     kind.watch = tuple(watch)
+
+
+def _rank(ranked: tuple[Key, str, Nomination]) -> tuple[Key, str]:
+    return ranked[:2]
 
 
 def _placement(nomination: Nomination) -> Placement:

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     BEHIND_HEAD = "BehindHead"
     BACKOFF = "Backoff"
     DENIED_BY_RULE = "DeniedByRule"
+    RULE_FAILED = "RuleFailed"
     CHECKS_PENDING = "ChecksPending"
 
 

@@ -53,6 +53,11 @@ class KueueRules:
     nominal_first: bool = True
     within_nominal: bool = True
     fungible: bool = True
+    failures: tuple[type[Exception], ...] = ()
+
+    def failed(self, error: Exception) -> str:
+        """Say how a rule failed; these do not."""
+        return str(error)
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
         """Order by decayed usage (where asked for), priority, age, UID."""

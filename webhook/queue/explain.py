@@ -30,6 +30,8 @@ def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
     name = line.queue.name if line is not None else ""
     if entry.status == Status.BACKOFF:
         return Pending(entry.key, name, Place.INADMISSIBLE, Reason.BACKOFF, "waits for its back-off to end")
+    if entry.failed:
+        return Pending(entry.key, name, Place.INADMISSIBLE, Reason.RULE_FAILED, entry.why_out)
     if line is None or entry.status != Status.WAITING:
         reason = (
             Reason.SUSPENDED if "stopped" in entry.why_out or "not active" in entry.why_out else Reason.MISCONFIGURED

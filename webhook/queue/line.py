@@ -43,7 +43,8 @@ class Verdict:
 class Entry:
     """A workload in the state. `amounts` is what it uses of its tree, `rank` its place among the waiting.
 
-    `tried` says after which flavors the next search goes on, `tries` how often that happened in a row.
+    `tried` says after which flavors the next search goes on, `tries` how often that happened in a row. `failed`: a rule
+    failed on it before it could be put in order, `why_out` says which.
     """
 
     workload: Workload
@@ -59,6 +60,7 @@ class Entry:
     preemptor: str = ""
     verdict: Verdict | None = None
     why_out: str = ""
+    failed: bool = False
     tried: Mapping[tuple[str, int], int] = field(default_factory=dict)
     tries: int = 0
     seq: int = -1
@@ -107,7 +109,7 @@ class Line:
 
     __slots__ = ("active", "aside", "blocked", "holders", "inactive", "kinds", "node", "queue", "seen", "strict")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, inactive: str = "") -> None:
         assert isinstance(node.definition, ClusterQueue)
         self.node = node
         self.queue: ClusterQueue = node.definition
@@ -116,7 +118,7 @@ class Line:
         self.blocked: dict[Kind, None] = {}
         self.aside: list[Entry] = []
         self.holders: dict[str, Entry] = {}
-        self.inactive = ""
+        self.inactive = inactive
         self.seen: dict[tuple[int, int], tuple[Key, bool]] = {}
         self.strict = False
 

@@ -57,6 +57,7 @@ class Outcome(StrEnum):
     NAMESPACE_MISMATCH = "NamespaceMismatch"
     SUSPENDED = "Suspended"
     DENIED = "Denied"
+    RULE_FAILED = "RuleFailed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,17 @@ class Facts:
 
 
 class Rules(Protocol):
-    """The rule points. All are pure: the same arguments give the same answer."""
+    """The rule points. All are pure: the same arguments give the same answer.
+
+    A rule may fail with one of `failures`: whatever it was asked about waits then, and the rest is decided without it.
+    """
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What a rule point may raise."""
+
+    def failed(self, error: Exception) -> str:
+        """Say which rule failed, where it stands (file, line, column) and how."""
 
     @property
     def fair(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, Final, TypeVar
 
+from webhook.queue.defaults import KueueRules
 from webhook.queue.events import (
     DefinitionChanged,
     DefinitionGone,
@@ -21,7 +22,7 @@ from webhook.queue.events import (
 )
 from webhook.queue.forest import grow
 from webhook.queue.history import Histories
-from webhook.queue.line import Entry, Kind, Line, Status
+from webhook.queue.line import Entry, Kind, Line, Status, Verdict
 from webhook.queue.model import (
     Admission,
     AdmissionCheck,
@@ -35,7 +36,7 @@ from webhook.queue.model import (
     Workload,
 )
 from webhook.queue.plan import Plan, Shape, make_plan, shape_of
-from webhook.queue.rules import Rules, Victim
+from webhook.queue.rules import Outcome, Rules, Victim
 from webhook.queue.tree import Node, Tree
 from webhook.queue.wake import Changes
 
@@ -133,16 +134,16 @@ class State:
         self.rules, self._stale = rules, False
         self.trees, self.lines, self.by_tree = [], {}, {}
         for root in grow(self.cluster_queues, self.cohorts):
-            tree = Tree(root, rules)
+            tree, why = _tree(root, rules)
             self.trees.append(tree)
-            self.by_tree[tree] = [Line(n) for n in tree.nodes if n.is_queue]
+            self.by_tree[tree] = [Line(n, why) for n in tree.nodes if n.is_queue]
             self.lines.update((line.node, line) for line in self.by_tree[tree])
         self.by_queue = {line.queue.name: line for line in self.lines.values()}
         self.ready, self.changes, self.backoff, self.due = {}, Changes(), [], {}
         self.changes.now = now
         self._plans, self._shapes = {}, {}
         for line in self.lines.values():
-            line.inactive = self._why_inactive(line.queue)
+            line.inactive = line.inactive or self._why_inactive(line.queue)
         for entry in self.entries.values():
             entry.line = entry.kind = entry.victim = None
             entry.amounts = ()
@@ -179,7 +180,7 @@ class State:
 
     def _enter(self, entry: Entry) -> None:
         workload = entry.workload
-        entry.status, entry.why_out = Status.OUT, ""
+        entry.status, entry.why_out, entry.failed = Status.OUT, "", False
         admission = entry.admission or workload.admission
         if workload.finished:
             return
@@ -191,7 +192,17 @@ class State:
             return
         entry.why_out = self._why_out(workload)
         if not entry.why_out:
-            self._wait(entry)
+            assert self.rules is not None
+            try:
+                self._wait(entry)
+            except self.rules.failures as error:
+                self._fail(entry, error)
+
+    def _fail(self, entry: Entry, error: Exception) -> None:
+        """Leave an entry out that a rule failed on, until it or the rules change."""
+        assert self.rules is not None
+        entry.status, entry.kind, entry.failed = Status.OUT, None, True
+        entry.why_out = self.rules.failed(error)
 
     def _why_out(self, workload: Workload) -> str:
         if not workload.active:
@@ -227,6 +238,19 @@ class State:
         entry.kind = self._kind(workload, line, entry.key if rules.conditional or workload.problem else "")
         entry.rank = rules.order(workload, line.queue, self.changes.now, self.histories.usage(entry, self))
         self.push(entry)
+
+    def set_apart(self, entry: Entry, verdict: Verdict) -> None:
+        """Park an entry that a rule failed on, alone: others that ask the same may do better."""
+        line, kind = entry.line, entry.kind
+        assert line is not None
+        assert kind is not None
+        own = (Outcome.RULE_FAILED, entry.key)
+        if kind.key != own:
+            entry.kind = line.kinds[own] = kind = Kind(own, kind.plan, line)
+        self.push(entry)
+        entry.verdict = kind.verdict = verdict
+        kind.volatile = True
+        line.block(kind, False)
 
     def push(self, entry: Entry) -> None:
         """Put a waiting entry into its line's heap."""
@@ -303,7 +327,11 @@ class State:
             _, key = heappop(self.backoff)
             entry = self.entries.get(key)
             if entry is not None and entry.status == Status.BACKOFF:
-                self.queue(entry)
+                assert self.rules is not None
+                try:
+                    self.queue(entry)
+                except self.rules.failures as error:
+                    self._fail(entry, error)
         for line in self.changes.wake(self):
             self.ready[line] = None
 
@@ -321,6 +349,14 @@ class State:
             if check is None or not check.active:
                 return f"AdmissionCheck {use.name} is not {'there' if check is None else 'active'}"
         return ""
+
+
+def _tree(root: Node, rules: Rules) -> tuple[Tree, str]:
+    """Build a tree; where a rule fails on its quotas, by Kueue's rules, with why nothing may be decided in it."""
+    try:
+        return Tree(root, rules), ""
+    except rules.failures as error:
+        return Tree(root, KueueRules()), rules.failed(error)
 
 
 def facts_of(entry: Entry) -> Workload:

@@ -7,6 +7,7 @@ its own queue gave quota back; without that, looking again would give the same a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from webhook.queue.line import Entry, Kind, Line
@@ -53,7 +54,8 @@ class Changes:
 
         `by_watch` are those that only quota within reach speaks for: where it is gone again, they need no look.
         """
-        woken = dict.fromkeys(self.always)
+        rules, woken = state.rules, dict.fromkeys(self.always)
+        assert rules is not None
         for entry, line in self.arrived:
             if entry.victim is not None:
                 woken.update(dict.fromkeys(self._hunters(entry, line, state)))
@@ -62,15 +64,20 @@ class Changes:
         above = {node for line in self.freed for node in (line.node, *line.node.path[1:-1])}
         for tree in self.moved:
             free: dict[int, int] = {}
-            for line in state.by_tree[tree]:
-                if line.blocked:
-                    closer = tree in freed and not above.isdisjoint(line.node.path) and _reaches(line, state)
-                    for kind in line.blocked:
-                        if kind.volatile or (closer and kind.hunts):
-                            sure.add(kind)
-                            woken[kind] = None
-                        elif tree in freed and _in_reach(kind, tree, free):
-                            woken[kind] = None
+            for line in (line for line in state.by_tree[tree] if line.blocked):
+                near = tree in freed and not above.isdisjoint(line.node.path)
+                try:
+                    closer = near and _reaches(line, state)
+                    asked = line.blocked if tree in freed else ()
+                    helped = [k for k in asked if not k.volatile and _in_reach(k, tree, free)]
+                except rules.failures:
+                    # A rule that fails here fails when its kind is looked at, too, and is told of there.
+                    closer, helped = True, list(line.blocked)
+                for kind in line.blocked:
+                    if kind.volatile or (closer and kind.hunts):
+                        sure.add(kind)
+                        woken[kind] = None
+                woken.update(dict.fromkeys(helped))
         self.freed, self.moved, self.arrived, self.always = {}, {}, [], {}
         for kind in woken:
             if kind.blocked:
@@ -90,13 +97,14 @@ class Changes:
         for kind in (*line.blocked, *(k for k in crossing if k.line is not line)):
             if not kind.hunts or not kind.blocked or kind.volatile:
                 continue
-            if kind.line is not line and not tree.over(line.node, range(tree.width), tree.usage):
-                continue
             head = kind.head()
             if head is None:
                 continue
-            if rules.candidate(victim, head.workload, kind.line.queue, False) != Variant.NEVER:
-                yield kind
+            with suppress(*rules.failures):
+                if kind.line is not line and not tree.over(line.node, range(tree.width), tree.usage):
+                    continue
+                if rules.candidate(victim, head.workload, kind.line.queue, False) != Variant.NEVER:
+                    yield kind
 
 
 def _reaches(line: Line, state: State) -> bool:
