@@ -5,6 +5,7 @@ Knows no policy and no Kubernetes object; `Env` says what the variables are.
 
 from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CelError, CompileError, EvalError, Issue
+from webhook.cel.fields import check_types
 from webhook.cel.host import host_type
 from webhook.cel.program import CALL_LIMIT, CONDITIONS_LIMIT, POLICY_LIMIT, Budget, Program, compile
 
@@ -19,6 +20,7 @@ __all__ = [
     "EvalError",
     "Issue",
     "Program",
+    "check_types",
     "compile",
     "host_type",
     "mutation_env",

@@ -38,6 +38,11 @@ def find(name: str) -> Shape:
     return decode_shape(_package(package_of(name))[name])
 
 
+def built_in_kinds() -> list[GroupVersionKind]:
+    """Every kind that Kubernetes itself has."""
+    return [GroupVersionKind(*name.split("/")) for name in _kinds()]
+
+
 def is_built_in(gvk: GroupVersionKind) -> bool:
     """Whether Kubernetes itself has this kind."""
     return f"{gvk.group}/{gvk.version}/{gvk.kind}" in _kinds()

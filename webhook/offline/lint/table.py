@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.offline.lint import bypass, doors, limits, logic, mutations, queues, reach, references, safety, shapes
+from webhook.offline.lint import (
+    bypass,
+    doors,
+    fields,
+    limits,
+    logic,
+    mutations,
+    queues,
+    reach,
+    references,
+    safety,
+    shapes,
+)
 from webhook.offline.lint.loading import READING
 from webhook.offline.lint.model import Rule
 
-_MODULES: Final = (shapes, limits, queues, doors, references, reach, logic, mutations, safety, bypass)
+_MODULES: Final = (shapes, limits, queues, doors, references, reach, logic, fields, mutations, safety, bypass)
 
 
 RULES: Final[tuple[Rule, ...]] = tuple(rule for module in _MODULES for rule in module.RULES)

@@ -1,0 +1,54 @@
+"""Misspelt fields of known kinds: found at their place, and nothing else is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.shared import shared
+from webhook.cel.fields import Known, check_types
+from webhook.kube.gvk import gvk_of
+from webhook.kube.schema import UNTYPED
+from webhook.kube.schemas import schema_of
+
+ROWS = [json.loads(line) for line in (Path(__file__).parent / "cases/fields.jsonl").read_text().splitlines()]
+
+
+def known(obj):
+    """What `object` is for a kind, None where nobody described it."""
+    schema = schema_of(gvk_of(obj))
+    return None if schema is UNTYPED else Known(schema, schema.root)
+
+
+def scopes(kinds):
+    pairs = [kind.rpartition(" ") for kind in kinds.split(",")]
+    found = [known({"apiVersion": version, "kind": kind}) for version, _, kind in pairs]
+    return [{"object": one, "oldObject": one} for one in found]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["expr"])
+def test_fields_that_do_not_exist_are_found_at_their_place(row):
+    """The names are those of the row, and the offset is where each stands in the text."""
+    found, _ = check_types(row["expr"], scopes(row["kind"]))
+    assert [m.name for m in found] == row["found"]
+    assert all(row["expr"].startswith(m.name, m.offset) and m.known for m in found)
+
+
+def test_the_type_of_a_variable_goes_on():
+    """What an expression gives can stand under the name of a variable for the next one."""
+    (scope,) = scopes("batch/v1 Job")
+    _, (made,) = check_types("object.spec.template.spec.containers", [scope])
+    found, _ = check_types("variables.all.exists(c, c.imge == '')", [{**scope, "variables.all": made}])
+    assert [m.name for m in found] == ["imge"]
+
+
+def test_rules_that_pass_in_a_cluster_have_no_findings():
+    """The API server answers these expressions on objects of these kinds: only one asks for a field no Job can have."""
+    rows = [json.loads(line) for line in shared("cel/policies-public.jsonl").read_text().splitlines()]
+    wrong = []
+    for row in rows:
+        obj = row["vars"].get("object")
+        if row["expect"]["ok"] and isinstance(obj, dict):
+            found, _ = check_types(row["expr"], [{"object": known(obj)}])
+            wrong += [(row["expr"], m.name) for m in found]
+    assert wrong == [("has(object.status) && object.status.phase == 'Running'", "phase")]

@@ -1,0 +1,117 @@
+"""Misspelt fields in whole policies: where the kinds come from, and where the caret stands."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from webhook.offline.files import read_text
+from webhook.offline.lint.fields import plural
+from webhook.offline.lint.run import lint
+from webhook.offline.lint.table import BY_CODE
+
+NOW = datetime(2026, 9, 1, tzinfo=UTC)
+CRD = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.x.io}
+spec:
+  group: x.io
+  names: {kind: Widget, plural: widgets, singular: widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              colour: {type: string}
+              port: {x-kubernetes-int-or-string: true}
+              labels: {type: object, additionalProperties: {type: string}}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+"""
+POLICY = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p, annotations: {ANNOTATIONS}}
+spec:
+  failurePolicy: Fail
+  paramKind: {apiVersion: v1, kind: LimitRange}
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [GROUPS], apiVersions: ["*"], resources: [RESOURCES], operations: [CREATE]}
+  variables:
+  - {name: all, expression: "ALL"}
+  validations:
+  - expression: EXPRESSION
+"""
+
+
+def findings(expression, *, group="batch", resource="jobs", crd="", annotations="", variable="object"):
+    """The findings of the rule for a policy of one variable and one validation."""
+    filled = {"EXPRESSION": expression, "GROUPS": f'"{group}"', "RESOURCES": resource, "ALL": variable}
+    text = crd + POLICY
+    for name, value in {**filled, "ANNOTATIONS": annotations}.items():
+        text = text.replace(name, value)
+    return [f for f in lint(read_text(text, "p.yaml"), NOW).findings if f.code == "CEL018"]
+
+
+def test_the_finding_points_at_the_field_and_names_the_right_one():
+    """A warning, the caret at the misspelt word, and the field that was meant."""
+    (found,) = findings('object.spec.template.spec.containrs.all(c, c.image != "")')
+    assert found.severity == BY_CODE["CEL018"].severity == "warning"
+    assert found.source[found.place.column - 1 :].startswith("containrs")
+    assert found.hint == 'did you mean "containers"?'
+
+
+@pytest.mark.parametrize(
+    ("expression", "options", "names"),
+    [
+        ("oldObject.spec.paralelism > 1", {}, ["paralelism"]),
+        ("params.spec.limts.size() > 0", {}, ["limts"]),
+        ("params.spec.limits.all(l, l.max.anything != '')", {}, []),
+        ("variables.all.spec.supend", {}, ["supend"]),
+        ("variables.all.exists(c, c.nme == '')", {"variable": "object.spec.template.spec.containers"}, ["nme"]),
+        ("object.spec.containrs.size() > 0", {"annotations": "sluice.dev/expand: pod-templates"}, ["containrs"]),
+        ("object.spec.containers.size() > 0", {"annotations": "sluice.dev/expand: pod-templates"}, []),
+        ("object.spec.color == ''", {"group": "x.io", "resource": "widgets", "crd": CRD}, ["color"]),
+        ("object.spec.port.x == object.spec.free.y", {"group": "x.io", "resource": "widgets", "crd": CRD}, []),
+        ("object.spec.labels.z == ''", {"group": "x.io", "resource": "widgets", "crd": CRD}, []),
+        ("object.spec.color == ''", {"group": "x.io", "resource": "widgets"}, []),
+        ("object.spec.containrs.size() > 0", {"resource": "'*'"}, []),
+        ("object.spec.bogus == 1", {"resource": "jobs/scale"}, []),
+        ("object.status.bogus == 1", {"resource": "jobs/status"}, ["bogus"]),
+    ],
+)
+def test_the_kinds_come_from_the_policy_and_the_files(expression, options, names):
+    """Rules, params, expansion, variables and CRDs decide what fields there are; what nobody described may be all."""
+    found = findings(expression, **options)
+    assert [f.message.split('"')[1] for f in found] == names
+    assert all(f.source[f.place.column - 1 :].startswith(name) for f, name in zip(found, names, strict=True))
+
+
+def test_resources_of_built_in_kinds():
+    """The plural that a kind is served under."""
+    kinds = [
+        "Pod",
+        "Ingress",
+        "NetworkPolicy",
+        "Endpoints",
+        "EndpointSlice",
+        "StorageClass",
+        "Gateway",
+    ]
+    assert [plural(kind) for kind in kinds] == [
+        "pods",
+        "ingresses",
+        "networkpolicies",
+        "endpoints",
+        "endpointslices",
+        "storageclasses",
+        "gateways",
+    ]
