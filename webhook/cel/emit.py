@@ -8,7 +8,7 @@ a table. Why two forms: docs/decisions/0031-two-forms.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from webhook.cel import emit_calls, emit_folds, host, syntax
@@ -253,7 +253,14 @@ class Emitter:
         return Code(name, found, True)
 
     def map(self, node: CreateMap) -> Code:
-        """A map, by statements; constant keys are known to be text."""
+        """A map: written out where its keys are constant texts and there are no optional ones, else by statements."""
+        fixed = [
+            (entry.key.value, entry.value)
+            for entry in node.entries
+            if isinstance(entry.key, Literal) and isinstance(entry.key.value, str) and not entry.optional
+        ]
+        if len({key for key, _ in fixed}) == len(node.entries):
+            return Code(self.written(fixed), self.checked.types.get(node.id))
         name = self.fresh()
         self.line(f"{name} = {{}}")
         for entry in node.entries:
@@ -270,14 +277,22 @@ class Emitter:
         else:
             self.line(f"put({name}, {key.text}, {self.value(value).text})")
 
+    def written(self, items: Iterable[tuple[str, Node]]) -> str:
+        """A map of values under constant texts, none of them twice."""
+        return f"{{{', '.join(f'{self.constant(key)}: {self.value(value).text}' for key, value in items)}}}"
+
     def struct(self, node: CreateStruct) -> Code:
         """An object of a mutation."""
+        named = self.checked.structs.get(node.id, node.type_name)
+        names = [item.name for item in node.fields if not item.optional]
+        if named != "JSONPatch" and len(set(names)) == len(node.fields):
+            fields = self.written((item.name, item.value) for item in node.fields)
+            return Code(f"ObjectValue({self.constant(named)}, {fields})", self.checked.types.get(node.id))
         name = self.fresh()
         self.line(f"{name} = {{}}")
         for item in node.fields:
             self.entry(name, Code(self.constant(item.name), STRING, True), item.value, optional=item.optional)
-        type_name = self.checked.structs.get(node.id, node.type_name)
-        return Code(f"new_object({self.constant(type_name)}, {name})", self.checked.types.get(node.id))
+        return Code(f"new_object({self.constant(named)}, {name})", self.checked.types.get(node.id))
 
 
 def _closed(node: Node) -> bool:

@@ -41,6 +41,7 @@ _ORDER = {
     syntax.GREATER_EQUALS: (">=", "greater_equal"),
 }
 _PYTHON = {STRING: "str", INT: "int", BOOL: "bool", DOUBLE: "float", BYTES: "bytes"}
+_CONTAINERS = {Kind.LIST: "list", Kind.MAP: "dict"}
 _CERTAIN = (Kind.PRIMITIVE, Kind.OPAQUE, Kind.OBJECT, Kind.WELL_KNOWN)
 
 
@@ -250,6 +251,8 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
     if function.name == "matches" and isinstance(args[1], Literal):
         return _matches(to, args)
     codes = [to.value(a) for a in args]
+    if row is None and function.name == "string" and len(args) == 1:
+        return _string(to, function, codes[0])
     if row is None:
         call_open = to.constant(runtime.open_call(function, len(args)))
         return _priced(to, call_open, dispatch.costs_by_name(function), codes, None)
@@ -260,6 +263,21 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
         text = f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts)
         return Code(text, certain)
     return _priced(to, to.constant(row.call), row.cost, codes, certain)
+
+
+def _string(to: Writer, function: Function, code: Code) -> Code:
+    """`string(x)` of what is likely a text already."""
+    code = to.held(code)
+    result = to.fresh()
+    to.line(f"if type({code.text}) is str and len({code.text}) <= LONG: {result} = {code.text}")
+    to.line("else:")
+
+    def otherwise() -> None:
+        made = _priced(to, to.constant(runtime.open_call(function, 1)), dispatch.costs_by_name(function), [code], None)
+        to.line(f"{result} = {made.text}")
+
+    to.block(otherwise)
+    return Code(result, None, True)
 
 
 def _called(to: Writer, function: Function, row: Overload, texts: list[str]) -> str:
@@ -286,6 +304,8 @@ def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
     code = to.held(code)
     if wanted is STRING:
         to.line(f"if type({code.text}) is not str or len({code.text}) > LONG: bail()")
+    elif wanted.kind in _CONTAINERS and shallow:
+        to.line(f"if type({code.text}) is not {_CONTAINERS[wanted.kind]}: bail()")
     elif wanted in _PYTHON:
         to.line(f"if type({code.text}) is not {_PYTHON[wanted]}: bail()")
     else:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from webhook.cel import emit_calls, syntax
 from webhook.cel.source import MAX_BLOCKS, Code, Unsupported, Writer
-from webhook.cel.syntax import Call, CreateList, Fold, Node
+from webhook.cel.syntax import Call, CreateList, Fold, Ident, Node
 from webhook.cel.types import BOOL, Kind, Type
 
 
@@ -18,6 +18,9 @@ def fold(to: Writer, node: Fold) -> Code:
     body = emit_calls.weight(node.condition) + emit_calls.weight(node.step) + 4
     to.charge(f"len({over.text}) * {body}")
     result = to.fresh()
+    if _copies(to, node):
+        to.line(f"{result} = list({_rounds(over)})")
+        return Code(result, to.checked.types.get(node.id), True)
     first, second = to.fresh(), to.fresh()
     to.scopes.append(_variables(to, node, over, first, second))
     to.blocks += 1
@@ -47,7 +50,12 @@ def _certain(t: Type) -> Type | None:
 def _header(over: Code, node: Fold, first: str, second: str) -> str:
     if node.var2:
         return f"for {first}, {second} in two({over.text}):"
-    return f"for {first} in {over.text} if type({over.text}) is list else one({over.text}):"
+    return f"for {first} in {_rounds(over)}:"
+
+
+def _rounds(over: Code) -> str:
+    """What a comprehension of one variable goes over."""
+    return f"{over.text} if type({over.text}) is list else one({over.text})"
 
 
 def _shape(node: Fold) -> str:
@@ -109,6 +117,17 @@ def _map(to: Writer, node: Fold, result: str, header: str) -> Code:
 
     to.block(lambda: _keeping(to, node.step, append))
     return Code(result, to.checked.types.get(node.id), True)
+
+
+def _copies(to: Writer, node: Fold) -> bool:
+    """Whether a `map` takes each element, or key, as it is. Reading an optional changes it."""
+    if node.macro != "map" or not isinstance(node.step, Call) or node.step.function == syntax.CONDITIONAL:
+        return False
+    made = node.step.args[1]
+    if not isinstance(made, CreateList) or made.optional or not isinstance(made.elements[0], Ident):
+        return False
+    found = to.checked.types[made.elements[0].id]
+    return made.elements[0].name == node.var and not (found.kind is Kind.OPAQUE and found.name == "optional_type")
 
 
 def _transform_map(to: Writer, node: Fold, result: str, header: str) -> Code:

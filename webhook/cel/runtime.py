@@ -14,7 +14,7 @@ from webhook.cel.attributes import Failure
 from webhook.cel.exact import new_object
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
-from webhook.cel.values import ABSENT, NONE, Optional, bare
+from webhook.cel.values import ABSENT, NONE, ObjectValue, Optional, bare
 
 LIMIT = 100_000
 """Cost units, estimated from above, that the fast form may spend before the exact form takes over."""
@@ -90,6 +90,13 @@ def contains(element: object, container: object) -> bool:
     return operators.contains(element, container)
 
 
+def add(a: object, b: object) -> object:
+    """`a + b`."""
+    if type(a) is list and type(b) is list and len(a) + len(b) < LIMIT:
+        return a + b if a and b else a or b
+    return operators.add(a, b)
+
+
 def index(container: object, key: object) -> object:
     """`container[key]`."""
     if type(container) is dict and type(key) is str:
@@ -121,7 +128,10 @@ def one(value: object) -> Iterable[Any]:
     if type(value) is list:
         return value
     if type(value) is dict:
-        return [bare(k) for k in value]
+        for key in value:
+            if type(key) is not str:
+                return [bare(k) for k in value]
+        return value
     raise _BAIL
 
 
@@ -130,7 +140,10 @@ def two(value: object) -> Iterable[tuple[object, object]]:
     if type(value) is list:
         return enumerate(value)
     if type(value) is dict:
-        return [(bare(k), v) for k, v in value.items()]
+        for key in value:
+            if type(key) is not str:
+                return [(bare(k), v) for k, v in value.items()]
+        return value.items()
     raise _BAIL
 
 
@@ -187,7 +200,8 @@ HELPERS: dict[str, object] = {
     "LIMIT": LIMIT,
     "LONG": LONG,
     "MISSING": operators.MISSING,
-    "add": operators.add,
+    "ObjectValue": ObjectValue,
+    "add": add,
     "bail": bail,
     "contains": contains,
     "divide": operators.divide,
