@@ -63,6 +63,7 @@ def test_no_review(body, message):
     [
         ({"uid": "gone"}, "request.uid"),
         ({"uid": ""}, "request.uid"),
+        ({"operation": ["CREATE"]}, "request.operation is"),
         ({"operation": "PATCH"}, 'request.operation is "PATCH"'),
         ({"kind": "gone"}, "request.kind is missing"),
         ({"kind": {"group": "", "version": "v1"}}, "needs group, version and kind"),

@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -226,3 +227,27 @@ def test_a_malformed_object_fails_the_review_instead_of_the_server():
     response = conversion_review({"request": {"uid": "u", "desiredAPIVersion": NEW, "objects": [bad]}})["response"]
     assert response["result"]["status"] == "Failure"
     assert "malformed" in response["result"]["message"]
+
+
+@pytest.mark.parametrize(
+    "objects, message",
+    [
+        (True, "no list"),
+        ([{"apiVersion": OLD, "kind": "ClusterQueueList", "items": 3}], "no list of maps"),
+        ([{"apiVersion": OLD, "kind": "ClusterQueueList", "items": [["x"]]}], "no list of maps"),
+    ],
+)
+def test_lists_of_the_wrong_type_fail_the_review(objects, message):
+    """What is no list of maps is told as that."""
+    response = conversion_review({"request": {"uid": "u", "desiredAPIVersion": NEW, "objects": objects}})["response"]
+    assert (response["uid"], response["convertedObjects"]) == ("u", [])
+    assert message in response["result"]["message"]
+
+
+def test_a_number_alone_does_not_fill_the_memory():
+    """A slice that says it has a billion domains is refused before one is made."""
+    place = {"levels": ["host"], "slices": [{"domainCount": 10**9, "podCounts": {"universal": 1},
+             "valuesPerLevel": [{"universal": "x"}]}]}  # fmt: skip
+    huge = workload(NEW, status={"admission": {"podSetAssignments": [{"topologyAssignment": place}]}})
+    response = conversion_review({"request": {"uid": "u", "desiredAPIVersion": OLD, "objects": [huge]}})["response"]
+    assert "more than 100000 domains" in response["result"]["message"]

@@ -153,6 +153,15 @@ def test_queue_and_priority():
     assert describe(obj).queue == "l"
 
 
+@pytest.mark.parametrize("odd", [["q"], {"q": 1}, 3, True])
+def test_a_queue_is_named_by_a_string(odd):
+    """A label that is no string names no queue and no class; the next place is looked at."""
+    labels = {"kueue.x-k8s.io/queue-name": odd, "kueue.x-k8s.io/priority-class": odd}
+    metadata = {"labels": labels, "annotations": {"kueue.x-k8s.io/queue-name": "q"}}
+    job = describe({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata})
+    assert (job.queue, job.priority_class) == ("q", None)
+
+
 def test_other_kinds_are_no_jobs():
     """An object of a kind that is not in the table makes no pods that we know of."""
     assert describe({"apiVersion": "v1", "kind": "ConfigMap"}) is None

@@ -10,6 +10,7 @@ from webhook.admission.facts import Check
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.server.health import Condition
 from webhook.server.listener import parse_address
+from webhook.server.metrics import MOST, ServerMetrics
 
 
 def test_readiness_follows_its_conditions(tmp_path):
@@ -94,3 +95,14 @@ def test_addresses_are_read():
     """Hosts, IPv6 addresses and the empty host are understood."""
     assert parse_address("[::1]:8443") == ("::1", 8443)
     assert parse_address(":9443") == ("", 9443)
+
+
+def test_counting_made_up_resources_is_bounded():
+    """A sender that names a new resource each time does not fill the memory; the sum stays right."""
+    metrics = ServerMetrics()
+    for number in range(MOST + 500):
+        metrics.reviewed("validate", "CREATE", f"made-up-{number}", "allowed")
+    metrics.reviewed("validate", "CREATE", "made-up-0", "allowed")
+    assert len(metrics.reviews) == MOST + 1
+    assert metrics.reviews["validate", "CREATE", "other", "allowed"] == 500
+    assert metrics.reviews["validate", "CREATE", "made-up-0", "allowed"] == 2

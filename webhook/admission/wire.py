@@ -47,7 +47,7 @@ def parse(document: Any) -> Request:
 
 def _request(raw: dict[str, Any]) -> Request:
     operation, user = raw.get("operation"), raw.get("userInfo")
-    if operation not in OPERATIONS:
+    if not isinstance(operation, str) or operation not in OPERATIONS:
         raise BadReview(f"request.operation is {_shown(operation)}")
     kind, resource = raw.get("requestKind"), raw.get("requestResource")
     return Request(

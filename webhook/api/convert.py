@@ -6,7 +6,7 @@ alone has (lists for old tools, old words) is put into v1beta2's words or left o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.api.convert_topology import domains_of, slices_of
@@ -41,9 +41,12 @@ def convert(objects: Iterable[Mapping[str, Any]], desired: str) -> list[Fields]:
 def conversion_review(review: Mapping[str, Any]) -> Fields:
     """Answer a ConversionReview (apiextensions.k8s.io/v1): all objects converted, or none and the reason."""
     request = review.get("request") or {}
+    objects = request.get("objects") or []
     response: Fields = {"uid": request.get("uid") or ""}
     try:
-        response["convertedObjects"] = convert(request.get("objects") or (), str(request.get("desiredAPIVersion")))
+        if not isinstance(objects, list):
+            raise ConversionError("the objects to convert are no list")
+        response["convertedObjects"] = convert(objects, str(request.get("desiredAPIVersion")))
         response["result"] = {"status": "Success"}
     except ConversionError as error:
         response["convertedObjects"] = []
@@ -59,7 +62,7 @@ def _one(obj: Mapping[str, Any], desired: str) -> Fields:
         raise ConversionError(f'no conversion of {kind} "{current}" to "{desired}"')
     made = {**obj, "apiVersion": desired}
     if kind not in VERSIONED:
-        made["items"] = [_one({"apiVersion": current, "kind": kind[:-4], **item}, desired) for item in obj["items"]]
+        made["items"] = [_one(item, desired) for item in _items(obj, str(current), kind.removesuffix("List"))]
         return made
     if current == desired:
         return made
@@ -70,10 +73,18 @@ def _one(obj: Mapping[str, Any], desired: str) -> Fields:
     return made
 
 
+def _items(listed: Mapping[str, Any], version: str, kind: str) -> list[Fields]:
+    """Give a list's items, which may leave out what the list says of them."""
+    items = listed.get("items") or ()
+    if not isinstance(items, Sequence) or not all(isinstance(item, Mapping) for item in items):
+        raise ConversionError(f"the items of {kind}List are no list of maps")
+    return [{"apiVersion": version, "kind": kind, **item} for item in items]
+
+
 def _stepped(step: Callable[[Fields], Fields], fields: Mapping[str, Any], what: str) -> Fields:
     try:
         return step(dict(fields))
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ConversionError(f"{what} is malformed: {error!r}") from error
 
 

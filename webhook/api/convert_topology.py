@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+MOST: Final = 100_000
+"""Domains of one assignment, far above any cluster's nodes: a number alone must not fill the memory."""
 
 
 def slices_of(assignment: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,8 +27,11 @@ def slices_of(assignment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def domains_of(assignment: Mapping[str, Any]) -> dict[str, Any]:
-    """Unpack slices into one entry per domain, in their order."""
-    domains = [_domain(part, i) for part in assignment.get("slices") or () for i in range(part["domainCount"])]
+    """Unpack slices into one entry per domain, in their order. Raises ValueError beyond MOST."""
+    slices = assignment.get("slices") or ()
+    if sum(part["domainCount"] for part in slices) > MOST:
+        raise ValueError(f"more than {MOST} domains")
+    domains = [_domain(part, i) for part in slices for i in range(part["domainCount"])]
     return {"levels": list(assignment.get("levels") or ()), "domains": domains}
 
 

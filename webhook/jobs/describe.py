@@ -23,9 +23,9 @@ def describe(obj: dict[str, Any]) -> Job | None:
         return None
     sets = tuple(pod_sets(obj, kind))
     labels, annotations = _map(obj, "labels"), _map(obj, "annotations")
-    queue = labels.get(QUEUE) or annotations.get(QUEUE)
-    priority = labels.get(PRIORITY)
-    return Job(kind, suspended(obj, kind), sets, queue or None, priority or None, _pod_priority(obj, kind, sets))
+    queue = _text(labels, QUEUE) or _text(annotations, QUEUE)
+    priority = _text(labels, PRIORITY)
+    return Job(kind, suspended(obj, kind), sets, queue, priority, _pod_priority(obj, kind, sets))
 
 
 def row_of(obj: dict[str, Any]) -> Kind | None:
@@ -107,6 +107,11 @@ def at(obj: Any, path: tuple[str, ...]) -> Any:
 def _map(obj: dict[str, Any], field: str) -> dict[str, Any]:
     value = at(obj, ("metadata", field))
     return value if isinstance(value, dict) else {}
+
+
+def _text(labels: dict[str, Any], key: str) -> str | None:
+    value = labels.get(key)
+    return value if isinstance(value, str) and value else None
 
 
 def _min_count(obj: dict[str, Any], kind: Kind) -> int | None:

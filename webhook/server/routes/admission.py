@@ -25,7 +25,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 def admission(name: str, review: Review, engine: Engine, limits: Limits, metrics: ServerMetrics) -> Handler:
     """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics."""
-    timing, reviews, warm = metrics.timings[name], metrics.reviews, engine.warm
+    timing, warm = metrics.timings[name], engine.warm
 
     async def handle(http: web.Request) -> web.Response:
         if not warm.is_set():
@@ -41,7 +41,7 @@ def admission(name: str, review: Review, engine: Engine, limits: Limits, metrics
             verdict = await _authorized(verdict, request, review, engine, _patience(http, limits))
         body = orjson.dumps(answer(request.uid, verdict))
         outcome = "denied" if not verdict.allowed else "patched" if verdict.patch else "allowed"
-        reviews[name, request.operation, request.resource.resource, outcome] += 1
+        metrics.reviewed(name, request.operation, request.resource.resource, outcome)
         metrics.warnings += len(verdict.warnings)
         timing.observe(perf_counter() - start)
         return web.Response(body=body, headers=HEADERS)
