@@ -7,8 +7,7 @@ adds it, negative indexes count from the end, and an operation on the whole docu
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.kube.equality import same
 
@@ -24,10 +23,11 @@ class _Absent:
 
 ABSENT: Final = _Absent()
 _FOUND_ARRAY_END: Final = "-"
+_MANY: Final = 20
+"""So many digits no index of 64 bits has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One step of a patch. `value` is `ABSENT` for remove, move and copy; `from_` is set for move and copy."""
 
     op: str
@@ -128,6 +128,8 @@ class _Draft:
             node = _child(node, step)
             if not isinstance(node, dict | list):
                 raise _missing(kind, path, which)
+        if not isinstance(node, dict | list):
+            raise _missing(kind, path, which)
         if isinstance(node, dict):
             return node.get(steps[-1])
         return node[_index(steps[-1], len(node), path)]
@@ -168,7 +170,8 @@ def _child(node: Any, step: str) -> Any:
 
 def _index(step: str, length: int, path: str) -> int:
     """Give the place of an item; `length` is one more for an insertion."""
-    if not (step[1:] if step[:1] in "+-" else step).isdecimal():
+    digits = step[1:] if step[:1] in "+-" else step
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < _MANY):
         raise PatchError(f'"{path}": not an array index: "{step}"')
     index = int(step)
     if not -length <= index < length:
