@@ -70,7 +70,7 @@ def api(control_plane, endpoint):
         found = [
             client.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{c['metadata']['name']}") for c in made
         ]
-        conditions = [{c["type"]: c for c in f.get("status", {}).get("conditions", [])} for f in found]
+        conditions = [{c["type"]: c for c in f.get("status", {}).get("conditions") or []} for f in found]
         assert not [c["NonStructuralSchema"]["message"] for c in conditions if "NonStructuralSchema" in c]
         return all(c.get("Established", {}).get("status") == "True" for c in conditions)
 
