@@ -41,10 +41,12 @@ class History:
         self._pods: dict[Key, tuple[str, int]] = {}
         self.pods_seen: dict[Key, set[str]] = {}
         self._events = 0
-        self._threads = [
-            threading.Thread(target=self._follow, args=(path, take), daemon=True)
+        # The versions to watch from are taken here, not in the threads: what is created from now on is seen.
+        begin = [
+            (path, plane.client.get(path)["metadata"]["resourceVersion"], take)
             for path, take in (("/apis/batch/v1/jobs", self._job), ("/api/v1/pods", self._pod))
         ]
+        self._threads = [threading.Thread(target=self._follow, args=each, daemon=True) for each in begin]
         for thread in self._threads:
             thread.start()
 
@@ -62,9 +64,8 @@ class History:
         """How many of their Jobs are complete."""
         return sum(life.complete for life in self.of(*namespaces))
 
-    def _follow(self, path: str, take: Any) -> None:
+    def _follow(self, path: str, since: str, take: Any) -> None:
         client = self._plane.client_for("admin")
-        since = client.get(path)["metadata"]["resourceVersion"]
         while not self._closed.is_set():
             for event in client.watch(path, since, seconds=2):
                 obj = event["object"]
