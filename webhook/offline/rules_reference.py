@@ -10,9 +10,9 @@ from typing import Any, Final
 from webhook.api.queuepolicy import QueuePolicy
 from webhook.api.schema import structural
 from webhook.policy.rule_points import ADMIT, ALLOWED, POINTS
+from webhook.queue.cell import Cell
 from webhook.queue.model import ClusterQueue, PodSet, Workload
 from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
-from webhook.queue.tree import Cell
 
 HEAD: Final = """# Queue rules
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from webhook.queue.cell import Cell
 from webhook.queue.model import ClusterQueue, PodSet, Preemption, Workload
 from webhook.queue.rules import (
     Contest,
@@ -25,7 +26,6 @@ from webhook.queue.rules import (
     Variant,
     Victim,
 )
-from webhook.queue.tree import Cell
 
 FINAL = "LessThanOrEqualToFinalShare"
 INITIAL = "LessThanInitialShare"

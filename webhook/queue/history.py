@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from webhook.queue.line import Entry
-from webhook.queue.model import History
-
-if TYPE_CHECKING:
-    from webhook.queue.state import State
+from webhook.queue.model import ClusterQueue, History, LocalQueue
+from webhook.queue.rules import Rules
+from webhook.queue.wake import Changes
 
 Owner = tuple[str, str]
 """What kind of thing used it (`local`, `queue`, `namespace`, `user`), and its name."""
@@ -39,6 +38,15 @@ class Meter:
         self.at = now
 
 
+class Known(Protocol):
+    """What the meters must know of a state: who is who, and the time."""
+
+    rules: Rules | None
+    changes: Changes
+    local_queues: dict[str, LocalQueue]
+    cluster_queues: dict[str, ClusterQueue]
+
+
 class Histories:
     """The meters of a state. They run only where a rule asks for them."""
 
@@ -48,7 +56,7 @@ class Histories:
         self.meters: dict[Owner, Meter] = {}
         self._loaded: dict[Owner, History] = {}
 
-    def usage(self, entry: Entry, state: State) -> float:
+    def usage(self, entry: Entry, state: Known) -> float:
         """Give the weighted decayed usage of an entry's LocalQueue, divided by the queue's weight."""
         rules = state.rules
         assert rules is not None
@@ -63,15 +71,15 @@ class Histories:
         weight = local.weight if local is not None else 1000
         return total * 1000 / weight if weight else float("inf")
 
-    def held(self, entry: Entry, state: State) -> None:
+    def held(self, entry: Entry, state: Known) -> None:
         """Count what an entry holds from now on."""
         self._count(entry, state, 1)
 
-    def released(self, entry: Entry, state: State) -> None:
+    def released(self, entry: Entry, state: Known) -> None:
         """Count no longer what an entry held."""
         self._count(entry, state, -1)
 
-    def charge(self, entry: Entry, state: State) -> None:
+    def charge(self, entry: Entry, state: Known) -> None:
         """Count a new admission as held for one sampling interval at once, so that the next one sees it."""
         rules = state.rules
         assert rules is not None
@@ -82,14 +90,14 @@ class Histories:
         for resource, amount in resources_of(entry).items():
             meter.past[resource] = meter.past.get(resource, 0.0) + part * amount
 
-    def read(self, owner: Owner, state: State) -> Meter:
+    def read(self, owner: Owner, state: Known) -> Meter:
         """Give a meter, brought up to now."""
         meter = self._meter(owner, state)
         assert state.rules is not None
         meter.advance(state.changes.now, state.rules.half_life)
         return meter
 
-    def _count(self, entry: Entry, state: State, sign: int) -> None:
+    def _count(self, entry: Entry, state: Known, sign: int) -> None:
         rules = state.rules
         assert rules is not None
         if not (rules.ordered_by_usage or rules.conditional):
@@ -102,7 +110,7 @@ class Histories:
             for resource, amount in amounts.items():
                 meter.held[resource] = meter.held.get(resource, 0) + sign * amount
 
-    def _meter(self, owner: Owner, state: State) -> Meter:
+    def _meter(self, owner: Owner, state: Known) -> Meter:
         if (meter := self.meters.get(owner)) is None:
             known = _known(owner, state)
             meter = self.meters[owner] = Meter(known.at or state.changes.now, dict(known.usage))
@@ -131,7 +139,7 @@ def owners_of(entry: Entry) -> tuple[Owner, ...]:
     )
 
 
-def _known(owner: Owner, state: State) -> History:
+def _known(owner: Owner, state: Known) -> History:
     kind, name = owner
     if kind == "local" and (local := state.local_queues.get(name)) is not None:
         return local.history

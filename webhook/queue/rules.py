@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from webhook.queue.cell import Cell
 from webhook.queue.model import NOTHING, ClusterQueue, Flavor, Namespace, PodSet, Workload
-
-if TYPE_CHECKING:
-    from webhook.queue.tree import Cell
 
 Key = tuple[Any, ...]
 """Sort keys, ascending. Keys of one rule are comparable with each other."""

@@ -332,7 +332,8 @@ class State:
                     self.queue(entry)
                 except self.rules.failures as error:
                     self._fail(entry, error)
-        for line in self.changes.wake(self):
+        assert self.rules is not None
+        for line in self.changes.wake(self.rules, self.by_tree):
             self.ready[line] = None
 
     def _why_inactive(self, queue: ClusterQueue) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from webhook.queue.cell import Cell
 from webhook.queue.model import ClusterQueue, Cohort, Quota, ResourceGroup
 from webhook.queue.rules import Rules
 
@@ -18,27 +19,6 @@ Amounts = Sequence[tuple[int, int]]
 """(column, amount) pairs: a column is a flavor and resource of one tree."""
 
 NO_QUOTA = Quota()
-
-
-@dataclass(slots=True, eq=False)
-class Cell:
-    """The numbers of one node for one flavor and resource. A limit of -1 is no limit.
-
-    `nominal` is the node's own quota, `subtree` adds what its children lend, `guaranteed` is what it never lends,
-    `most` is what it could use of an empty tree. `at` is its place in the tree's usage list.
-    """
-
-    flavor: str
-    resource: str
-    at: int
-    nominal: int = 0
-    borrowing_limit: int = -1
-    lending_limit: int = -1
-    subtree: int = 0
-    guaranteed: int = 0
-    most: int = 0
-    root: bool = False
-    parent: Cell | None = None
 
 
 @dataclass(slots=True, eq=False)

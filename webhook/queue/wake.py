@@ -6,16 +6,14 @@ its own queue gave quota back; without that, looking again would give the same a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from webhook.queue.line import Entry, Kind, Line
-from webhook.queue.rules import Reach, Variant
+from webhook.queue.rules import Reach, Rules, Variant
 from webhook.queue.tree import Tree
 
-if TYPE_CHECKING:
-    from webhook.queue.state import State
+Lines = Mapping[Tree, Sequence[Line]]
 
 
 class Changes:
@@ -49,25 +47,24 @@ class Changes:
         if kind.crosses:
             self.crossing.setdefault(kind.line.node.tree, {})[kind] = None
 
-    def wake(self, state: State) -> Iterator[Line]:
+    def wake(self, rules: Rules, lines: Lines) -> Iterator[Line]:
         """Make kinds active that may fit now, and give their lines.
 
         `by_watch` are those that only quota within reach speaks for: where it is gone again, they need no look.
         """
-        rules, woken = state.rules, dict.fromkeys(self.always)
-        assert rules is not None
+        woken = dict.fromkeys(self.always)
         for entry, line in self.arrived:
             if entry.victim is not None:
-                woken.update(dict.fromkeys(self._hunters(entry, line, state)))
+                woken.update(dict.fromkeys(self._hunters(entry, line, rules)))
         sure, self.by_watch = set(woken), set()
         freed = {line.node.tree for line in self.freed}
         above = {node for line in self.freed for node in (line.node, *line.node.path[1:-1])}
         for tree in self.moved:
             free: dict[int, int] = {}
-            for line in (line for line in state.by_tree[tree] if line.blocked):
+            for line in (line for line in lines[tree] if line.blocked):
                 near = tree in freed and not above.isdisjoint(line.node.path)
                 try:
-                    closer = near and _reaches(line, state)
+                    closer = near and _reaches(line, rules)
                     asked = line.blocked if tree in freed else ()
                     helped = [k for k in asked if not k.volatile and _in_reach(k, tree, free)]
                 except rules.failures:
@@ -87,10 +84,9 @@ class Changes:
                 kind.line.unblock(kind)
                 yield kind.line
 
-    def _hunters(self, entry: Entry, line: Line, state: State) -> Iterator[Kind]:
+    def _hunters(self, entry: Entry, line: Line, rules: Rules) -> Iterator[Kind]:
         """Give the kinds that could evict a newcomer."""
-        rules, victim = state.rules, entry.victim
-        assert rules is not None
+        victim = entry.victim
         assert victim is not None
         tree = line.node.tree
         crossing = self.crossing.get(tree) or {}
@@ -107,10 +103,8 @@ class Changes:
                     yield kind
 
 
-def _reaches(line: Line, state: State) -> bool:
+def _reaches(line: Line, rules: Rules) -> bool:
     """Say whether a queue that uses less than before may look for victims in other queues, at its best."""
-    rules = state.rules
-    assert rules is not None
     return line.node.parent is not None and rules.reach(line.queue, Reach(True, True, True))
 
 
