@@ -117,6 +117,10 @@ def read(text: str, file: str = "<input>") -> list[Document]:
         raise SourceError([_syntax_error(error, file, lines)]) from None
     except RecursionError:
         raise SourceError([Diagnostic("YAML001", Place(file), "nested too deeply")]) from None
+    except UnicodeEncodeError as error:
+        before = text[: error.start].split("\n")
+        place = Place(file, len(before), len(before[-1]) + 1)
+        raise SourceError([Diagnostic("YAML001", place, "half of a surrogate pair is no character")]) from None
     return documents
 
 

@@ -166,20 +166,22 @@ class _Walk:
             if node.var2:
                 inner |= {node.var: None, node.var2: _iterated(over, second=True)}
         self.infer(node.condition, inner)
-        self.infer(node.step, inner)
+        made = self.step(node.step, inner)
         result = self.infer(node.result, inner)
         if node.macro == "filter":
             return over if isinstance(over, Listed) or _is_list(over) else None
         if node.macro in ("map", "transformList"):
-            return self.mapped(node.step, inner)
+            return made
         return result if node.macro == "bind" else None
 
-    def mapped(self, step: Node, scope: Scope) -> Found:
-        """What a `map` makes: its step adds a list of one element."""
+    def step(self, step: Node, scope: Scope) -> Found:
+        """Look at the step of a macro, once; give what a `map` makes: its step adds a list of one element."""
         if isinstance(step, Call) and step.function == syntax.CONDITIONAL:
+            self.infer(step.args[0], scope)
             step = step.args[1]
         if isinstance(step, Call) and step.function == syntax.ADD and isinstance(step.args[1], CreateList):
             return self.infer(step.args[1], scope)
+        self.infer(step, scope)
         return None
 
 

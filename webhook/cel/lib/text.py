@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Final
 
+_HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 _ESCAPES: Final = {
     "\a": "\\a",
     "\b": "\\b",
@@ -20,7 +22,11 @@ _ESCAPES: Final = {
 
 def to_bytes(text: str) -> bytes:
     """The UTF-8 of a string; a byte that was not UTF-8 stands in it as a lone surrogate and comes back as that byte."""
-    return text.encode("utf-8", "surrogateescape")
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, which no JSON or YAML brings here: what Go reads for it.
+        return _HALVES.sub("\ufffd", text).encode("utf-8", "surrogateescape")
 
 
 def from_bytes(data: bytes) -> str:
