@@ -279,6 +279,24 @@ def test_a_full_disk_stops_recording_and_nothing_else(tmp_path, policies):
     assert asyncio.run(go()) == [False, True]
 
 
+def test_a_job_that_no_pod_can_be_made_of_is_refused(tmp_path, policies):
+    """A quantity that is none, or a template of the wrong shape, is a refusal that says so, not a failed call."""
+
+    async def go():
+        store = MemoryStore()
+        for obj in queues("2"):
+            await store.create(obj)
+        odd = job("odd", cpu="two")
+        shapeless = job("shapeless")
+        shapeless["spec"]["template"]["spec"]["containers"] = ["c"]
+        async with running(tmp_path, policies, store) as (_, talk):
+            return [await talk.ask(review(object=obj)) for obj in (odd, shapeless)]
+
+    for answer in asyncio.run(go()):
+        assert (answer["allowed"], answer["status"]["code"]) == (False, 422)
+        assert "queue team-a/main: no pod can be made of this job: " in answer["status"]["message"]
+
+
 def test_rules_are_chosen_by_name(policies):
     """A QueuePolicy is taken by its name, behind those it extends, loaded or shipped; an unknown name is an error."""
     for name, extends in (("base", "[kueue]"), ("top", "[base]")):

@@ -46,7 +46,10 @@ class ViewGate:
             return _let_in(f"queue {name}: there is no ClusterQueue {target} yet; the job waits for it")
         if line.inactive:
             return _let_in(f"queue {name}: ClusterQueue {target} takes nothing now: {line.inactive}")
-        workload = self._workload(job, obj, namespace)
+        try:
+            workload = self._workload(job, obj, namespace)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            return GateAnswer(False, "Invalid", f"queue {name}: no pod can be made of this job: {error}")
         if workload is None:
             return GateAnswer(allowed=True)
         if workload.problem:
@@ -61,11 +64,11 @@ class ViewGate:
         return _let_in(f"queue {name}: position {found.position}, {row.text()}")
 
     def _workload(self, job: Job, obj: dict[str, Any], namespace: str) -> Workload | None:
-        """Read the job as the core would, had it been created now."""
+        """Read the job as the core would, had it been created now. Raises what reading a malformed one does."""
         if not job.pod_sets:
             return None
         metadata = {**(obj.get("metadata") or {}), "namespace": namespace}
-        metadata.setdefault("name", metadata.get("generateName") or NO_NAME)
+        metadata["name"] = metadata.get("name") or metadata.get("generateName") or NO_NAME
         classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
         ranges = self._view.mirror(LIMIT_RANGE).all(namespace)
         made = workload_of({**obj, "metadata": metadata}, job, priority_of(job, classes), ranges)
