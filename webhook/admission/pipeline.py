@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.admission.facts import Facts, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import describe, queue_of
 from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
@@ -187,7 +187,4 @@ def _ask(gate: Gate, world: World, verdict: Verdict) -> Verdict:
 
 def _queued_anew(world: World, queue: str) -> bool:
     """Say whether an update put the job into another queue."""
-    metadata = (world.old or {}).get("metadata") or {}
-    key = "kueue.x-k8s.io/queue-name"
-    before = (metadata.get("labels") or {}).get(key) or (metadata.get("annotations") or {}).get(key)
-    return bool(before != queue)
+    return queue_of(world.old or {}) != queue

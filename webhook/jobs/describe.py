@@ -22,10 +22,13 @@ def describe(obj: dict[str, Any]) -> Job | None:
     if kind is None:
         return None
     sets = tuple(pod_sets(obj, kind))
-    labels, annotations = _map(obj, "labels"), _map(obj, "annotations")
-    queue = _text(labels, QUEUE) or _text(annotations, QUEUE)
-    priority = _text(labels, PRIORITY)
-    return Job(kind, suspended(obj, kind), sets, queue, priority, _pod_priority(obj, kind, sets))
+    priority = _text(_map(obj, "labels"), PRIORITY)
+    return Job(kind, suspended(obj, kind), sets, queue_of(obj), priority, _pod_priority(obj, kind, sets))
+
+
+def queue_of(obj: dict[str, Any]) -> str | None:
+    """Give the queue that an object names: by its label, else by its annotation."""
+    return _text(_map(obj, "labels"), QUEUE) or _text(_map(obj, "annotations"), QUEUE)
 
 
 def row_of(obj: dict[str, Any]) -> Kind | None:
