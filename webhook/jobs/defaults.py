@@ -61,13 +61,18 @@ def defaulted(obj: dict[str, Any]) -> dict[str, Any]:
 
 def _limit_range(obj: dict[str, Any]) -> dict[str, Any]:
     """Fill in a LimitRange: a default limit is the max, a default request the default limit, else the min."""
-    limits = (obj.get("spec") or {}).get("limits")
+    limits = _map(obj.get("spec")).get("limits")
     for item in limits if isinstance(limits, list) else ():
         if isinstance(item, dict) and item.get("type") == "Container":
-            default = {**(item.get("max") or {}), **(item.get("default") or {})}
-            request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+            default = {**_map(item.get("max")), **_map(item.get("default"))}
+            request = {**_map(item.get("min")), **default, **_map(item.get("defaultRequest"))}
             item.update({k: v for k, v in (("default", default), ("defaultRequest", request)) if v})
     return obj
+
+
+def _map(value: Any) -> dict[str, Any]:
+    """Give a map, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def _job_spec(spec: dict[str, Any]) -> None:
