@@ -8,10 +8,12 @@ import jsonpatch
 import pytest
 import yaml
 
+from tests.offline.running import invoke
 from tests.policy.support import request
 from tests.shared import ROOT
 from webhook.admission import mutate, review
 from webhook.admission.memory import MemoryFacts
+from webhook.cli.lint import lint_command
 from webhook.jobs.describe import describe
 from webhook.kube.equality import same
 from webhook.offline.suite_session import run_session
@@ -157,3 +159,9 @@ def test_seed_manifests_stand(shipped):
                 seen += 1
     if seeds:
         assert seen
+
+
+def test_lint_finds_nothing_in_what_is_shipped():
+    """The rules of lint hold for our own policies as for anybody's."""
+    done = invoke(lint_command, str(ROOT / "policies"))
+    assert (done.exit_code, done.stdout.splitlines()[-1][:11]) == (0, "no findings")
