@@ -190,3 +190,18 @@ def test_usage_orders_local_queues_by_what_they_used_lately() -> None:
     core.apply(WorkloadChanged(job("older", "busy", 1, queued_at=1)))
     core.apply(WorkloadChanged(job("newer", "idle", 1, queued_at=2)))
     assert names(decide(core, rules, 60_000)) == ["newer"]
+
+
+def test_who_preempts_goes_first_when_the_victims_are_gone() -> None:
+    """A larger job before it in the queue borrows, and so loses to the victim each time: without its turn at the head,
+    the preemptor would evict the same victim for ever.
+    """
+    reclaims = Preemption(reclaim_within_cohort="Any")
+    lines = [queue("a", 9, "co", preemption=reclaims), queue("b", 3, "co")]
+    held = [running("old", "a", 6), running("guest", "b", 4, priority=2)]
+    core = state(lines, [*held, job("large", "a", 4, queued_at=1), job("small", "a", 3, queued_at=2)])
+    first = decide(core, RULES, 0)
+    assert [(p.workload, p.preemptor) for p in first.preempted] == [(f"{NS}/guest", f"{NS}/small")]
+    give_back(core, first)
+    assert names(decide(core, RULES, 1)) == ["small"]
+    assert decide(core, RULES, 2).preempted == ()

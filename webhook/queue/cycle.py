@@ -356,6 +356,8 @@ class _Call:
         verdict.place = Place.INADMISSIBLE if parks and outcome != Outcome.SUSPENDED else Place.ACTIVE
         entry.verdict = verdict
         self.log.waits[entry.key] = entry
+        if entry.workload.first != (outcome in WAITS_FOR_VICTIMS):
+            self.state.put_first(entry, outcome in WAITS_FOR_VICTIMS)
         if outcome in WAITS_FOR_CHANGE:
             kind.verdict = verdict
             if parks or strict:

@@ -60,14 +60,15 @@ class KueueRules:
         return str(error)
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
-        """Order by decayed usage (where asked for), priority, age, UID."""
+        """Order by whom others are evicted for, decayed usage (where asked for), priority, age, UID."""
+        late = not (workload.first and queue.strategy == "BestEffortFIFO")
         if self.ordered_by_usage:
-            return (usage, -workload.priority, workload.queued_at, workload.uid, workload.key)
-        return (-workload.priority, workload.queued_at, workload.uid, workload.key)
+            return (late, usage, -workload.priority, workload.queued_at, workload.uid, workload.key)
+        return (late, -workload.priority, workload.queued_at, workload.uid, workload.key)
 
     def across(self, workload: Workload, queue: ClusterQueue, placement: Placement) -> Key:
-        """Order by the height borrowed from, priority, age."""
-        return (placement.borrow, -workload.priority if self.by_priority else 0, workload.queued_at)
+        """Order by whom others are evicted for, the height borrowed from, priority, age."""
+        return (not workload.first, placement.borrow, -workload.priority if self.by_priority else 0, workload.queued_at)
 
     def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest) -> Key:
         """Order those within nominal first, then by share, priority, age."""

@@ -273,6 +273,7 @@ class Workload:
 
     `queue` is the LocalQueue's name, `admission` the quota it holds, `evicted` that it must give it back.
     `queued_at` is the time it is ordered by: creation, or its last eviction where the rules of requeueing say so.
+    `first`: others are being evicted for it, so it should be looked at before others take what they give back.
     `problem` says why it can never be queued as it stands (LimitRange, requests above limits), empty where it can.
     """
 
@@ -299,6 +300,7 @@ class Workload:
     run_time: int | None = None
     priority_class: str = ""
     priority_boost: int = 0
+    first: bool = False
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
 

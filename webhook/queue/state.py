@@ -155,6 +155,8 @@ class State:
 
     def _changed(self, workload: Workload) -> None:
         entry = self.entries.get(workload.key)
+        if entry is not None and entry.workload.first and workload.admission is None:
+            workload = replace(workload, first=True)
         if entry is None:
             entry = self.entries[workload.key] = Entry(workload, workload.key)
         elif facts_of(entry) == workload:
@@ -252,6 +254,15 @@ class State:
         kind.volatile = True
         line.block(kind, False)
 
+    def put_first(self, entry: Entry, first: bool) -> None:
+        """Say whether an entry waits for victims of its own; it takes the place that the rules give it."""
+        assert self.rules is not None
+        assert entry.line is not None
+        entry.workload = replace(entry.workload, first=first)
+        usage = self.histories.usage(entry, self)
+        entry.rank = self.rules.order(entry.workload, entry.line.queue, self.changes.now, usage)
+        self.push(entry)
+
     def push(self, entry: Entry) -> None:
         """Put a waiting entry into its line's heap."""
         assert entry.line is not None
@@ -286,6 +297,8 @@ class State:
                 column = tree.columns.get((flavor, resource))
                 if column is not None:
                     sums[column] = sums.get(column, 0) + pod_set.usage.get(resource, 0)
+        if workload.first:
+            entry.workload = workload = replace(workload, first=False)
         entry.status, entry.line, entry.kind = Status.HOLDING, line, None
         entry.tried, entry.tries = {}, 0
         entry.admission, entry.admitted = admission, admitted
@@ -376,6 +389,7 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
         admission=None,
         admitted=False,
         evicted=False,
+        first=False,
         queued_at=queued_at,
         evicted_at=queued_at,
         requeue_at=requeue_at,
