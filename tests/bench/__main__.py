@@ -18,6 +18,7 @@ def main(names: list[str]) -> int:
     for name in names or NAMES:
         print(f"\n== {name} ==", flush=True)
         start = time.perf_counter()
+        sys.argv = [f"tests.bench.{name}"]  # a module's own options are for when it is run by itself
         try:
             importlib.import_module(f"tests.bench.{name}").main()
         except Exception:
