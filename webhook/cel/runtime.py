@@ -59,12 +59,9 @@ class Bail(Exception):
     """The fast form cannot answer; the exact form can."""
 
 
-_BAIL = Bail()
-
-
 def bail() -> NoReturn:
     """Leave the fast form."""
-    raise _BAIL
+    raise Bail
 
 
 def equal(a: object, b: object) -> bool:
@@ -103,7 +100,7 @@ def index(container: object, key: object) -> object:
         return container[key]
     if type(container) is list and type(key) is int and key >= 0:
         return container[key]
-    raise _BAIL
+    raise Bail
 
 
 def maybe_index(container: object, key: object) -> object:
@@ -112,7 +109,7 @@ def maybe_index(container: object, key: object) -> object:
         return container.get(key, ABSENT)
     if type(container) is list and type(key) is int:
         return container[key] if 0 <= key < len(container) else ABSENT
-    raise _BAIL
+    raise Bail
 
 
 def size(value: object) -> int:
@@ -120,7 +117,7 @@ def size(value: object) -> int:
     kind = type(value)
     if kind is list or kind is dict or kind is str or kind is bytes:
         return len(value)  # type: ignore[arg-type]
-    raise _BAIL
+    raise Bail
 
 
 def one(value: object) -> Iterable[Any]:
@@ -132,7 +129,7 @@ def one(value: object) -> Iterable[Any]:
             if type(key) is not str:
                 return [bare(k) for k in value]
         return value
-    raise _BAIL
+    raise Bail
 
 
 def two(value: object) -> Iterable[tuple[object, object]]:
@@ -144,16 +141,16 @@ def two(value: object) -> Iterable[tuple[object, object]]:
             if type(key) is not str:
                 return [(bare(k), v) for k, v in value.items()]
         return value.items()
-    raise _BAIL
+    raise Bail
 
 
 def held(value: object) -> object:
     """What an optional value holds, ABSENT for none."""
     if type(value) is Optional:
         if type(value.value) is Failure:
-            raise _BAIL
+            raise Bail
         return value.value
-    raise _BAIL
+    raise Bail
 
 
 def read(value: object) -> object:
@@ -170,13 +167,13 @@ def plain(value: object) -> object:
     """A value that Go's native form does not change; others go to the exact form."""
     if type(value) in _PLAIN or value is ABSENT:
         return value
-    raise _BAIL
+    raise Bail
 
 
 def put(target: dict[object, object], key: object, value: object) -> None:
     """One entry of a map literal; keys other than text go to the exact form."""
     if type(key) is not str:
-        raise _BAIL
+        raise Bail
     target.pop(key, None)
     target[key] = value
 
@@ -189,7 +186,7 @@ def open_call(function: Function, count: int) -> Callable[..., object]:
         for row, tests in rows:
             if all(test(values[i]) for i, test in tests):
                 return row.call(*values)
-        raise _BAIL
+        raise Bail
 
     return call
 

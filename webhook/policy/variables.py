@@ -36,7 +36,7 @@ class Variables:
         value = self._known.get(name, MISSING)
         if value is not MISSING:
             if isinstance(value, CelError):
-                raise value
+                raise value.with_traceback(None)
             return value
         expression = self._table.get(name)
         if expression is None:

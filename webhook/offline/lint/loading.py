@@ -29,6 +29,11 @@ READING: Final[tuple[Rule, ...]] = (
         "The text cannot be read as YAML: the caret stands where reading stopped, which may be after the mistake.\n"
         "A key that is there twice is an error too (the last would win in silence), and so is nesting without end.",
     ),
+    _row(
+        "CFG003",
+        "the rules that are named are there",
+        "`extends` of a QueuePolicy, or `--queue-rules`, names rules that are neither among the files nor shipped.",
+    ),
     _row("LOAD001", "a policy file can be read", "The file or folder is not there, or is not UTF-8 text."),
     _row(
         "LOAD002",
