@@ -3,6 +3,7 @@
 The expressions and the object are those of the shared README; what is not on this machine is left out and said so.
 """
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -66,10 +67,19 @@ def by_hand_names(o: Any) -> bool:
     return len([n for n in names if n.startswith("m")]) > 0
 
 
+IMAGE = re.compile(r"registry\.example\.com/[a-z0-9/._-]+:[a-z0-9.]+$")
+
+
+def by_hand_images(o: Any) -> bool:
+    """E4 with Python's own `re`."""
+    return all(IMAGE.match(c["image"]) for c in o["spec"]["template"]["spec"]["containers"])
+
+
 BY_HAND: dict[str, Callable[[Any], object]] = {
     "E1": by_hand_gpus,
     "E2": lambda o: o["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name", "") != "",
     "E3": by_hand_names,
+    "E4": by_hand_images,
     "E5": lambda o: {"spec": {"suspend": True}},
 }
 
