@@ -41,12 +41,13 @@ def row(output: str, name: str) -> list[str]:
 
 def test_articles_run_to_their_end(tmp_path):
     """The five articles' manifests are shaped, refused or let in, and every job that a queue holds runs."""
-    done = sluice_run(tmp_path, "--seconds", "0.2")
+    done = sluice_run(tmp_path, "--seconds", "0.5")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     jobs = done.stdout[done.stdout.index("jobs in their queues") :]
     assert len(re.findall(r"^│ (?:Job|PyTorchJob|TFJob) ", jobs, re.MULTILINE)) == 8
     assert "waits" not in jobs
+    assert re.search(r"position 1, asks 6\s", done.stdout), "article 003's second job waits for the first"
     assert re.search(r"LimitRange default/gpu-limit-range\s*│ refused", done.stdout)
 
 

@@ -30,6 +30,7 @@ from webhook.cli.run_table import Life, ended_table, sent_table
 from webhook.cluster.kinds import MANAGED
 from webhook.config import Config
 from webhook.daemon import Daemon
+from webhook.jobs.describe import describe
 from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object, uid_of
@@ -37,6 +38,8 @@ from webhook.tls.files import Folder, ensure
 
 PATIENCE = 30.0
 """Seconds after the last manifest until `--once` gives up waiting for jobs that were let in."""
+PAUSE = 0.1
+"""Seconds after a job, as between two commands of a person: the next one is told what this one takes."""
 QUEUES = "queues.yaml"
 PIPED_WIDTH = 150
 
@@ -142,6 +145,8 @@ async def _send(front: Front, happened: Run, path: Path, objects: list[Object]) 
         outcome = await front.create(obj)
         happened.sent(outcome)
         outcomes.append(outcome)
+        if outcome.stored and (job := describe(outcome.obj)) and job.queue:
+            await asyncio.sleep(PAUSE)
     happened.console.print(sent_table(path.stem, outcomes))
 
 
