@@ -177,11 +177,13 @@ JUNK = st.recursive(
 
 @given(st.sampled_from(CASES), JUNK, JUNK)
 def test_malformed_objects_do_not_fail(case, spec, metadata):
-    """Whatever stands where a spec should be, reading it as a job does not raise."""
+    """Whatever stands where a spec should be, reading it as a job does not raise, and leaves it as it came."""
     obj = {"apiVersion": case[0], "kind": case[1], "metadata": metadata, "spec": spec}
+    before = copy.deepcopy(obj)
     describe(obj)
     normalise(obj)
     defaulted(obj)
+    assert obj == before
 
 
 def test_spark_memory_is_the_jvms():
