@@ -142,7 +142,7 @@ class Daemon:
         app = make_app(engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
         self.port = await self._listen(Listener(app, *parse_address(self.config.listen), self.certificate.context))
         if self.config.state_listen:
-            plain = Listener(make_state_app(self.health, self.registry), *parse_address(self.config.state_listen))
+            plain = Listener(make_state_app(self.health, self.metrics, self.registry), *parse_address(self.config.state_listen))
             self.state_port = await self._listen(plain)
         self.view.start()
         self._spawn(self._warm(), "warm up")

@@ -7,46 +7,62 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 
 import orjson
-from aiohttp import web
 
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import BadReview, Request, answer, parse
-from webhook.server.body import BadRequest, Limits, read_json
+from webhook.server.body import read_json
 from webhook.server.engine import Engine
+from webhook.server.limits import Limits
+from webhook.server.messages import Answer, BadRequest, Call, Handler
 from webhook.server.metrics import ServerMetrics
 
-Handler = Callable[[web.Request], Awaitable[web.Response]]
 Review = Callable[..., Verdict | NeedsAuthorization]
 
 ROUNDS = 8
 """How often a review may ask for more checks: each round it goes on behind the answers of the last."""
-HEADERS = {"Content-Type": "application/json"}
 
 
 def admission(name: str, review: Review, engine: Engine, limits: Limits, metrics: ServerMetrics) -> Handler:
-    """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics."""
+    """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics.
+
+    It answers at once, but where the facts of the cluster are not known yet or a policy asks for an authorization.
+    """
     timing, warm = metrics.timings[name], engine.warm
 
-    async def handle(http: web.Request) -> web.Response:
+    def handle(call: Call) -> Answer | Awaitable[Answer]:
         if not warm.is_set():
-            await _warmed(warm, _patience(http, limits))
-        document = await read_json(http, limits)
+            return later(call)
         start = perf_counter()
-        try:
-            request = parse(document)
-        except BadReview as error:
-            raise BadRequest(str(error)) from None
+        request = _request(call, limits)
         verdict = review(request)
-        if isinstance(verdict, NeedsAuthorization):
-            verdict = await _authorized(verdict, request, review, engine, _patience(http, limits))
+        if type(verdict) is NeedsAuthorization:
+            return ask(call, verdict, request, start)
+        return finish(request, verdict, start)  # type: ignore[arg-type]
+
+    async def later(call: Call) -> Answer:
+        await _warmed(warm, _patience(call, limits))
+        given = handle(call)
+        return given if isinstance(given, Answer) else await given
+
+    async def ask(call: Call, needs: NeedsAuthorization, request: Request, start: float) -> Answer:
+        return finish(request, await _authorized(needs, request, review, engine, _patience(call, limits)), start)
+
+    def finish(request: Request, verdict: Verdict, start: float) -> Answer:
         body = orjson.dumps(answer(request.uid, verdict))
         outcome = "denied" if not verdict.allowed else "patched" if verdict.patch else "allowed"
         metrics.reviewed(name, request.operation, request.resource.resource, outcome)
         metrics.warnings += len(verdict.warnings)
         timing.observe(perf_counter() - start)
-        return web.Response(body=body, headers=HEADERS)
+        return Answer(body)
 
     return handle
+
+
+def _request(call: Call, limits: Limits) -> Request:
+    try:
+        return parse(read_json(call, limits))
+    except BadReview as error:
+        raise BadRequest(str(error)) from None
 
 
 async def _warmed(warm: asyncio.Event, seconds: float) -> None:
@@ -72,8 +88,8 @@ async def _authorized(
     raise BadRequest("a policy keeps asking for authorization checks", 500, "authorization")
 
 
-def _patience(http: web.Request, limits: Limits) -> float:
+def _patience(call: Call, limits: Limits) -> float:
     """Give the seconds left: the API server says in the URL how long it waits (`?timeout=10s`)."""
-    text = http.query.get("timeout", "").removesuffix("s")
+    text = (call.parameter("timeout") or "").removesuffix("s")
     asked = float(text) if text.isascii() and text.isdigit() else limits.seconds
     return max(0.5, min(asked - 0.5, limits.seconds))

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from webhook.server.health import Health
+from webhook.server.messages import TEXT, Answer, Call, Handler
+
+METRICS = CONTENT_TYPE_PLAIN_0_0_4.encode()
 
 
-def state_routes(health: Health, registry: CollectorRegistry) -> list[web.RouteDef]:
-    """Make the three routes."""
+def state_routes(health: Health, registry: CollectorRegistry) -> dict[tuple[bytes, bytes], Handler]:
+    """Make the three routes, for GET and HEAD."""
 
-    async def live(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
+    def live(_: Call) -> Answer:
+        return Answer(b"ok\n", content_type=TEXT)
 
-    async def ready(http: web.Request) -> web.Response:
+    def ready(call: Call) -> Answer:
         good = health.ready()
-        text = "\n".join(health.lines()) + "\n" if "verbose" in http.query or not good else ""
-        return web.Response(text=f"{text}{'ok' if good else 'not ready'}\n", status=200 if good else 503)
+        text = "\n".join(health.lines()) + "\n" if not good or call.parameter("verbose") is not None else ""
+        return Answer(f"{text}{'ok' if good else 'not ready'}\n".encode(), 200 if good else 503, TEXT)
 
-    async def metrics(_: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+    def metrics(_: Call) -> Answer:
+        return Answer(generate_latest(registry), content_type=METRICS)
 
-    return [web.get("/livez", live), web.get("/readyz", ready), web.get("/metrics", metrics)]
+    handlers = {b"/livez": live, b"/readyz": ready, b"/metrics": metrics}
+    return {(method, path): handler for path, handler in handlers.items() for method in (b"GET", b"HEAD")}

@@ -1,1 +1,0 @@
-"""What stands around every request, a file each."""
