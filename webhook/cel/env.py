@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from webhook.cel import host
+from webhook.cel.bounds import Sizer
 from webhook.cel.functions import rows
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import (
@@ -68,7 +69,8 @@ class Env:
 
     `mutation` adds the types `Object…` and `JSONPatch` and the function `jsonpatch.escapeKey`, as the API server does
     for mutating policies. `checked` False takes names and calls as they come, at run time. `trusted` says that the
-    host gives numbers, texts, bools and times as declared: no code looks at their types again.
+    host gives numbers, texts, bools and times as declared: no code looks at their types again. `sizes` says how big
+    values can be, for the estimate of costs.
     """
 
     variables: Mapping[str, Type] = field(default_factory=dict)
@@ -78,6 +80,7 @@ class Env:
     checked: bool = True
     macros: bool = True
     trusted: bool = False
+    sizes: Sizer | None = None
 
     @cached_property
     def functions(self) -> dict[str, Function]:

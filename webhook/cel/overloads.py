@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from webhook.cel.bounds import Bound
 from webhook.cel.types import Type
 
 Cost = Callable[[Sequence[object], object], int]
 """Run-time cost of one call: the arguments (receiver first) and the result give cost units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One formula in three forms: what a call spends, what it may spend before it is run, and both in words."""
+
+    spend: Cost
+    bound: Bound
+    words: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,7 +27,8 @@ class Overload:
 
     `args` are the types of all arguments, the receiver of a member function first. `call` gets values whose run-time
     types agree with `args` (of a list or map only the first element was looked at, as cel-go does; `dyn` and
-    parameters accept anything) and raises `CelError` with cel-go's wording. `cost` None means 1. `template` is a
+    parameters accept anything) and raises `CelError` with cel-go's wording. `cost` None means 1, `estimate` None 1 and
+    a result of unknown size; `words` say the cost to a reader. `template` is a
     Python expression over `{0}`, `{1}` … for the same result, used where the types are known or were tested; it may
     use only operators and methods of the arguments. `check` looks at constant arguments (`ABSENT` where not constant)
     at compile time and gives an error text or None. `guarded` false: run-time types are not tested before `call`.
@@ -32,6 +43,8 @@ class Overload:
     template: str | None = None
     check: Callable[..., str | None] | None = None
     guarded: bool = True
+    estimate: Bound | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

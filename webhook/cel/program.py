@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.cel import checker, cost, emit, parser, plan, validators
+from webhook.cel import checker, emit, estimate, parser, plan, validators
 from webhook.cel.attributes import COST, Eval, Failure, Frame
+from webhook.cel.bounds import Estimate
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvalError, Issue
@@ -81,15 +82,19 @@ class Program:
     _fast: Callable[..., object] | None = field(default=None, repr=False)
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
+    _estimate: Estimate | None = field(default=None, repr=False)
 
     @property
     def type(self) -> Type:
         """The type the checker found for the whole."""
         return self.checked.type
 
-    def estimate(self, size: int = 64) -> int:
-        """An upper bound of what one evaluation costs, for values of at most `size` elements or characters."""
-        return cost.bound(self.checked.root, size)
+    @property
+    def estimate(self) -> Estimate:
+        """What one evaluation costs at least and at most, from the text and types alone, as the API server says it."""
+        if self._estimate is None:
+            self._estimate = estimate.estimate(self.checked, self.env)
+        return self._estimate
 
     def prepare(self) -> None:
         """Make the fast form; where there is none, calls go to the exact one."""

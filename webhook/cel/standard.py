@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel import operators, syntax
+from webhook.cel.bounds import Bound
 from webhook.cel.errors import CelError
+from webhook.cel.lib import estimates
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import (
     BOOL,
@@ -65,6 +67,21 @@ _ORDER = (
     (TIMESTAMP, TIMESTAMP),
     (DURATION, DURATION),
 )
+
+
+_BOUNDS: dict[str, Bound] = {
+    "equals": estimates.equal,
+    "not_equals": estimates.compared,
+    "in_list": estimates.listed,
+    "add_list": estimates.appended,
+    **dict.fromkeys(("add_string", "add_bytes"), estimates.written),
+    **{
+        f"{word}_{name}": estimates.compared
+        for word in ("less", "less_equals", "greater", "greater_equals")
+        for name in ("string", "bytes")
+    },
+}
+"""What operators may cost where it is not 1; what they do cost is in `dispatch.py`."""
 
 
 def _never(*_: object) -> object:
@@ -135,7 +152,8 @@ def last(values: object) -> Optional:
 
 
 def _operator(name: str, call: Callable[..., object], *rows: tuple[str, tuple[Type, ...], Type]) -> Function:
-    return Function(name, tuple(Overload(i, args, result, call) for i, args, result in rows), library="operators")
+    made = (Overload(i, args, result, call, estimate=_BOUNDS.get(i)) for i, args, result in rows)
+    return Function(name, tuple(made), library="operators")
 
 
 def _order(name: str, word: str, call: Callable[..., object]) -> Function:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from webhook.cel.errors import CelError
-from webhook.cel.lib import costs
+from webhook.cel.lib import costs, estimates
 from webhook.cel.lib.formats import FORMATS
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member
-from webhook.cel.overloads import Cost, Function
+from webhook.cel.overloads import Cost, Function, Price
 from webhook.cel.types import BOOL, STRING, Type, object_type
 
 _PREFIX: Final = "kubernetes.authorization."
@@ -153,7 +153,11 @@ def _selector_cost(arguments: Sequence[object], result: object) -> int:
     return costs.LIST_BASE + costs.traversal(length) + -(-length // 2) * 50
 
 
-def _more(name: str, field: str, doc: str, cost: Cost = costs.nominal, overload_id: str = "") -> Function:
+_CHECK: Final = Price(_check_cost, estimates.always(CHECK_COST), f"{CHECK_COST:,}: two checks fit one expression")
+_SELECTOR: Final = Price(_selector_cost, estimates.selector, "10, 1 for each 10 characters, and 50 for each 2 of them")
+
+
+def _more(name: str, field: str, doc: str, cost: Cost | Price = costs.nominal, overload_id: str = "") -> Function:
     row = member(
         overload_id or f"resourcecheck_{name}",
         RESOURCE_CHECK_TYPE,
@@ -207,21 +211,21 @@ FUNCTIONS: Final = library(
         "fieldSelector",
         "field_selector",
         "The field selector to check with.",
-        _selector_cost,
+        _SELECTOR,
         "authorizer_fieldselector",
     ),
     _more(
         "labelSelector",
         "label_selector",
         "The label selector to check with.",
-        _selector_cost,
+        _SELECTOR,
         "authorizer_labelselector",
     ),
     Function(
         "check",
         (
-            member("pathcheck_check", PATH_CHECK_TYPE, (STRING,), DECISION_TYPE, decide, _check_cost),
-            member("resourcecheck_check", RESOURCE_CHECK_TYPE, (STRING,), DECISION_TYPE, decide, _check_cost),
+            member("pathcheck_check", PATH_CHECK_TYPE, (STRING,), DECISION_TYPE, decide, _CHECK),
+            member("resourcecheck_check", RESOURCE_CHECK_TYPE, (STRING,), DECISION_TYPE, decide, _CHECK),
         ),
         "Asks whether a verb is allowed. Costs 350,000: two checks fit one expression.",
     ),

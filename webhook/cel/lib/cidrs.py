@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
-from webhook.cel.lib import costs
+from webhook.cel.lib import costs, estimates
 from webhook.cel.lib.addresses import AddressError, Prefix, parse_prefix
 from webhook.cel.lib.ips import IP, IP_TYPE, is_ip, parse
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, plain
 from webhook.cel.lib.text import quote
-from webhook.cel.overloads import Cost, Function
+from webhook.cel.overloads import Function, Price
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
 
 CIDR_TYPE: Final = opaque("net.CIDR")
@@ -91,7 +91,7 @@ def contains_cidr_text(value: CIDR, text: str) -> bool:
     return contains_cidr(value, cidr(text))
 
 
-def _inside(text: bool, range_: bool) -> Cost:
+def _inside(text: bool, range_: bool) -> Price:
     def cost(arguments: Sequence[object], result: object) -> int:
         own = costs.size(arguments[0])
         units = costs.traversal(2 * own)
@@ -99,7 +99,9 @@ def _inside(text: bool, range_: bool) -> Cost:
             units += costs.traversal(own) + 1
         return units + (costs.traversal(costs.size(arguments[1])) if text else 0)
 
-    return cost
+    words = "1 for each 5 bytes of the address" + (", and 1 for each 10 bytes, and 1" if range_ else "")
+    parsed = ", and 1 for each 10 characters of the text" if text else ""
+    return Price(cost, estimates.within(text, range_), words + parsed)
 
 
 FUNCTIONS: Final = library(

@@ -213,7 +213,7 @@ FUNCTIONS: Final = library(
         "bytes",
         (
             plain("bytes_to_bytes", (BYTES,), BYTES, _same, costs.nominal),
-            plain("string_to_bytes", (STRING,), BYTES, to_bytes, costs.read()),
+            plain("string_to_bytes", (STRING,), BYTES, to_bytes, costs.ENCODED),
         ),
         "The UTF-8 of a text.",
         (("bytes('hello')", "b'hello'"),),
@@ -259,7 +259,7 @@ FUNCTIONS: Final = library(
             for name, of, cost in (
                 ("string", STRING, costs.nominal),
                 ("bool", BOOL, costs.nominal),
-                ("bytes", BYTES, costs.read()),
+                ("bytes", BYTES, costs.DECODED),
                 ("double", DOUBLE, costs.nominal),
                 ("duration", DURATION, costs.nominal),
                 ("int64", INT, costs.nominal),

@@ -1,16 +1,20 @@
-"""Run-time cost of calls: the sizes and factors that cel-go and the API server charge with. No function is here."""
+"""Prices of calls: what cel-go and the API server charge at run time, the static halves in `estimates.py`, and words.
+
+No function is here.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from webhook.cel.overloads import Cost
+from webhook.cel.lib import estimates
+from webhook.cel.overloads import Price
 
-STRING_FACTOR: Final = 0.1
-REGEX_FACTOR: Final = 0.25
-LIST_BASE: Final = 10
+STRING_FACTOR: Final = estimates.STRING_FACTOR
+REGEX_FACTOR: Final = estimates.REGEX_FACTOR
+LIST_BASE: Final = estimates.LIST_BASE
 
 
 def size(value: object) -> int:
@@ -31,31 +35,62 @@ def nominal(arguments: Sequence[object], result: object) -> int:
     return 1
 
 
-def read(argument: int = 0, times: int = 1) -> Cost:
-    """Cost of reading one argument `times` times."""
+_TENTH: Final = "1 for each 10 characters"
+
+
+def _reading(argument: int, times: int = 1) -> Callable[[Sequence[object], object], int]:
     factor = times * STRING_FACTOR
     return lambda arguments, result: math.ceil(size(arguments[argument]) * factor)
 
 
-def written(arguments: Sequence[object], result: object) -> int:
-    """Cost of building the result, twice its characters."""
+def read(argument: int = 0, times: int = 1) -> Price:
+    """Cost of reading one argument `times` times."""
+    words = f"{_TENTH} of the text" if times == 1 else f"{times} for each 10 characters of the text"
+    return Price(_reading(argument, times), estimates.read(argument, times), words)
+
+
+KEPT: Final = Price(_reading(0), estimates.kept, f"{_TENTH} of the text")
+"""Cost of reading a text that gives one as long."""
+ENCODED: Final = Price(_reading(0), estimates.encoded, f"{_TENTH}")
+DECODED: Final = Price(_reading(0), estimates.decoded, "1 for each 10 bytes")
+QUOTED: Final = Price(_reading(0), estimates.quoted, f"{_TENTH}")
+BEGUN: Final = Price(_reading(0), estimates.read(1), f"{_TENTH} of the text")
+"""Cost of looking at an end of a text; cel-go estimates it by the part looked for, and charges by the text."""
+REPLACED: Final = Price(_reading(0, 2), estimates.replaced, "2 for each 10 characters of the text")
+DIVIDED: Final = Price(_reading(0, 2), estimates.divided, "2 for each 10 characters of the text")
+
+
+def _written(arguments: Sequence[object], result: object) -> int:
     return math.ceil(size(result) * 2 * STRING_FACTOR)
 
 
-def matched(arguments: Sequence[object], result: object) -> int:
-    """Cost of a regular expression over a text."""
+WRITTEN: Final = Price(_written, estimates.joined, "2 for each 10 characters of the result")
+"""Cost of building the result, twice its characters; estimated with once."""
+
+
+def _matched(arguments: Sequence[object], result: object) -> int:
     text, pattern = size(arguments[0]), size(arguments[1])
     return math.ceil((1.0 + text) * STRING_FACTOR) * math.ceil(pattern * REGEX_FACTOR)
 
 
-def contained(arguments: Sequence[object], result: object) -> int:
-    """Cost of looking for a text in a text."""
+_PATTERN: Final = "1 for each 10 characters of the text, times 1 for each 4 of the pattern"
+MATCHED: Final = Price(_matched, estimates.matched, _PATTERN)
+FOUND: Final = Price(_matched, estimates.found, _PATTERN)
+
+
+def _contained(arguments: Sequence[object], result: object) -> int:
     return traversal(size(arguments[0])) * traversal(size(arguments[1]))
 
 
-def walked(arguments: Sequence[object], result: object) -> int:
-    """Cost of a function that goes once through all of its first argument, however deep."""
+CONTAINED: Final = Price(_contained, estimates.contained, f"{_TENTH} of the text, times {_TENTH} of the part")
+
+
+def _walked(arguments: Sequence[object], result: object) -> int:
     return walk(arguments[0])
+
+
+WALKED: Final = Price(_walked, estimates.walked, f"1 for each element of a list, {_TENTH} of texts")
+"""Cost of a function that goes once through all of its first argument, however deep."""
 
 
 def walk(value: object) -> int:
@@ -76,19 +111,26 @@ def allocated(factor: float, count: int) -> int:
     return int(count * factor) + 1 + LIST_BASE
 
 
-def listed(arguments: Sequence[object], result: object) -> int:
-    """Cost of making the resulting list."""
+def _listed(arguments: Sequence[object], result: object) -> int:
     return allocated(1, size(result))
 
 
-def flattened(arguments: Sequence[object], result: object) -> int:
-    """Cost of flattening the first argument to the depth of the second."""
+_RESULT: Final = "11, and 1 for each element of the result"
+SLICED: Final = Price(_listed, estimates.sliced, _RESULT)
+RANGED: Final = Price(_listed, estimates.ranged, _RESULT)
+COPIED: Final = Price(_listed, estimates.copied, _RESULT)
+
+
+def _flattened(arguments: Sequence[object], result: object) -> int:
     depth = arguments[1] if len(arguments) == 2 else 1
     return allocated(float(depth) if isinstance(depth, int) else 1, size(arguments[0]))
 
 
-def self_compared(argument: int = 0) -> Cost:
-    """Cost of comparing all elements of a list with each other."""
+FLATTENED: Final = Price(_flattened, estimates.flattened, "11, and the depth for each element of the list")
+
+
+def self_compared(argument: int = 0, *, texts: bool = False) -> Price:
+    """Cost of comparing all elements of a list with each other; `texts`: they are texts or bytes."""
 
     def cost(arguments: Sequence[object], result: object) -> int:
         elements = arguments[argument]
@@ -97,9 +139,11 @@ def self_compared(argument: int = 0) -> Cost:
         factor = 2.0 + (STRING_FACTOR if isinstance(elements[0], (str, bytes)) else 0)
         return allocated(factor, len(elements) ** 2)
 
-    return cost
+    return Price(cost, estimates.self_compared(argument, texts), "11, and 2 for each pair of elements (2.1 of texts)")
 
 
-def crossed(times: int) -> Cost:
+def crossed(times: int) -> Price:
     """Cost of comparing each element of one list with each of another, `times` times."""
-    return lambda arguments, result: 1 + size(arguments[0]) * size(arguments[1]) * times
+    words = f"1, and {times} for each pair of elements of the two lists"
+    spend = lambda arguments, result: 1 + size(arguments[0]) * size(arguments[1]) * times  # noqa: E731
+    return Price(spend, estimates.crossed(times), words)

@@ -19,7 +19,7 @@ FUNCTIONS: Final = library(
     "kubernetes.jsonpatch",
     Function(
         "jsonpatch.escapeKey",
-        (plain("string_jsonpatch_escapeKey_string", (STRING,), STRING, escape_key, costs.read()),),
+        (plain("string_jsonpatch_escapeKey_string", (STRING,), STRING, escape_key, costs.KEPT),),
         "A key with ~ and / escaped, to stand in the path of a JSONPatch.",
         (("jsonpatch.escapeKey('k8s.io/my~label')", "'k8s.io~1my~0label'"),),
         mutation_only=True,

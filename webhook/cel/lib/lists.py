@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.ordering import NO_OVERLOAD, comparable, compare, known_equal
-from webhook.cel.lib.rows import library, member, plain
-from webhook.cel.overloads import Function, Overload
+from webhook.cel.lib.rows import library, member, plain, priced
+from webhook.cel.overloads import Function, Overload, Price
 from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Type, list_of, param
 from webhook.cel.values import (
     INT_MAX,
@@ -236,7 +237,7 @@ def distinct(elements: list[object]) -> list[object]:
 def _each(template: str, result: Type | None, call: object) -> tuple[Overload, ...]:
     assert callable(call)
     return tuple(
-        member(template.format(name), list_of(of), (), of if result is None else result, call, costs.walked)
+        member(template.format(name), list_of(of), (), of if result is None else result, call, costs.WALKED)
         for name, of in _COMPARABLE.items()
     )
 
@@ -244,8 +245,19 @@ def _each(template: str, result: Type | None, call: object) -> tuple[Overload, .
 def _sum(name: str) -> Overload:
     of, nought = _COMPARABLE[name], _NOUGHT[name]
     return member(
-        f"list_{name}_sum_{name}", list_of(of), (), of, lambda elements: total(elements, nought), costs.walked
+        f"list_{name}_sum_{name}", list_of(of), (), of, lambda elements: total(elements, nought), costs.WALKED
     )
+
+
+def _open(
+    overload_id: str, args: tuple[Type, ...], result: Type, call: Callable[..., object], price: Price
+) -> Overload:
+    """A member whose arguments are looked at by the call itself."""
+    return priced(Overload(overload_id, args, result, call, member=True, guarded=False), price)
+
+
+def _is_text(of: Type) -> bool:
+    return of in (STRING, BYTES)
 
 
 FUNCTIONS: Final = library(
@@ -276,13 +288,13 @@ FUNCTIONS: Final = library(
     ),
     Function(
         "indexOf",
-        (member("list_a_index_of_int", list_of(_A), (_A,), INT, index_of, costs.walked),),
+        (member("list_a_index_of_int", list_of(_A), (_A,), INT, index_of, costs.WALKED),),
         "The first index of an element, -1 if it is not there.",
         (("[1, 2, 2, 3].indexOf(2)", "1"),),
     ),
     Function(
         "lastIndexOf",
-        (member("list_a_last_index_of_int", list_of(_A), (_A,), INT, last_index_of, costs.walked),),
+        (member("list_a_last_index_of_int", list_of(_A), (_A,), INT, last_index_of, costs.WALKED),),
         "The last index of an element, -1 if it is not there.",
         (("[1, 2, 2, 3].lastIndexOf(2)", "2"),),
     ),
@@ -290,15 +302,15 @@ FUNCTIONS: Final = library(
     "lists",
     Function(
         "slice",
-        (member("list_slice", list_of(_T), (INT, INT), list_of(_T), cut, costs.listed),),
+        (member("list_slice", list_of(_T), (INT, INT), list_of(_T), cut, costs.SLICED),),
         "The elements from an index up to another.",
         (("[1, 2, 3, 4].slice(1, 3)", "[2, 3]"),),
     ),
     Function(
         "flatten",
         (
-            Overload("list_flatten", (list_of(list_of(_T)),), list_of(_T), flat, True, costs.flattened, guarded=False),
-            Overload("list_flatten_int", (list_of(DYN), INT), list_of(DYN), flat, True, costs.flattened, guarded=False),
+            _open("list_flatten", (list_of(list_of(_T)),), list_of(_T), flat, costs.FLATTENED),
+            _open("list_flatten_int", (list_of(DYN), INT), list_of(DYN), flat, costs.FLATTENED),
         ),
         "The list with the lists in it taken apart, one level or as many as given.",
         (("[[1, 2], [3]].flatten()", "[1, 2, 3]"), ("[[[1]], [[2]]].flatten(2)", "[1, 2]")),
@@ -306,9 +318,7 @@ FUNCTIONS: Final = library(
     Function(
         "sort",
         tuple(
-            Overload(
-                f"list_{of.name}_sort", (list_of(of),), list_of(of), sort, True, costs.self_compared(), guarded=False
-            )
+            _open(f"list_{of.name}_sort", (list_of(of),), list_of(of), sort, costs.self_compared(0, texts=_is_text(of)))
             for of in _COMPARABLE.values()
         ),
         "The elements in ascending order.",
@@ -317,14 +327,12 @@ FUNCTIONS: Final = library(
     Function(
         "@sortByAssociatedKeys",
         tuple(
-            Overload(
+            _open(
                 f"list_{of.name}_sortByAssociatedKeys",
                 (list_of(_T), list_of(of)),
                 list_of(_T),
                 sort_by_keys,
-                True,
-                costs.self_compared(1),
-                guarded=False,
+                costs.self_compared(1, texts=_is_text(of)),
             )
             for of in _COMPARABLE.values()
         ),
@@ -333,13 +341,13 @@ FUNCTIONS: Final = library(
     ),
     Function(
         "lists.range",
-        (plain("lists_range", (INT,), list_of(INT), count_up, costs.listed),),
+        (plain("lists_range", (INT,), list_of(INT), count_up, costs.RANGED),),
         "The integers from 0 up to a number.",
         (("lists.range(3)", "[0, 1, 2]"),),
     ),
     Function(
         "reverse",
-        (member("list_reverse", list_of(_T), (), list_of(_T), reverse, costs.listed),),
+        (member("list_reverse", list_of(_T), (), list_of(_T), reverse, costs.COPIED),),
         "The elements from last to first.",
         (("[5, 3, 1].reverse()", "[1, 3, 5]"),),
     ),

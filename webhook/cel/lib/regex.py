@@ -140,7 +140,7 @@ FUNCTIONS: Final = library(
         "matches",
         (
             plain("matches", (STRING, STRING), BOOL, matches, costs.nominal),
-            member("matches_string", STRING, (STRING,), BOOL, matches, costs.matched),
+            member("matches_string", STRING, (STRING,), BOOL, matches, costs.MATCHED),
         ),
         "Whether a regular expression of RE2 matches anywhere in a text.",
         (("'123-456'.matches('^[0-9]+(-[0-9]+)?$')", "true"), ("matches('hello', '^h.*o$')", "true")),
@@ -149,15 +149,15 @@ FUNCTIONS: Final = library(
     "kubernetes.regex",
     Function(
         "find",
-        (member("string_find_string", STRING, (STRING,), STRING, find, costs.matched),),
+        (member("string_find_string", STRING, (STRING,), STRING, find, costs.FOUND),),
         "The first match of a regular expression, empty if there is none.",
         (("'abc 123'.find('[0-9]+')", "'123'"), ("'abc'.find('[0-9]+')", "''")),
     ),
     Function(
         "findAll",
         (
-            member("string_find_all_string", STRING, (STRING,), list_of(STRING), find_all, costs.matched),
-            member("string_find_all_string_int", STRING, (STRING, INT), list_of(STRING), find_all, costs.matched),
+            member("string_find_all_string", STRING, (STRING,), list_of(STRING), find_all, costs.FOUND),
+            member("string_find_all_string_int", STRING, (STRING, INT), list_of(STRING), find_all, costs.FOUND),
         ),
         "The matches of a regular expression, at most as many as given.",
         (("'123 abc 456'.findAll('[0-9]+')", "['123', '456']"), ("'1 2 3'.findAll('[0-9]', 1)", "['1']")),

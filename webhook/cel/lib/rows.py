@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from webhook.cel.overloads import Cost, Function, Overload
+from webhook.cel.overloads import Cost, Function, Overload, Price
 from webhook.cel.types import Type
 
 Examples = tuple[tuple[str, str], ...]
@@ -16,11 +17,11 @@ def member(
     arguments: tuple[Type, ...],
     result: Type,
     call: Callable[..., object],
-    cost: Cost | None = None,
+    cost: Cost | Price | None = None,
     template: str | None = None,
 ) -> Overload:
     """An overload called as `receiver.name(arguments)`."""
-    return Overload(overload_id, (receiver, *arguments), result, call, member=True, cost=cost, template=template)
+    return priced(Overload(overload_id, (receiver, *arguments), result, call, member=True, template=template), cost)
 
 
 def plain(
@@ -28,11 +29,18 @@ def plain(
     arguments: tuple[Type, ...],
     result: Type,
     call: Callable[..., object],
-    cost: Cost | None = None,
+    cost: Cost | Price | None = None,
     template: str | None = None,
 ) -> Overload:
     """An overload called as `name(arguments)`."""
-    return Overload(overload_id, arguments, result, call, cost=cost, template=template)
+    return priced(Overload(overload_id, arguments, result, call, template=template), cost)
+
+
+def priced(row: Overload, cost: Cost | Price | None) -> Overload:
+    """The row with its cost: a whole price, or one at run time alone, whose estimate is 1."""
+    if isinstance(cost, Price):
+        return replace(row, cost=cost.spend, estimate=cost.bound, words=cost.words)
+    return replace(row, cost=cost)
 
 
 def library(name: str, *functions: Function) -> tuple[Function, ...]:

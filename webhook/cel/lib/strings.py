@@ -180,8 +180,8 @@ FUNCTIONS: Final = library(
     Function(
         "indexOf",
         (
-            member("string_index_of_string", STRING, (STRING,), INT, index_of, costs.walked),
-            member("string_index_of_string_int", STRING, (STRING, INT), INT, index_of, costs.walked),
+            member("string_index_of_string", STRING, (STRING,), INT, index_of, costs.WALKED),
+            member("string_index_of_string_int", STRING, (STRING, INT), INT, index_of, costs.WALKED),
         ),
         "Where a part first stands, from an index on where one is given; -1 if nowhere.",
         (
@@ -193,25 +193,23 @@ FUNCTIONS: Final = library(
     Function(
         "lastIndexOf",
         (
-            member("string_last_index_of_string", STRING, (STRING,), INT, last_index_of, costs.walked),
-            member("string_last_index_of_string_int", STRING, (STRING, INT), INT, last_index_of_until, costs.walked),
+            member("string_last_index_of_string", STRING, (STRING,), INT, last_index_of, costs.WALKED),
+            member("string_last_index_of_string_int", STRING, (STRING, INT), INT, last_index_of_until, costs.WALKED),
         ),
         "Where a part last begins, at an index or before it where one is given; -1 if nowhere.",
         (("'hello mellow'.lastIndexOf('ello')", "7"), ("'hello mellow'.lastIndexOf('ello', 6)", "1")),
     ),
     Function(
         "lowerAscii",
-        (member("string_lower_ascii", STRING, (), STRING, lower_ascii, costs.read()),),
+        (member("string_lower_ascii", STRING, (), STRING, lower_ascii, costs.KEPT),),
         "The text with A to Z in lower case.",
         (("'TacoCÆt'.lowerAscii()", "'tacocÆt'"),),
     ),
     Function(
         "replace",
         (
-            member("string_replace_string_string", STRING, (STRING, STRING), STRING, replace, costs.read(0, 2)),
-            member(
-                "string_replace_string_string_int", STRING, (STRING, STRING, INT), STRING, replace, costs.read(0, 2)
-            ),
+            member("string_replace_string_string", STRING, (STRING, STRING), STRING, replace, costs.REPLACED),
+            member("string_replace_string_string_int", STRING, (STRING, STRING, INT), STRING, replace, costs.REPLACED),
         ),
         "The text with a part replaced, as often as the count says (negative: everywhere).",
         (
@@ -222,8 +220,8 @@ FUNCTIONS: Final = library(
     Function(
         "split",
         (
-            member("string_split_string", STRING, (STRING,), _STRINGS, split, costs.read(0, 2)),
-            member("string_split_string_int", STRING, (STRING, INT), _STRINGS, split, costs.read(0, 2)),
+            member("string_split_string", STRING, (STRING,), _STRINGS, split, costs.DIVIDED),
+            member("string_split_string_int", STRING, (STRING, INT), _STRINGS, split, costs.DIVIDED),
         ),
         "The parts between separators, at most as many as the count says. The last part keeps the rest.",
         (("'a b c'.split(' ')", "['a', 'b', 'c']"), ("'a b c'.split(' ', 2)", "['a', 'b c']"), ("''.split('')", "[]")),
@@ -231,35 +229,35 @@ FUNCTIONS: Final = library(
     Function(
         "substring",
         (
-            member("string_substring_int", STRING, (INT,), STRING, substring, costs.read()),
-            member("string_substring_int_int", STRING, (INT, INT), STRING, substring_range, costs.read()),
+            member("string_substring_int", STRING, (INT,), STRING, substring, costs.KEPT),
+            member("string_substring_int_int", STRING, (INT, INT), STRING, substring_range, costs.KEPT),
         ),
         "The text from an index on, up to a second one where that is given.",
         (("'tacocat'.substring(4)", "'cat'"), ("'tacocat'.substring(0, 4)", "'taco'")),
     ),
     Function(
         "trim",
-        (member("string_trim", STRING, (), STRING, trim, costs.read()),),
+        (member("string_trim", STRING, (), STRING, trim, costs.KEPT),),
         "The text without white space at both ends.",
         (("' \\ttrim\\n '.trim()", "'trim'"),),
     ),
     Function(
         "upperAscii",
-        (member("string_upper_ascii", STRING, (), STRING, upper_ascii, costs.read()),),
+        (member("string_upper_ascii", STRING, (), STRING, upper_ascii, costs.KEPT),),
         "The text with a to z in upper case.",
         (("'TacoCæt'.upperAscii()", "'TACOCæT'"),),
     ),
     Function(
         "strings.quote",
-        (plain("strings_quote", (STRING,), STRING, quote, costs.read()),),
+        (plain("strings_quote", (STRING,), STRING, quote, costs.QUOTED),),
         "The text between quotes, escaped so that it can be printed.",
         (("strings.quote('single-quote with \"double quote\"')", '\'"single-quote with \\\\"double quote\\\\""\''),),
     ),
     Function(
         "join",
         (
-            member("list_join", _STRINGS, (), STRING, join, costs.written),
-            member("list_join_string", _STRINGS, (STRING,), STRING, join, costs.written),
+            member("list_join", _STRINGS, (), STRING, join, costs.WRITTEN),
+            member("list_join_string", _STRINGS, (STRING,), STRING, join, costs.WRITTEN),
         ),
         "The strings of a list as one, with a separator between them where one is given.",
         (("['hello', 'mellow'].join()", "'hellomellow'"), ("['hello', 'mellow'].join(' ')", "'hello mellow'")),
@@ -268,19 +266,19 @@ FUNCTIONS: Final = library(
     "standard",
     Function(
         "contains",
-        (member("contains_string", STRING, (STRING,), BOOL, contains, costs.contained, "{1} in {0}"),),
+        (member("contains_string", STRING, (STRING,), BOOL, contains, costs.CONTAINED, "{1} in {0}"),),
         "Whether a text has a part.",
         (("'hello world'.contains('o w')", "true"),),
     ),
     Function(
         "startsWith",
-        (member("starts_with_string", STRING, (STRING,), BOOL, starts_with, costs.read(), "{0}.startswith({1})"),),
+        (member("starts_with_string", STRING, (STRING,), BOOL, starts_with, costs.BEGUN, "{0}.startswith({1})"),),
         "Whether a text begins with a part.",
         (("'hello world'.startsWith('hello')", "true"),),
     ),
     Function(
         "endsWith",
-        (member("ends_with_string", STRING, (STRING,), BOOL, ends_with, costs.read(), "{0}.endswith({1})"),),
+        (member("ends_with_string", STRING, (STRING,), BOOL, ends_with, costs.BEGUN, "{0}.endswith({1})"),),
         "Whether a text ends with a part.",
         (("'hello world'.endsWith('world')", "true"),),
     ),

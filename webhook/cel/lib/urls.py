@@ -86,7 +86,7 @@ FUNCTIONS: Final = library(
     "kubernetes.urls",
     Function(
         "url",
-        (plain("string_to_url", (STRING,), URL_TYPE, url, costs.read()),),
+        (plain("string_to_url", (STRING,), URL_TYPE, url, costs.KEPT),),
         "A URL from a text: absolute, or a path that begins with a slash.",
         (("url('https://example.com:80/').getHost()", "'example.com:80'"),),
     ),
