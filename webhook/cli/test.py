@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from webhook.cli import exits
+from webhook.cli.progress import Progress
 from webhook.diagnostics import SourceError
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
@@ -25,6 +26,7 @@ Examples:
   sluice test policies/gpu-integer         those of one policy
   sluice test --run 'gpu.*//half'          cases by suite//name
   sluice test -o junit > results.xml       for a CI server
+  sluice test --missed --min-coverage 100  name each branch that no case runs, and fail
   sluice test --update                     write new expected patches
 """
 
@@ -35,6 +37,8 @@ Examples:
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "junit", "sarif"]), default="text", show_default=True
 )
+@click.option("-j", "--jobs", type=click.IntRange(1, 256), metavar="N",
+              help="Processes, a suite file each.  [default: as many as cores; one for a small run]")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show only cases that did not pass.")
 @click.option("--missed", is_flag=True, help="Show each branch of a policy that no case ran.")
 @click.option("--min-coverage", type=click.IntRange(0, 100), default=0, help="Fail below this percentage of branches.")
@@ -44,6 +48,7 @@ def test(
     paths: tuple[Path, ...],
     pattern: str,
     output: str,
+    jobs: int | None,
     quiet: bool,
     missed: bool,
     min_coverage: int,
@@ -60,11 +65,20 @@ def test(
         re.compile(pattern)
     except re.error as error:
         raise click.BadParameter(str(error), param_hint="--run") from None
-    while True:
-        code = once(places, pattern, output, quiet=quiet, missed=missed, least=min_coverage, rewrite=rewrite)
-        if not watch:
-            sys.exit(code)
-        wait_for_change(places)
+
+    def run() -> int:
+        return once(places, pattern, output, jobs, quiet=quiet, missed=missed, least=min_coverage, rewrite=rewrite)
+
+    try:
+        before = stamps(places)
+        code = run()
+        while watch:
+            before = wait_for_change(places, before)
+            code = run()
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        code = exits.INTERRUPTED
+    sys.exit(code)
 
 
 def shorter(path: Path) -> Path:
@@ -73,10 +87,23 @@ def shorter(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def once(paths: list[Path], pattern: str, output: str, *, quiet: bool, missed: bool, least: int, rewrite: bool) -> int:
+def once(
+    paths: list[Path],
+    pattern: str,
+    output: str,
+    jobs: int | None,
+    *,
+    quiet: bool,
+    missed: bool,
+    least: int,
+    rewrite: bool,
+) -> int:
     """Run all once, print the result and give the exit code."""
     try:
-        session = run_session(paths, pattern)
+        with Progress() as progress:
+            session = run_session(
+                paths, pattern, jobs=jobs, tell=lambda result, total: progress.step(total, result.case.title)
+            )
     except SourceError as error:
         click.echo(error.render(), err=True)
         return exits.BAD_INPUT
@@ -108,12 +135,12 @@ def show(session: Session, output: str, *, quiet: bool, missed: bool) -> None:
             console.print(line)
 
 
-def wait_for_change(paths: list[Path]) -> None:
-    """Wait until a file below the paths is written, added or taken away."""
-    before = stamps(paths)
-    click.echo("waiting for a change ...", err=True)
-    while stamps(paths) == before:
-        time.sleep(0.5)
+def wait_for_change(paths: list[Path], before: dict[Path, int]) -> dict[Path, int]:
+    """Wait until a file below the paths is written, added or taken away; gives the new times."""
+    click.echo("waiting for a change (Ctrl-C ends) ...", err=True)
+    while (now := stamps(paths)) == before:
+        time.sleep(0.3)
+    return now
 
 
 def stamps(paths: list[Path]) -> dict[Path, int]:

@@ -20,6 +20,9 @@ class _Absent:
     def __repr__(self) -> str:
         return "ABSENT"
 
+    def __reduce__(self) -> str:
+        return "ABSENT"
+
 
 ABSENT: Final = _Absent()
 _FOUND_ARRAY_END: Final = "-"

@@ -5,6 +5,7 @@ Running a case is in `suite_run.py`. Unknown fields are errors with a line, as i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,8 +176,14 @@ def _suite(document: Document, file: Path) -> Suite:
     for i, raw in enumerate(value["cases"]):
         spec = {**common, **raw, "cluster": [*_listed(value.get("cluster")), *_listed(raw.get("cluster"))]}
         cases.append(Case(name, raw["name"], spec, ("cases", i), document, folder, raw.get("skip", "")))
-    policies = tuple(folder / p for p in value.get("policies") or ["."])
+    policies = tuple(_short(folder / p) for p in value.get("policies") or ["."])
     return Suite(name, file, policies, tuple(cases), document)
+
+
+def _short(path: Path) -> Path:
+    """Leave `x/..` out of a path where that means the same, so that suites in several folders share a policy's path."""
+    short = Path(os.path.normpath(path))
+    return short if short.resolve() == path.resolve() else path
 
 
 def _listed(value: Any) -> list[Any]:

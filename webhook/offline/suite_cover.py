@@ -7,7 +7,7 @@ what stands right of `&&` or `||`; it ran where the part left of it came out so 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,10 +53,9 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One thing that can happen in a policy: where it stands, what it is, and whether a case ran it."""
+    """One thing that can happen in a policy (its name): what it is, where it stands, and whether a case ran it."""
 
-    policy: Policy
-    clause: str
+    policy: str
     what: str
     finding: Diagnostic
     ran: bool
@@ -64,10 +63,10 @@ class Branch:
 
 @dataclass(slots=True)
 class Coverage:
-    """Collects over all cases; is the observer of their reviews."""
+    """Collects over the cases of a suite; is the observer of their reviews."""
 
+    policies: Sequence[Policy]
     outcomes: set[tuple[str, bool, str, int, str]] = field(default_factory=set)
-    policies: list[Policy] = field(default_factory=list)
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
         """Take note of an outcome."""
@@ -94,7 +93,7 @@ class Coverage:
                     ran = (policy.name, policy.mutating, clause, i, outcome) in self.outcomes
                     what = f"{clause}[{i}] never was {outcome}" if outcome != "ran" else f"{clause}[{i}] never ran"
                     finding = _finding(policy, item.expression, 0, what)
-                    yield Branch(policy, clause, what, finding, ran)
+                    yield Branch(policy.name, what, finding, ran)
 
 
 def watched(bundle: Bundle) -> Bundle:
@@ -150,7 +149,7 @@ def _parts(policy: Policy, clause: str, expression: Expression) -> Iterator[Bran
     for node, deciding, wanted, word in _forks(program.program.checked.root):
         ran = (deciding.id, wanted) in program.values
         what = f"{clause}: {word}"
-        yield Branch(policy, clause, what, _finding(policy, expression, node.pos, what), ran)
+        yield Branch(policy.name, what, _finding(policy, expression, node.pos, what), ran)
 
 
 def _forks(root: syntax.Node) -> Iterator[tuple[syntax.Node, syntax.Node, bool, str]]:

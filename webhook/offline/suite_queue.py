@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from webhook.offline.plan import make_plan
 from webhook.offline.plan_objects import cluster_of
 from webhook.policy.bundle import Bundle
 from webhook.policy.rule_files import names_of, rules_among
+from webhook.queue.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,22 @@ class QueueResult:
     victims: tuple[str, ...] = ()
 
 
-def queue_result(obj: dict[str, Any], others: Iterable[dict[str, Any]], bundle: Bundle, now: float) -> QueueResult:
-    """Decide about an object among others at a time (seconds since 1970), by the bundle's QueuePolicy files."""
+def rules_of(bundle: Bundle) -> Rules:
+    """Compile the queue rules of a bundle's QueuePolicy files. Raises SourceError."""
+    return rules_among(bundle.queue_policies, names_of(bundle.queue_policies) or None)
+
+
+def queue_result(
+    obj: dict[str, Any], others: Iterable[dict[str, Any]], rules: Callable[[], Rules], now: float
+) -> QueueResult:
+    """Decide about an object among others at a time (seconds since 1970). Rules are asked for where a queue decides."""
     metadata = obj.get("metadata") or {}
     wanted = f"{obj.get('kind')} {metadata.get('namespace')}/{metadata.get('name')}"
     cluster = cluster_of([*others, obj])
     key = next((k for k, job in cluster.jobs.items() if job == wanted), None)
     if key is None:
         return QueueResult("none")
-    rules = rules_among(bundle.queue_policies, names_of(bundle.queue_policies) or None)
-    plan = make_plan(snapshot(cluster.objects), rules, int(now * 1000))
+    plan = make_plan(snapshot(cluster.objects), rules(), int(now * 1000))
     victims = tuple(cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == key)
     for admitted in plan.admitted:
         if admitted.workload == key:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from webhook.admission.facts import Check, Decision
@@ -20,12 +21,13 @@ from webhook.offline.dryrun.requests import Resources
 from webhook.offline.reports.junit import Outcome
 from webhook.offline.suite import Case, resolve
 from webhook.offline.suite_expect import finds, problems
-from webhook.offline.suite_queue import QueueResult, queue_result
+from webhook.offline.suite_queue import QueueResult, queue_result, rules_of
 from webhook.policy.bundle import Bundle
 from webhook.policy.exceptions import read_date
 from webhook.policy.findings import Observer
 from webhook.policy.load import load_bundle
 from webhook.policy.request import Request
+from webhook.queue.rules import Rules
 
 DEFAULT_NOW: Final = 1_767_225_600.0
 """The time of a case that names none: 2026-01-01T00:00:00Z."""
@@ -42,17 +44,17 @@ class Result:
     verdict: Verdict | None = None
     queue: QueueResult | None = None
     seconds: float = 0.0
-    seen: dict[str, Any] | None = field(default=None, repr=False)
-    """The object as admission saw it."""
 
 
-def run_case(case: Case, bundle: Bundle, observer: Observer | None = None) -> Result:
-    """Run one case against the policies."""
+def run_case(
+    case: Case, bundle: Bundle, observer: Observer | None = None, rules: Callable[[], Rules] | None = None
+) -> Result:
+    """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle)."""
     if case.skip:
         return Result(case, Outcome.SKIPPED)
     start = time.perf_counter()
     try:
-        result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer)
+        result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer, rules)
     except SourceError as error:
         result = Result(case, Outcome.ERROR, tuple(error.diagnostics))
     except BadReview as error:
@@ -60,7 +62,7 @@ def run_case(case: Case, bundle: Bundle, observer: Observer | None = None) -> Re
     return replace(result, seconds=time.perf_counter() - start)
 
 
-def _judged(case: Case, bundle: Bundle, observer: Observer | None) -> Result:
+def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callable[[], Rules] | None) -> Result:
     now = moment(case)
     facts = CaseFacts(case, bundle.objects)
     request = request_of(case)
@@ -68,12 +70,13 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None) -> Result:
     if isinstance(verdict, NeedsAuthorization):
         asked = ", ".join(sorted({f"{c.verb} {c.resource or c.path}" for c in verdict.checks}))
         message = f"the policy asks the authorizer ({asked}); say under authorizer whether that is allowed"
-        return Result(case, Outcome.ERROR, (case.diagnostic("SUI003", message),), seen=request.object)
+        return Result(case, Outcome.ERROR, (case.diagnostic("SUI003", message),))
     queue = None
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
-        queue = queue_result(verdict.object or request.object or {}, facts.all, bundle, now)
+        compiled = rules or partial(rules_of, bundle)
+        queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
     found = tuple(problems(case, request, verdict, queue))
-    return Result(case, Outcome.FAILURE if found else Outcome.PASSED, found, verdict, queue, seen=request.object)
+    return Result(case, Outcome.FAILURE if found else Outcome.PASSED, found, verdict, queue)
 
 
 def _invalid(case: Case) -> Result:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from webhook.diagnostics import Diagnostic, SourceError
+from webhook.diagnostics import SourceError
 from webhook.offline.reports.junit import Case as ReportCase
 from webhook.offline.reports.junit import Outcome
 from webhook.offline.reports.junit import Suite as ReportSuite
-from webhook.offline.suite import Suite, read_suites
-from webhook.offline.suite_cover import Branch, Coverage, watched
-from webhook.offline.suite_run import Result, run_case
-from webhook.policy.bundle import Bundle
-from webhook.policy.load import load_bundle
+from webhook.offline.suite import read_suites
+from webhook.offline.suite_cover import Branch
+from webhook.offline.suite_crew import crew_size, run_parts
+from webhook.offline.suite_part import Part, picked
+from webhook.offline.suite_run import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Session:
     results: tuple[Result, ...]
     branches: tuple[Branch, ...]
     left: int = 0
+    seconds: float = 0.0
 
     def count(self, *outcomes: Outcome) -> int:
         """Count the cases that ended so."""
@@ -42,56 +43,42 @@ class Session:
 
 
 def run_session(
-    paths: Sequence[Path], pattern: str = "", *, cover: bool = True, tell: Callable[[Result], None] | None = None
+    paths: Sequence[Path],
+    pattern: str = "",
+    *,
+    cover: bool = True,
+    jobs: int | None = None,
+    tell: Callable[[Result, int], None] | None = None,
 ) -> Session:
-    """Run the suites below some paths; `pattern` picks cases by `suite//case`. `tell` hears each result.
+    """Run the suites below some paths; `pattern` picks cases by `suite//case`, `jobs` is how many processes to use.
 
-    Raises SourceError where a suite or a policy cannot be read, re.error where the pattern is none.
+    `tell` hears each result as it comes, with how many there will be. Raises SourceError where a suite or a policy
+    cannot be read, re.error where the pattern is none.
     """
+    start = time.perf_counter()
     suites = read_suites(paths)
-    wanted = re.compile(pattern)
-    bundles = _bundles(suites)
-    coverage = Coverage()
-    results: list[Result] = []
-    left = 0
-    for suite in suites:
-        bundle = bundles[suite.policies]
-        for case in suite.cases:
-            if not wanted.search(case.title):
-                left += 1
-                continue
-            results.append(run_case(case, bundle, coverage if cover else None))
-            if tell:
-                tell(results[-1])
-    if cover:
-        coverage.policies += [p for bundle in bundles.values() for p in bundle.policies]
-    return Session(tuple(results), tuple(_unique(coverage)), left)
+    total = sum(len(picked(suite, pattern)) for suite in suites)
+
+    def heard(result: Result) -> None:
+        if tell:
+            tell(result, total)
+
+    parts = run_parts(suites, pattern, crew_size(suites, pattern, jobs), cover=cover, tell=heard)
+    if broken := dict.fromkeys(d for part in parts for d in part.broken):
+        raise SourceError(broken)
+    results = tuple(result for part in parts for result in part.results)
+    left = sum(len(suite.cases) for suite in suites) - total
+    return Session(results, _unique(parts), left, time.perf_counter() - start)
 
 
-def _bundles(suites: Iterable[Suite]) -> dict[tuple[Path, ...], Bundle]:
-    """Load the policies of each suite, those of the same paths once, with expressions that are watched."""
-    found: dict[tuple[Path, ...], Bundle] = {}
-    findings: list[Diagnostic] = []
-    for suite in suites:
-        if suite.policies in found:
-            continue
-        try:
-            found[suite.policies] = watched(load_bundle(suite.policies))
-        except SourceError as error:
-            findings += error.diagnostics
-    if findings:
-        raise SourceError(findings)
-    return found
-
-
-def _unique(coverage: Coverage) -> list[Branch]:
+def _unique(parts: Iterable[Part]) -> tuple[Branch, ...]:
     """Join the branches of a policy that several suites load: it ran where one of them ran it."""
     found: dict[object, Branch] = {}
-    for branch in coverage.branches():
+    for branch in (branch for part in parts for branch in part.branches):
         key = (branch.finding.place, branch.what)
         if key not in found or branch.ran:
             found[key] = branch
-    return list(found.values())
+    return tuple(found.values())
 
 
 def report(session: Session) -> list[ReportSuite]:

@@ -74,7 +74,7 @@ def _coverage(session: Session, *, missed: bool) -> Iterator[Text]:
     yield Text("coverage", style="bold")
     by_policy: dict[str, list[bool]] = {}
     for branch in session.branches:
-        by_policy.setdefault(branch.policy.name, []).append(branch.ran)
+        by_policy.setdefault(branch.policy, []).append(branch.ran)
     width = max(map(len, by_policy))
     for name, ran in by_policy.items():
         percent = 100 * sum(ran) // len(ran)
@@ -98,7 +98,6 @@ def bar(percent: int, width: int = 20) -> str:
 def _sum(session: Session) -> Text:
     passed, skipped = session.count(Outcome.PASSED), session.count(Outcome.SKIPPED)
     failed = session.count(Outcome.FAILURE, Outcome.ERROR)
-    seconds = sum(result.seconds for result in session.results)
     line = Text("\n")
     line.append(f"{passed} passed", style="bold green" if passed else "dim")
     line.append(f", {failed} failed", style="bold red" if failed else "dim")
@@ -106,7 +105,7 @@ def _sum(session: Session) -> Text:
         line.append(f", {skipped} skipped", style="yellow")
     if session.left:
         line.append(f", {session.left} not picked", style="dim")
-    line.append(f" in {seconds:.2f} s", style="dim")
+    line.append(f" in {session.seconds:.2f} s", style="dim")
     return line
 
 

@@ -1,0 +1,140 @@
+"""`sluice test -j N`: the same results, coverage and rewritten files as in one process; lost workers are told."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from tests.policy.support import mutating, validating
+from webhook.cli import exits
+from webhook.cli.test import test as command
+from webhook.offline import suite_part
+from webhook.offline.reports.junit import Outcome
+from webhook.offline.suite import read_suites
+from webhook.offline.suite_crew import crew_size
+from webhook.offline.suite_session import run_session
+
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %d}}"
+CASE = "- {name: pod of %d, object: " + POD + ", expect: {allowed: %s}}\n"
+HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: Suite\n%s\ncases:\n"
+
+
+def write(folder, cases, policy="", head=""):
+    """A folder with a suite and, where one is given, a policy."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if policy:
+        (folder / "policy.yaml").write_text(policy)
+    (folder / "suite.yaml").write_text(HEAD % head + "".join(cases))
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Five suites: three with policies of their own, two more that share one of them and run different branches."""
+    for i in (1, 2, 3):
+        cases = [CASE % (x, x, "true" if x < i else "false") for x in range(5)]
+        write(tmp_path / f"own-{i}", cases, validating(f"object.spec.x < {i} || object.spec.x > 9"))
+    shared = "policies: [../own-1]"
+    write(tmp_path / "shared-a", [CASE % (12, 12, "true")], head=shared)
+    write(tmp_path / "shared-b", [CASE % (13, 13, "false")], head=shared)
+    return tmp_path
+
+
+def run(folder, *options):
+    return CliRunner().invoke(command, [str(folder), *options])
+
+
+def test_more_processes_change_nothing(repository):
+    """Cases, findings, their order and the coverage of shared policies are the same with one, two and five."""
+
+    def result(jobs):
+        data = json.loads(run(repository, "-o", "json", "-j", jobs).stdout)
+        for case in data["cases"]:
+            del case["seconds"]
+        return data
+
+    one = result("1")
+    assert [c["outcome"] for c in one["cases"]].count("failure") == 1
+    assert result("2") == result("5") == one
+
+
+def test_update_is_written_by_one(tmp_path):
+    """--update with several processes writes into each suite what one process would."""
+    policy = mutating('[JSONPatch{op: "add", path: "/spec/y", value: 1}]')
+    case = f"- name: one\n  object: {POD % 1}\n  expect:\n    patch:\n    - {{op: remove, path: /a}}\n"
+    for name in "abc":
+        write(tmp_path / name, [case], policy)
+    done = run(tmp_path, "--update", "-j", "3")
+    assert done.stderr.count("updated 1 in") == 3
+    assert run(tmp_path, "-j", "3").exit_code == exits.PASSED
+
+
+def test_a_lost_worker_is_a_failure_with_a_name(repository, monkeypatch):
+    """A process that is killed fails the case it was at; those before it count, the other suites run to their end."""
+    real = suite_part.run_case
+
+    def dying(case, *rest):
+        if case.title == "own-2//pod of 2":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(case, *rest)
+
+    monkeypatch.setattr(suite_part, "run_case", dying)
+    session = run_session([repository], jobs=2)
+    broken = {r.case.title: r for r in session.results if r.outcome is Outcome.ERROR}
+    assert list(broken) == ["own-2//pod of 2", "own-2//pod of 3", "own-2//pod of 4"]
+    assert "SIGKILL: is there memory enough?" in broken["own-2//pod of 2"].findings[0].message
+    assert len(session.results) == 17
+    assert session.count(Outcome.PASSED) == 13
+
+
+def test_a_policy_that_cannot_be_read_is_told_once(repository):
+    """However many suites share it, and in however many processes, a broken policy is told once, with code 2."""
+    (repository / "own-1" / "policy.yaml").write_text("kind: [")
+    done = run(repository, "-j", "3")
+    assert (done.exit_code, done.stdout) == (exits.BAD_INPUT, "")
+    assert done.stderr.count("error[YAML001]") == 1
+
+
+def test_small_runs_stay_in_one_process(repository):
+    """A process is worth its start from 25 cases on; --jobs asks for more, never more than there are suites."""
+    suites = read_suites([repository])
+    assert crew_size(suites, "", None) == 0
+    assert crew_size(suites, "", 3) == 3
+    assert crew_size(suites, "", 99) == 5
+
+
+SLOW = """
+import sys, time
+from webhook.offline import suite_part
+from webhook.cli.main import main
+def slow(case, *rest):
+    print("at work", flush=True)
+    time.sleep(60)
+suite_part.run_case = slow
+sys.argv = ["sluice", "test", "-j", "2"]
+main()
+"""
+
+
+def test_an_interruption_ends_every_process(repository):
+    """Ctrl-C ends with code 130 and one word, without a traceback and without processes left behind."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", SLOW], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert child.stdout.readline() == "at work\n"
+    os.killpg(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=30)
+    assert (child.returncode, said) == (exits.INTERRUPTED, "interrupted\n")
+    for _ in range(100):
+        try:
+            os.killpg(child.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("a process is left")
