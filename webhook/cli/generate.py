@@ -1,7 +1,8 @@
-"""`sluice generate`: files made from policies. `native`: policies of the API server itself."""
+"""`sluice generate`: files made from policies. `native`: policies of the API server itself. `schema`: for editors."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Final
@@ -10,8 +11,10 @@ import click
 
 from webhook import documents
 from webhook.cli import exits
+from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
 from webhook.offline.native import twins
+from webhook.offline.schema import of_files, of_kind, of_kinds
 from webhook.policy.load import load_bundle
 from webhook.policy.slices import entries
 
@@ -20,9 +23,15 @@ Examples:
   sluice generate native policies > native.yaml
   sluice generate native policies | kubectl apply --dry-run=server -f -
 """
+SCHEMA_EXAMPLES: Final = """\b
+Examples:
+  sluice generate schema > .sluice/schema.json       then, as the first line of a file:
+    # yaml-language-server: $schema=.sluice/schema.json
+  sluice generate schema --kind Suite
+"""
 
 
-@click.group(name="generate")
+@click.group(name="generate", epilog=EXAMPLES)
 def generate_command() -> None:
     """Make files from policies."""
 
@@ -46,3 +55,18 @@ def native(paths: tuple[Path, ...]) -> None:
         click.echo("sluice generate native: nothing has a native form", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     click.echo("---\n".join(documents.dump(obj) for obj in made.objects), nl=False)
+
+
+@generate_command.command(name="schema", epilog=SCHEMA_EXAMPLES)
+@click.option("--kind", metavar="KIND", help="Only this kind, such as Suite.  [default: files of any kinds]")
+def schema(kind: str | None) -> None:
+    """Print the JSON Schema of policy, suite and queue files, by which an editor completes fields and marks mistakes.
+
+    It is for YAML files with objects of any kinds: apiVersion and kind decide.
+    """
+    found = of_files() if kind is None else of_kind(kind)
+    if found is None:
+        known = sorted({name for _, name in of_kinds()})
+        hint = did_you_mean(kind or "", known) or f"one of {', '.join(known)}"
+        raise click.BadParameter(f'no such kind: "{kind}"; {hint}', param_hint="--kind")
+    click.echo(json.dumps(found, indent=1, ensure_ascii=False))
