@@ -14,6 +14,7 @@ import orjson
 from webhook import cel, documents
 from webhook.cel import answers, trace
 from webhook.cel.attributes import Failure
+from webhook.cel.bounds import Estimate
 from webhook.cli import exits
 from webhook.cli.eval_mutation import mutation
 
@@ -32,7 +33,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the answer.")
 @click.option("--batch", type=click.File("rb"), help="Read rows as JSON lines (- for stdin), write answers.")
 def eval_command(expression: str | None, batch: BinaryIO | None, output: str, traced: bool, **options: Any) -> None:
-    """Evaluate a CEL expression as the API server does: value, type, cost.
+    """Evaluate a CEL expression as the API server does: value, type, cost, and the cost estimated beforehand.
 
     Exit code 1 says that it does not compile or fails.
     """
@@ -94,6 +95,8 @@ def _single(text: str, values: Mapping[str, object], *, mutates: bool, traced: b
     except cel.EvalError as error:
         answer = {"ok": False, "stage": "run", "error": error.message, "offset": error.offset, "cost": program.cost}
         answer["type"] = program.type.declared()
+    estimate = program.estimate
+    answer["estimate"] = {"min": estimate.min, "max": estimate.max}
     if traced:
         step = trace.trace(program, tuple(given.values()))
         answer["trace"] = _lines(text, step)
@@ -108,7 +111,8 @@ def _print(answer: dict[str, Any], *, as_json: bool, text: str = "") -> None:
     for line in answer.get("trace", ()):
         click.echo(line)
     if answer["ok"]:
-        click.echo(f"{shown(answer['value'])}   type {answer['type']}, cost {answer['cost']}")
+        estimated = Estimate(**answer["estimate"])
+        click.echo(f"{shown(answer['value'])}   type {answer['type']}, cost {answer['cost']}, estimated {estimated}")
         return
     click.echo(f"{answer['error']}", err=True)
     if (offset := answer.get("offset", -1)) >= 0:

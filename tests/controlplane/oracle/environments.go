@@ -27,6 +27,11 @@ func always(options ...cel.EnvOption) environment.VersionedOptions {
 	return environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options}
 }
 
+func mutationOptions() []cel.EnvOption {
+	return []cel.EnvOption{
+		common.ResolverEnvOption(&mutation.DynamicTypeResolver{}), environment.UnversionedLib(library.JSONPatch)}
+}
+
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -48,9 +53,8 @@ func dynamicSet() *environment.EnvSet {
 
 var (
 	validation = dynamicSet()
-	mutating   = extend(validation, always(
-		common.ResolverEnvOption(&mutation.DynamicTypeResolver{}), environment.UnversionedLib(library.JSONPatch)))
-	plain = extend(base, environment.StrictCostOpt)
+	mutating   = extend(validation, always(mutationOptions()...))
+	plain      = extend(base, environment.StrictCostOpt)
 )
 
 // environmentOf gives the environment of a row that does not use the policy compiler.

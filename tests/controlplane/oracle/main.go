@@ -26,6 +26,9 @@ type Row struct {
 	DisableCheck  bool                       `json:"disable_check"`
 	DisableMacros bool                       `json:"disable_macros"`
 	Apply         bool                       `json:"apply"`
+	Ask           string                     `json:"ask"`
+	Schema        json.RawMessage            `json:"schema"`
+	Root          bool                       `json:"root"`
 }
 
 // Variable is a named expression of a policy.
@@ -50,6 +53,7 @@ type Answer struct {
 	Stage    string         `json:"stage"`
 	Cost     *uint64        `json:"cost,omitempty"`
 	Mutation map[string]any `json:"mutation,omitempty"`
+	Estimate *Estimate      `json:"estimate,omitempty"`
 }
 
 func main() {
@@ -93,5 +97,8 @@ func answerLine(line []byte) (answer Answer) {
 			answer = Answer{ID: row.ID, Stage: "panic", Error: fmt.Sprint(r)}
 		}
 	}()
+	if row.Ask == "estimate" {
+		return estimated(row)
+	}
 	return ask(row)
 }
