@@ -10,7 +10,6 @@ from webhook.jobs.model import Job, Kind, Path, PodSet, Template
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
-GATE: Final = "kueue.x-k8s.io/admission"
 
 
 def describe(obj: dict[str, Any]) -> Job | None:
@@ -92,10 +91,10 @@ def suspended(obj: dict[str, Any], kind: Kind) -> bool | None:
     """Say whether the object is held back: its own field, or a Pod's scheduling gate; None where it has neither."""
     if kind.suspend_path is not None:
         return at(obj, kind.suspend_path) is True
-    if kind.kind != "Pod":
+    if not kind.gate:
         return None
     gates = at(obj, ("spec", "schedulingGates"))
-    return any(isinstance(g, dict) and g.get("name") == GATE for g in gates) if isinstance(gates, list) else False
+    return isinstance(gates, list) and any(isinstance(g, dict) and g.get("name") == kind.gate for g in gates)
 
 
 def at(obj: Any, path: tuple[str, ...]) -> Any:

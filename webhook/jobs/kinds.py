@@ -42,7 +42,8 @@ KINDS: Final[tuple[Kind, ...]] = (
         "pods",
         None,
         (Template((), counts.one, name="main"),),
-        note="held by the scheduling gate kueue.x-k8s.io/admission",
+        note="held by a scheduling gate (KEP-3521) that the policy suspend-pods gives it; stopped by deletion",
+        gate="sluice.dev/admission",
     ),
     Kind(
         "batch",

@@ -58,8 +58,8 @@ SetsOf = Callable[[dict[str, Any]], tuple[PodSet, ...]]
 class Kind:
     """One row of the table of job kinds.
 
-    `suspend_path` is the kind's own field, None where it has none (a Pod is held by a scheduling gate, a Deployment
-    by the gates of its pods). `versions` are the API versions the row is right for, the preferred one first.
+    `suspend_path` is the kind's own field, None where it has none (a Pod is held by its `gate`, a Deployment by the
+    gates of its pods). `versions` are the API versions the row is right for, the preferred one first.
     `note` says what a reader would trip over.
     """
 
@@ -77,6 +77,8 @@ class Kind:
     note: str = ""
     priority_paths: tuple[tuple[str, ...], ...] = ()
     """Where the kind names a PriorityClass of its own, before the templates are asked."""
+    gate: str = ""
+    """The scheduling gate that holds the object, where it has no suspend field: taken off once, never put back."""
 
     @property
     def gvk(self) -> GroupVersionKind:
