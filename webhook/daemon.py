@@ -68,13 +68,13 @@ class LiveEngine:
 
     def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
         """Shape the object."""
-        return pipeline.mutate(request, self._policies.current.part(only), self._facts)
+        return pipeline.mutate(request, self._policies.current.part(request, only), self._facts)
 
     def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
         """Judge the object; the gate is asked once, whatever the failure policies."""
         policies = self._policies.current
         gate = self._gate if only in ("", policies.gate_part) else None
-        return pipeline.validate(request, policies.part(only), self._facts, gate)
+        return pipeline.validate(request, policies.part(request, only), self._facts, gate)
 
     async def authorize(self, checks: Sequence[Check]) -> None:
         """Ask the API server."""
@@ -142,7 +142,9 @@ class Daemon:
         app = make_app(engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
         self.port = await self._listen(Listener(app, *parse_address(self.config.listen), self.certificate.context))
         if self.config.state_listen:
-            plain = Listener(make_state_app(self.health, self.metrics, self.registry), *parse_address(self.config.state_listen))
+            plain = Listener(
+                make_state_app(self.health, self.metrics, self.registry), *parse_address(self.config.state_listen)
+            )
             self.state_port = await self._listen(plain)
         self.view.start()
         self._spawn(self._warm(), "warm up")

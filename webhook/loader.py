@@ -1,0 +1,75 @@
+"""`python -m webhook.loader RULES PATH...`: checks policy files in a process of its own, for the one that serves.
+
+Writes the set in pieces to stdout, each behind its length; or, where a file is wrong, the findings. `webhook.reload`
+starts it. It takes what processor time is left over, and a bounded memory.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import resource
+import struct
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.documents import Document
+from webhook.policy.assemble import assemble
+from webhook.policy.load import files_of, read_file
+from webhook.policy.parcel import pack
+from webhook.policy.rule_files import rules_among
+from webhook.policy.slices import entries
+
+LENGTH: Final = struct.Struct(">cI")
+"""What stands before each piece: what it is, and how long."""
+PIECE: Final = b"p"
+FINDINGS: Final = b"f"
+END: Final = b"e"
+MEMORY: Final = 2 << 30
+"""Bytes of address space: a thousand policies take a tenth of it."""
+NICE: Final = 10
+
+
+def pieces(paths: Iterable[Path], rules: Sequence[str]) -> Iterator[bytes]:
+    """Load files as a server would, and give the set in pieces. Raises SourceError with all that is wrong."""
+    findings: list[Diagnostic] = []
+    found: list[Document] = []
+    for file in files_of(paths, findings):
+        try:
+            found += read_file(file)
+        except SourceError as error:
+            findings += error.diagnostics
+    documents = [entry for whole in found for entry in entries(whole)]
+    bundle = assemble(documents, findings)
+    rules_among(bundle.queue_policies, rules)
+    yield from pack(bundle, documents)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Load, and write to stdout."""
+    os.nice(NICE)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    gc.set_threshold(100_000, 50, 1000)  # what is loaded stays until the end: looking for garbage finds none
+    rules, *paths = arguments
+    out = sys.stdout.buffer
+    try:
+        for piece in pieces(map(Path, paths), rules.split(",")):
+            _write(out, PIECE, piece)
+        _write(out, END, b"")
+    except SourceError as error:
+        _write(out, FINDINGS, pickle.dumps(list(error.diagnostics)))
+    out.flush()
+    os._exit(0)  # nothing is left to be put in order, and taking a large heap apart takes time
+
+
+def _write(out: BinaryIO, kind: bytes, data: bytes) -> None:
+    out.write(LENGTH.pack(kind, len(data)))
+    out.write(data)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,180 @@
+"""A checked set of policies as plain bytes, for a process that takes it over without compiling it.
+
+The process that checked the files packs; the one that serves unpacks, piece by piece. Of each policy the head is read
+at once, the rest is compiled when a request of a kind that it is for first comes: most of a thousand never are.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from webhook.documents import Document
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.policy import kinds
+from webhook.policy.assemble import assemble
+from webhook.policy.bundle import Bundle
+from webhook.policy.index import entry_for
+from webhook.policy.match import Match, Target
+from webhook.policy.model import Binding, Policy
+
+SLICE: Final = 20
+"""Policies in a piece: reading one takes a fraction of a millisecond."""
+_ANY: Final = (Binding("", (), None, None),)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What of a policy is needed to know whether it is for a kind of request. `body` holds its documents, pickled."""
+
+    name: str
+    mutating: bool
+    match: dict[str, Any]
+    expand: bool
+    ignore_failure: bool
+    param_kind: GroupVersionKind | None
+    param_namespaced: bool
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What of a bundle is not policies, and the lines of the files, which the documents of all share."""
+
+    digest: str
+    queue_policies: tuple[Document, ...]
+    exceptions: tuple[Document, ...]
+    lines: dict[str, tuple[str, ...]]
+
+
+Piece = Rest | list[Head] | list[dict[str, Any]]
+"""Heads of policies, or objects that are parameters and facts, or, last, the rest."""
+
+
+def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
+    """Give a bundle in pieces; `documents` are those that it was assembled of, Lists taken apart."""
+    bindings: dict[tuple[bool, str], list[Document]] = {}
+    lines = {}
+    for document in documents:
+        lines[document.file] = document.lines
+        gvk = gvk_of(document.value)
+        if gvk.group == kinds.GROUP and gvk.kind.endswith(kinds.BINDING):
+            key = gvk.kind.startswith(kinds.MUTATING), str(document.at(("spec", "policyName")))
+            bindings.setdefault(key, []).append(document)
+    heads = [_head(policy, bindings.get((policy.mutating, policy.name), [])) for policy in bundle.policies]
+    for pieces in (heads, bundle.objects):
+        for start in range(0, len(pieces), SLICE):
+            yield pickle.dumps(list(pieces[start : start + SLICE]), pickle.HIGHEST_PROTOCOL)
+    exceptions = tuple(_bare(e.document) for e in bundle.exceptions if e.document is not None)
+    rest = Rest(bundle.digest, tuple(map(_bare, bundle.queue_policies)), exceptions, lines)
+    yield pickle.dumps(rest, pickle.HIGHEST_PROTOCOL)
+
+
+def _head(policy: Policy, bindings: Sequence[Document]) -> Head:
+    assert policy.document is not None
+    documents = [_bare(document) for document in (policy.document, *bindings)]
+    return Head(
+        policy.name,
+        policy.mutating,
+        policy.spec.get("matchConstraints") or {},
+        policy.expand,
+        policy.ignore_failure,
+        policy.param_kind,
+        policy.param_namespaced,
+        pickle.dumps(documents, pickle.HIGHEST_PROTOCOL),
+    )
+
+
+def _bare(document: Document) -> Document:
+    return replace(document, lines=())
+
+
+@dataclass(slots=True, eq=False)
+class Sleeper:
+    """A policy of which only the head is known; `wake` compiles it, once."""
+
+    stub: Policy
+    body: bytes
+    lines: dict[str, tuple[str, ...]]
+    awake: Policy | None = None
+
+    def wake(self) -> Policy:
+        """Give the whole policy. It was compiled before, by the process that packed it: this does not fail."""
+        if self.awake is None:
+            documents = [replace(d, lines=self.lines.get(d.file, ())) for d in pickle.loads(self.body)]  # noqa: S301
+            (policy,) = assemble(documents).policies
+            self.awake = replace(policy, param_namespaced=self.stub.param_namespaced)
+            self.body = b""
+        return self.awake
+
+
+@dataclass(slots=True, eq=False)
+class Shelf:
+    """Policies that sleep, and the small bundles made of those that are for one kind of request."""
+
+    sleepers: list[Sleeper] = field(default_factory=list)
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    whole: Bundle = field(default_factory=lambda: Bundle.of(()))
+    """All policies, without their expressions, and all else."""
+
+    def take(self, piece: bytes) -> bool:
+        """Unpack one piece, from a process of our own; True when that was the last."""
+        found: Piece = pickle.loads(piece)  # noqa: S301 - written by our own child, over a pipe
+        if isinstance(found, Rest):
+            self._finish(found)
+            return True
+        for item in found:
+            if isinstance(item, Head):
+                self.sleepers.append(Sleeper(_stub(item), item.body, self.lines))
+            else:
+                self.objects.append(item)
+        return False
+
+    def _finish(self, rest: Rest) -> None:
+        self.lines.update(rest.lines)
+        exceptions = assemble(replace(d, lines=rest.lines.get(d.file, ())) for d in rest.exceptions).exceptions
+        queue_policies = [replace(d, lines=rest.lines.get(d.file, ())) for d in rest.queue_policies]
+        stubs = [sleeper.stub for sleeper in self.sleepers]
+        made = Bundle.of(stubs, (), self.objects, queue_policies, exceptions)
+        self.whole = replace(made, digest=rest.digest)
+
+    def waking(self, target: Target, only: str) -> Iterator[Bundle | None]:
+        """Wake the policies for a kind of request one by one, with None behind each; give the bundle of them last.
+
+        `only`: those of one failurePolicy, `fail` or `ignore`; empty: all.
+        """
+        found = []
+        for sleeper in self.sleepers:
+            if only and sleeper.stub.ignore_failure is not (only == "ignore"):
+                continue
+            if entry_for(sleeper.stub, target) is not None:
+                slept = sleeper.awake is None
+                found.append(sleeper.wake())
+                if slept:
+                    yield None
+        yield Bundle.of(found, objects=self.objects, exceptions=self.whole.exceptions)
+
+    def bundle(self, target: Target, only: str) -> Bundle:
+        """Give the policies that are for a kind of request, awake, as a bundle."""
+        *_, bundle = self.waking(target, only)
+        assert bundle is not None
+        return bundle
+
+
+def _stub(head: Head) -> Policy:
+    """Give a policy that matches as the whole one does, bindings left aside."""
+    return Policy(
+        name=head.name,
+        mutating=head.mutating,
+        match=Match.of(head.match),
+        conditions=(),
+        variables={},
+        bindings=_ANY,
+        expand=head.expand,
+        ignore_failure=head.ignore_failure,
+        param_kind=head.param_kind,
+        param_namespaced=head.param_namespaced,
+    )
