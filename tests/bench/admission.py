@@ -1,232 +1,208 @@
-"""`python -m tests.bench.admission`: a bare aiohttp handler and Sluice with the shipped bundle, side by side.
+"""`python -m tests.bench.admission`: a bare aiohttp handler and `sluice serve`, side by side.
 
-Both serve in child processes over TLS on loopback; one client process drives them in turns, on keep-alive
-connections. The client shares the cores with the servers: read ratios, not absolutes.
+Each serves in a process of its own, over TLS on loopback; one client drives them in turns on kept connections. The
+client shares the cores with the servers: read ratios, not absolutes. CPU is the server's, so it is less disturbed.
 """
 
-from __future__ import annotations
-
 import argparse
-import asyncio
-import json
-import multiprocessing
-import os
-import ssl
+import sys
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from multiprocessing.connection import Connection
 from pathlib import Path
-from time import perf_counter
+from statistics import median
 
-import orjson
 import uvloop
-from aiohttp import web
 
+from tests.bench import bodies
+from tests.bench.load import Figures, Target, cpu, drive, post, resident
+from tests.controlplane.processes import Child, free_ports
 from tests.shared import ROOT
-from webhook.config import Config, Mode
-from webhook.daemon import Daemon
-from webhook.server.listener import Listener
-from webhook.store.memory import MemoryStore
 from webhook.tls.files import Folder, ensure
-from webhook.tls.serving import ServingCertificate
 
 POLICIES = ROOT / "policies"
-ROUNDS = 3
+MATCHING, OTHERS = 10, 990
+TEN = f"{MATCHING} policies"
+THOUSAND = f"{MATCHING + OTHERS} policies, {MATCHING} match"
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Requests per second, and times in milliseconds."""
+class Server:
+    """One server under test."""
 
-    rate: float
-    p50: float
-    p99: float
+    name: str
+    child: Child
+    port: int
+    authority: Path
 
-
-def own_body() -> bytes:
-    """A CREATE of a Job with two containers, as the API server sends it."""
-    containers = [
-        {
-            "name": name,
-            "image": "registry.example/train:1",
-            "resources": {"requests": {"cpu": "4", "memory": "16Gi"}, "limits": {"nvidia.com/gpu": "1"}},
-            "env": [{"name": "OMP_NUM_THREADS", "value": "4"}],
-        }
-        for name in ("main", "sidecar")
-    ]
-    metadata = {"name": "bench", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
-    spec = {"parallelism": 1, "completions": 1, "template": {"spec": {"containers": containers}}}
-    request = {
-        "uid": "09d522d1-3042-4ec6-991c-291615bb70a0",
-        "kind": {"group": "batch", "version": "v1", "kind": "Job"},
-        "resource": {"group": "batch", "version": "v1", "resource": "jobs"},
-        "namespace": "default",
-        "operation": "CREATE",
-        "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
-        "object": {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec},
-    }
-    return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    def target(self, path: str, body: bytes) -> Target:
+        """A request to it."""
+        return Target("127.0.0.1", self.port, str(self.authority), post("127.0.0.1", self.port, path, body))
 
 
-def shared_body() -> bytes | None:
-    """The review of the shared benchmark data, where this machine has it."""
-    path = Path(os.environ.get("SLUICE_SHARED", ROOT.parent / "shared")) / "bench" / "review-job.json"
-    return path.read_bytes() if path.exists() else None
+@dataclass(frozen=True)
+class Run:
+    """What one measurement gave; CPU in microseconds a request, of the server."""
+
+    figures: Figures
+    cpu: float
 
 
-async def bare(folder: Path) -> tuple[int, Callable[[], object]]:
-    """Serve the least that answers an AdmissionReview: parse, say yes, write."""
+class Bench:
+    """The servers, and measurements in turns."""
 
-    async def handle(request: web.Request) -> web.Response:
-        review = orjson.loads(await request.read())
-        answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-        answer["response"] = {"uid": review["request"]["uid"], "allowed": True}
-        return web.Response(body=orjson.dumps(answer), content_type="application/json")
+    def __init__(self, folder: Path, stack: ExitStack, seconds: float, rounds: int) -> None:
+        self.folder, self.stack, self.seconds, self.rounds = folder, stack, seconds, rounds
+        self.certificates = Folder(folder / "certs")
+        ensure(self.certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
 
-    app = web.Application(client_max_size=8 * 1024 * 1024)
-    app.router.add_post("/mutate", handle)
-    listener = Listener(app, "127.0.0.1", 0, ServingCertificate(Folder(folder)).context)
-    return await listener.start(), listener.stop
+    def bare(self) -> Server:
+        """The least that answers an AdmissionReview, on aiohttp: parse, say yes, write."""
+        files = (str(self.certificates.certificate), str(self.certificates.key))
+        return self._start("bare aiohttp", lambda port: ["-m", "tests.bench.noop", str(port), *files])
 
+    def sluice(self, name: str, *policies: Path) -> Server:
+        """`sluice serve` with these policies and no cluster."""
+        flags = [*(f"--policies={path}" for path in policies), f"--cert-dir={self.certificates.path}"]
+        flags += ["--no-cluster", "--mode=none"]
+        return self._start(name, lambda port: ["-m", "webhook.cli.main", "serve", f"--listen=127.0.0.1:{port}", *flags])
 
-async def sluice(folder: Path) -> tuple[int, Callable[[], object]]:
-    """Serve Sluice with the shipped bundle and an empty cluster."""
-    config = Config(policies=(POLICIES,), listen="127.0.0.1:0", cert_dir=folder, mode=Mode.NONE)
-    store = MemoryStore()
-    await store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
-    daemon = Daemon(config, store)
-    await daemon.start()
-    await daemon.engine.warm.wait()
-    return daemon.port, daemon.stop
+    def _start(self, name: str, command) -> Server:  # type: ignore[no-untyped-def]
+        (port,) = free_ports(1)
+        logs = self.folder / "logs"
+        logs.mkdir(exist_ok=True)
+        child = Child(name, [sys.executable, *command(port)], logs)
+        self.stack.callback(child.stop)
+        server = Server(name, child, port, self.certificates.bundle)
+        until = time.monotonic() + 60
+        while True:
+            try:
+                uvloop.run(drive(server.target("/mutate", bodies.job()), 1, 0.05, 1))
+                return server
+            except OSError:
+                if time.monotonic() > until or not child.running:
+                    raise RuntimeError(f"{name} does not answer:\n{child.tail()}") from None
+                time.sleep(0.1)
 
+    def measure(self, server: Server, path: str, body: bytes, connections: int, seconds: float = 0.0) -> Run:
+        """Drive one server for a while."""
+        before = cpu(server.child.process.pid)
+        figures = uvloop.run(drive(server.target(path, body), connections, seconds or self.seconds))
+        return Run(figures, 1e6 * (cpu(server.child.process.pid) - before) / figures.requests)
 
-SIDES = {"bare": bare, "sluice": sluice}
-
-
-def serve(side: str, folder: Path, pipe: Connection) -> None:
-    """Run one side in this process until the pipe is closed; tell the port first, memory at the end."""
-
-    async def go() -> None:
-        port, stop = await SIDES[side](folder)
-        pipe.send(port)
-        await asyncio.to_thread(pipe.recv)
-        pipe.send(resident())
-        await stop()
-
-    uvloop.run(go())
-
-
-def resident() -> float:
-    """Resident memory of this process in MiB."""
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
-
-
-class Connected:
-    """One keep-alive HTTP/1.1 connection that sends the same request again and again."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, body: bytes) -> None:
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        self.message = head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
-        self.reader, self.writer = reader, writer
-
-    async def once(self) -> bytes:
-        """Send it and give the answer's body. Raises RuntimeError unless it is a 200."""
-        self.writer.write(self.message)
-        head = await self.reader.readuntil(b"\r\n\r\n")
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise RuntimeError(head.decode())
-        length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-        return await self.reader.readexactly(int(length.split(b":")[1]))
+    def turns(self, servers: list[Server], path: str, body: bytes, connections: int) -> list[Run]:
+        """Drive servers in turns; of each its median run by rate."""
+        found: dict[str, list[Run]] = {server.name: [] for server in servers}
+        for _ in range(self.rounds):
+            for server in servers:
+                found[server.name].append(self.measure(server, path, body, connections))
+        return [sorted(found[server.name], key=lambda r: r.figures.rate)[self.rounds // 2] for server in servers]
 
 
-async def measure(
-    port: int, trust: ssl.SSLContext, connections: int, seconds: float, path: str, body: bytes
-) -> Figures:
-    """Drive one server for some seconds on some connections."""
-    opened = [
-        Connected(*await asyncio.open_connection("localhost", port, ssl=trust), path, body) for _ in range(connections)
-    ]
-    times: list[float] = []
-
-    async def drive(connection: Connected, until: float, keep: bool) -> None:
-        while (start := perf_counter()) < until:
-            await connection.once()
-            if keep:
-                times.append(perf_counter() - start)
-
-    warm = perf_counter() + min(0.5, seconds / 4)
-    await asyncio.gather(*(drive(c, warm, keep=False) for c in opened))
-    start = perf_counter()
-    await asyncio.gather(*(drive(c, start + seconds, keep=True) for c in opened))
-    spent = perf_counter() - start
-    for connection in opened:
-        connection.writer.close()
-    times.sort()
-    return Figures(len(times) / spent, times[len(times) // 2] * 1e3, times[int(len(times) * 0.99)] * 1e3)
+def compare(bench: Bench, servers: list[Server], cases: list[tuple[str, str, bytes]], base: str) -> None:
+    """Print a table: each server's figures, and its share of the first one's."""
+    print(f"\n{'body':<24}{'conns':>6}  {'server':<26}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>8}  of {base}")
+    for name, path, body in cases:
+        for connections in (1, 16):
+            runs = bench.turns(servers, path, body, connections)
+            first = runs[0]
+            for server, run in zip(servers, runs, strict=True):
+                f = run.figures
+                ratios = f"{f.rate / first.figures.rate:>6.0%}, p99 x {f.p99 / first.figures.p99:.1f}"
+                line = f"{name:<24}{connections:>6}  {server.name:<26}{f.rate:>8.0f}{f.p50:>9.3f}{f.p99:>9.2f}"
+                print(f"{line}{run.cpu:>8.0f}  {ratios}", flush=True)
 
 
-def run(seconds: float) -> dict[str, object]:
-    """Measure everything: the sides take turns, the best of `ROUNDS` counts."""
-    bodies = {"own": own_body()}
-    if (shared := shared_body()) is not None:
-        bodies["review-job.json"] = shared
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Folder(Path(name))
-        ensure(folder, ("localhost", "127.0.0.1"), datetime.now(UTC))
-        trust = ssl.create_default_context(cafile=str(folder.bundle))
-        servers = {}
-        for side in SIDES:
-            here, there = context.Pipe()
-            process = context.Process(target=serve, args=(side, folder.path, there), daemon=True)
-            process.start()
-            servers[side] = (process, here, here.recv())
-        rows = []
-        for body_name, body in bodies.items():
-            for connections in (1, 16):
-                found: dict[str, list[Figures]] = {side: [] for side in SIDES}
-                for _ in range(ROUNDS):
-                    for side, (_, _, port) in servers.items():
-                        work = measure(port, trust, connections, seconds, "/mutate", body)
-                        found[side].append(uvloop.run(work))
-                best = {side: max(figures, key=lambda f: f.rate) for side, figures in found.items()}
-                rows.append({"body": body_name, "bytes": len(body), "connections": connections, "sides": best})
-        memory = {}
-        for side, (process, pipe, _) in servers.items():
-            pipe.send("end")
-            memory[side] = pipe.recv()
-            process.join(10)
-    return {"rows": rows, "memory": memory}
+@contextmanager
+def reloading(folder: Path) -> Iterator[threading.Event]:
+    """Meanwhile write all 1,000 policies anew, every 50 ms one that is new, then wait."""
+    stop = threading.Event()
+    count = [0]
+
+    def go() -> None:
+        while not stop.is_set():
+            count[0] += 1
+            bodies.many_policies(folder, MATCHING, OTHERS, f" (version {count[0]})")
+            stop.wait(20)
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        thread.join()
 
 
-def show(result: dict[str, object]) -> None:
-    """Print the figures as a table."""
-    print(f"{'body':<16} {'conns':>5}  {'side':<7} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8}  of bare")
-    for row in result["rows"]:  # type: ignore[attr-defined]
-        base = row["sides"]["bare"].rate
-        for side, figures in row["sides"].items():
-            ratio = f"{figures.rate / base:>6.0%}"
-            print(
-                f"{row['body']:<16} {row['connections']:>5}  {side:<7} {figures.rate:>8.0f} {figures.p50:>8.3f}"
-                f" {figures.p99:>8.3f} {ratio}"
-            )
-    print("memory under load, MiB: " + ", ".join(f"{s} {m:.0f}" for s, m in result["memory"].items()))  # type: ignore[attr-defined]
+def during_reload(bench: Bench, server: Server, folder: Path) -> None:
+    """Print p99 while the bundle of 1,000 policies is reloaded, beside p99 at rest."""
+    body = bodies.job()
+    reloads = server.child.log.read_text().count("policies reloaded")
+    idle, busy = [], []
+    for version in range(bench.rounds):
+        idle.append(bench.measure(server, "/validate", body, 16).figures)
+        bodies.many_policies(folder, MATCHING, OTHERS, f" (version {version})")
+        began = time.monotonic()
+        while server.child.log.read_text().count("policies reloaded") == reloads + version:
+            busy.append(bench.measure(server, "/validate", body, 16, 1.0).figures)
+            if time.monotonic() - began > 120:
+                raise RuntimeError(f"not reloaded:\n{server.child.tail()}")
+        print(f"  reload {version + 1}: {time.monotonic() - began:.1f} s under load", flush=True)
+    rest, meanwhile = median(f.p99 for f in idle), median(f.p99 for f in busy)
+    slower = median(f.rate for f in busy) / median(f.rate for f in idle)
+    print(f"p99 at 16 connections: {rest:.2f} ms at rest, {meanwhile:.2f} ms during the reload: x {meanwhile / rest:.2f}")
+    print(f"throughput meanwhile: {slower:.0%}; longest answer {max(f.longest for f in busy):.0f} ms")
+    print(f"(at rest {max(f.longest for f in idle):.0f} ms)")
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seconds", type=float, default=1.5, help="for each measurement")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=["bare", "many", "reload"], action="append")
     arguments = parser.parse_args()
-    result = run(arguments.seconds)
-    if arguments.json:
-        print(json.dumps(result, default=lambda f: f.__dict__, indent=1))
-    else:
-        show(result)
+    parts = arguments.only or ["bare", "many", "reload"]
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        bench = Bench(folder, stack, arguments.seconds, arguments.rounds)
+        if "bare" in parts:
+            against_bare(bench)
+        if "many" in parts or "reload" in parts:
+            against_many(bench, parts)
+
+
+def against_bare(bench: Bench) -> None:
+    """The shipped bundle, and no policies at all, beside the bare handler."""
+    empty = bench.folder / "empty"
+    empty.mkdir()
+    servers = [bench.bare(), bench.sluice("Sluice, shipped policies", POLICIES), bench.sluice("Sluice, none", empty)]
+    job, pytorch = bodies.job(), bodies.pytorch_job()
+    cases = [
+        (f"Job {len(job) / 1000:.1f} KB {path}", path, job) for path in ("/mutate", "/validate")
+    ] + [(f"PyTorchJob {len(pytorch) / 1000:.1f} KB {path}", path, pytorch) for path in ("/mutate", "/validate")]
+    compare(bench, servers, cases, "bare")
+    print("memory under load, MiB: " + ", ".join(f"{s.name} {resident(s.child.process.pid):.0f}" for s in servers))
+    for server in servers:
+        server.child.stop()
+
+
+def against_many(bench: Bench, parts: list[str]) -> None:
+    """1,000 policies of which 10 match beside those 10, and while the 1,000 are reloaded."""
+    few, many = bench.folder / "few", bench.folder / "many"
+    bodies.many_policies(few, MATCHING, 0)
+    bodies.many_policies(many, MATCHING, OTHERS)
+    servers = [bench.sluice(TEN, few), bench.sluice(THOUSAND, many)]
+    if "many" in parts:
+        compare(bench, servers, [("Job /validate", "/validate", bodies.job())], "10 alone")
+    if "reload" in parts:
+        print(f"\nwhile {MATCHING + OTHERS} policies are reloaded:")
+        during_reload(bench, servers[1], many)
+    print("memory, MiB: " + ", ".join(f"{s.name} {resident(s.child.process.pid):.0f}" for s in servers))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def main() -> None:
         _prepare(plane)
         body = json.dumps(json.loads(job.read_text())).encode()
         host, port = plane.client.host, plane.client.port
-        target = Target(host, port, str(plane.ca), post(host, port, PATH, plane.token, body))
+        target = Target(host, port, str(plane.ca), post(host, port, PATH, body, plane.token))
         print(f"{'':34}{'1 connection':>30}{'16 connections':>32}{'CPU s per 10,000 (1 / 16)':>32}")
         for name, setting in _settings(plane, native):
             with setting as hook:
