@@ -17,10 +17,21 @@ def differs(ours: JSON, theirs: JSON) -> str | None:
     if bool(ours.get("ok")) != bool(theirs.get("ok")):
         return "ok"
     if not theirs.get("ok"):
-        return None if ours.get("stage") == theirs.get("stage") else "stage"
-    if not same(theirs.get("value"), ours.get("value")):
+        if ours.get("stage") != theirs.get("stage"):
+            return "stage"
+    elif not same(theirs.get("value"), ours.get("value")):
         return "value"
-    return None if ours.get("type") == theirs.get("type") else "type"
+    return next((what for what in ("type", "cost") if ours.get(what) != theirs.get(what)), _mutations(ours, theirs))
+
+
+def _mutations(ours: JSON, theirs: JSON) -> str | None:
+    """What is different in what a mutation does: its kind, where it fails, its JSON or the object after it."""
+    a, b = ours.get("mutation") or {}, theirs.get("mutation") or {}
+    if a.get("kind") != b.get("kind"):
+        return "mutation kind"
+    if ("error" in a, "applyError" in a) != ("error" in b, "applyError" in b):
+        return "mutation error"
+    return next((what for what in ("native", "patch", "patched") if a.get(what) != b.get(what)), None)
 
 
 def same(a: Any, b: Any) -> bool:

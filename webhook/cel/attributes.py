@@ -16,10 +16,10 @@ from webhook.cel.types import Type
 from webhook.cel.values import ABSENT, INT_MAX, NONE, JSONPatchValue, ObjectValue, Optional, TypeValue, Uint, type_name
 
 Frame = list[Any]
-"""Run-time state: cost so far, then the variables."""
+"""Run-time state: the cost so far, its limit, then the variables."""
 Eval = Callable[[Frame], Any]
 
-COST = 0
+COST, LIMIT = 0, 1
 _INDEX_LIMIT = 2.0**63
 _KEYS = (str, int, Uint, bool, float)
 _GO_TYPES = {
@@ -52,6 +52,11 @@ def native(value: object) -> object:
             f"unsupported conversion to ref.Val: ({_GO_TYPES.get(type_name(value), type_name(value))}){value}"
         )
     return value
+
+
+def _keyed_otherwise(value: object) -> bool:
+    """Whether a value is a map that has a key which is no text."""
+    return isinstance(value, dict) and not all(isinstance(key, str) for key in value)
 
 
 def index_of(key: object) -> int:
@@ -134,12 +139,17 @@ class Qualifier:
         if self.host:
             return host.read(value, str(key))
         if self.field:
-            return self.find_field(native(value))
+            return self.find_field(value)
         return probe(value, key)
 
     def find_field(self, value: object) -> object:
-        """A field of an object of a mutation."""
-        return value.get(self.key, MISSING) if isinstance(value, dict) else MISSING
+        """A field of an object of a mutation, by way of its form as JSON, which not every object has."""
+        if isinstance(value, ObjectValue) and any(map(_keyed_otherwise, value.fields.values())):
+            if self.test:
+                return MISSING
+            raise CelError(f'cannot get field "{self.key}"')
+        held = native(value)
+        return held.get(self.key, MISSING) if isinstance(held, dict) else MISSING
 
     def take(self, frame: Frame, value: object) -> object:
         """The value at the step; what is missing is an error."""
@@ -160,7 +170,9 @@ class Qualifier:
         raise missing(value, key)
 
     def try_take(self, frame: Frame, value: object) -> object:
-        """The value at the step, MISSING where there is none."""
+        """The value at the step, MISSING where there is none, as on every object of a mutation."""
+        if self.field:
+            return MISSING
         found = self.find(value, self.key_in(frame))
         if found is not MISSING:
             frame[COST] += 1

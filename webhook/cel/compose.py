@@ -75,21 +75,22 @@ class Variables:
 
 
 def compose(env: Env, declared: Sequence[Mapping[str, str]]) -> tuple[Env, Variables]:
-    """Compile variables in order; the environment given back knows them as fields of `variables`."""
+    """Compile variables in order; the environment given back knows them as fields of `variables`.
+
+    A variable knows no `Object` and `JSONPatch`, not even in a mutating policy (mutating.compilePolicy).
+    """
     out = Variables()
     known: dict[str, Type] = {}
-    env = _with(env, known)
     for name, text in _pairs(declared):
         try:
-            program = compile(text, env)
+            program = compile(text, _with(replace(env, mutation=False), known))
         except CompileError as error:
             out.failed[name] = error
             known[name] = DYN
         else:
             out.programs[name] = program
             known[name] = field_type(program.type)
-        env = _with(env, known)
-    return env, out
+    return _with(env, known), out
 
 
 _KEPT = (Kind.PRIMITIVE, Kind.NULL, Kind.WELL_KNOWN)

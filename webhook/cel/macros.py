@@ -210,7 +210,7 @@ def _bound(make: Factory, name: str, value: Node, result: Node) -> Node:
 
 _TABLE: dict[tuple[str, int, bool], Expander] = {
     ("has", 1, False): _has,
-    **{(name, 2, True): _quantify_one for name in ("all", "exists", "exists_one", "existsOne")},
+    **{(name, 2, True): _quantify_one for name in ("all", "exists", "exists_one")},
     **{(name, 3, True): _quantify_two for name in ("all", "exists", "exists_one", "existsOne")},
     ("map", 2, True): _map,
     ("map", 3, True): _map,

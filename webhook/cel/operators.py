@@ -271,6 +271,9 @@ def as_key(mapping: dict[object, object], key: object) -> object:
     """What a key is put into a map as: itself, or wrapped where Python would take it for another or cannot hash it."""
     if type(key) is str:
         return key
+    if type(key) is bytes:
+        # No Go map can have such a key: the API server crashes, and catches that.
+        raise CelError("internal error: runtime error: hash of unhashable type types.Bytes")
     try:
         known = key in mapping
     except TypeError:

@@ -279,7 +279,7 @@ def _fast(text: str, whole: str, places: str, base: int, exponent: int, kind: Fo
 
 
 def _slow(value: str, base: int, exponent: int, kind: Format) -> Quantity:
-    negative = value[0] == "-"
+    negative = value.startswith("-")
     whole, _, places = value.lstrip("+-").partition(".")
     if not whole and not places:
         raise QuantityError(WRONG_NUMBER)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.lib.identity import equal_objects, equal_patches
 from webhook.cel.lib.text import to_bytes
-from webhook.cel.values import Duration, Optional, Timestamp, Uint, type_name
+from webhook.cel.values import Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, Uint, type_name
 
 NO_OVERLOAD: Final = "no such overload"
 NAN_UNORDERED: Final = "NaN values cannot be ordered"
@@ -134,4 +135,6 @@ _RULES: Final[dict[type, Callable[..., bool]]] = {
     list: _equal_lists,
     dict: _equal_maps,
     Optional: _equal_optionals,
+    ObjectValue: equal_objects,
+    JSONPatchValue: lambda a, b: equal_patches(a, b, equal),
 }
