@@ -55,11 +55,11 @@ def test_a_new_repository_is_as_shown(tmp_path):
     assert sluice("init", cwd=tmp_path).startswith(shown("sluice init"))
     policy = tmp_path / "policies/whole-gpus/policy.yaml"
     text = policy.read_text(encoding="utf-8")
-    assert "2 passed, 0 failed" in sluice("test", cwd=tmp_path)
+    assert "5 passed, 0 failed" in sluice("test", cwd=tmp_path)
     policy.write_text(text.replace("isInteger()", 'isGreaterThan(quantity("0"))'), encoding="utf-8")
     assert sluice("test", cwd=tmp_path).startswith(shown("sluice test"))
     policy.write_text(text.replace("isInteger()", "isWhole()"), encoding="utf-8")
-    assert "policy.yaml:24:60: error[CEL001]: undeclared reference to 'isWhole'" in sluice(
+    assert "policy.yaml:25:60: error[CEL001]: undeclared reference to 'isWhole'" in sluice(
         "lint", "policies", cwd=tmp_path
     )
 

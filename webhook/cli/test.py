@@ -14,6 +14,7 @@ from rich.console import Console
 from webhook.cli import exits
 from webhook.cli.progress import Progress
 from webhook.diagnostics import SourceError
+from webhook.offline.hinted import hinted
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
 from webhook.offline.suite_session import Session, report, run_session
@@ -105,7 +106,7 @@ def once(
                 paths, pattern, jobs=jobs, tell=lambda result, total: progress.step(total, result.case.title)
             )
     except SourceError as error:
-        click.echo(error.render(), err=True)
+        click.echo(hinted(error).render(), err=True)
         return exits.BAD_INPUT
     if not session.results:
         said = f"no case matches {pattern!r}" if session.left else "no suite.yaml is here"

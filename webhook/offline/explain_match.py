@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from webhook.jobs.normalise import normalise
-from webhook.offline.dryrun.facts import FileFacts
 from webhook.policy.bundle import Bundle
 from webhook.policy.exceptions import excused
+from webhook.policy.facts import Facts
 from webhook.policy.index import entry_for
 from webhook.policy.match import Match, Rule, Site, Target
 from webhook.policy.model import Policy
@@ -13,7 +13,7 @@ from webhook.policy.request import Request
 from webhook.policy.world import World
 
 
-def why_not(policy: Policy, request: Request, facts: FileFacts, bundle: Bundle, now: float) -> str:
+def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now: float) -> str:
     """Say why a policy says nothing about a request; `now` is in seconds, for exceptions."""
     obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
@@ -45,7 +45,9 @@ def _rules(match: Match, target: Target) -> str:
         return f"its excludeResourceRules leave {target.resource} out"
     about = [rule for rule in match.rules if _names(rule, target)]
     if not about:
-        names = sorted({name for rule in match.rules for name, _ in rule.resources})
+        if any("core" in rule.groups for rule in match.rules):
+            return 'its rules name the group "core"; the group of pods and the like is written ""'
+        names = sorted({_named(name, group) for r in match.rules for name, _ in r.resources for group in r.groups})
         return f"its rules are for {', '.join(names)}, not for {_full(target)}"
     operations = sorted({o for rule in about for o in rule.operations})
     if target.operation not in operations and "*" not in operations:
@@ -59,8 +61,12 @@ def _names(rule: Rule, target: Target) -> bool:
     )
 
 
+def _named(resource: str, group: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
 def _full(target: Target) -> str:
-    name = f"{target.resource}.{target.group}" if target.group else target.resource
+    name = _named(target.resource, target.group)
     return f"{name}/{target.sub_resource}" if target.sub_resource else name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from webhook.admission.verdict import Verdict
 from webhook.diagnostics import Diagnostic
@@ -16,11 +16,20 @@ from webhook.offline.suite_queue import QueueResult
 from webhook.policy.request import Request
 from webhook.policy.shapes import dotted
 
+_NO_FIELD: Final = re.compile(r"no such key: ([A-Za-z_]\w*)")
 
-def problems(case: Case, request: Request, verdict: Verdict, queue: QueueResult | None) -> Iterator[Diagnostic]:
-    """Give what is not as expected: SUI010 verdict, SUI011 words, SUI012 object, SUI013 queue, SUI014 unmatched."""
+
+def problems(
+    case: Case, request: Request, verdict: Verdict, queue: QueueResult | None, why: Callable[[], str]
+) -> Iterator[Diagnostic]:
+    """Give what is not as expected: SUI010 verdict, SUI011 words, SUI012 object, SUI013 queue, SUI014 unmatched.
+
+    `why` says why no policy is for the object. Where that is not as expected nothing else is told.
+    """
     expect = case.spec.get("expect") or {}
-    yield from _matched(case, verdict, expect)
+    if unmatched := list(_matched(case, verdict, expect, why)):
+        yield from unmatched
+        return
     yield from _verdict(case, verdict, expect)
     yield from _words(case, verdict, expect)
     if verdict.allowed:
@@ -29,10 +38,10 @@ def problems(case: Case, request: Request, verdict: Verdict, queue: QueueResult 
         yield from _queue(case, queue, expect["queue"])
 
 
-def _matched(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
+def _matched(case: Case, verdict: Verdict, expect: dict[str, Any], why: Callable[[], str]) -> Iterator[Diagnostic]:
     matched = bool(verdict.policies or verdict.denials)
     if expect.get("matched", True) and not matched:
-        hint = "correct the object or the policy's matchConstraints; if it is meant so, write expect: {matched: false}"
+        hint = f"{why()}\n    = if it is meant so, write expect: {{matched: false}}"
         yield case.diagnostic("SUI014", "no policy is for this object, so nothing was tested", "object", hint=hint)
     elif not expect.get("matched", True) and matched:
         names = ", ".join(verdict.policies)
@@ -45,11 +54,17 @@ def _verdict(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[D
         said = f": {verdict.message}" if verdict.message else ""
         words = ("allowed", "denied") if wanted else ("denied", "allowed")
         message = f"expected to be {words[0]}, was {words[1]}{said}"
-        yield case.diagnostic("SUI010", message, "expect", "allowed")
+        yield case.diagnostic("SUI010", message, "expect", "allowed", hint=_way_out(verdict.message))
         return
     for name in ("reason", "code"):
         if name in expect and getattr(verdict, name) != expect[name]:
             yield case.diagnostic("SUI010", f"{name} is {getattr(verdict, name)}", "expect", name)
+
+
+def _way_out(message: str) -> str:
+    """Say how to mend an expression that failed for want of a field."""
+    found = _NO_FIELD.search(message)
+    return f"read a field that may be absent as .?{found[1]}, with .orValue(...), or ask has() first" if found else ""
 
 
 def _words(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:

@@ -21,6 +21,7 @@ from webhook.offline.dryrun.requests import Resources
 from webhook.offline.reports.junit import Outcome
 from webhook.offline.suite import Case, resolve
 from webhook.offline.suite_expect import finds, problems
+from webhook.offline.suite_match import unmatched
 from webhook.offline.suite_queue import QueueResult, queue_result, rules_of
 from webhook.policy.bundle import Bundle
 from webhook.policy.exceptions import read_date
@@ -75,7 +76,7 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
         compiled = rules or partial(rules_of, bundle)
         queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
-    found = tuple(problems(case, request, verdict, queue))
+    found = tuple(problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now)))
     return Result(case, Outcome.FAILURE if found else Outcome.PASSED, found, verdict, queue)
 
 

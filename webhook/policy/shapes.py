@@ -127,7 +127,16 @@ def _text(document: Document, shape: Text, path: Path, value: Any) -> Iterator[D
 
 def _wrong(document: Document, path: Path, wanted: str, value: Any) -> Diagnostic:
     found = {dict: "a map", list: "a list", str: "a string", bool: "true or false"}.get(type(value), "a number")
-    return document.diagnostic("POL003", path, f"{wanted} is needed{_where(path)}, this is {found}")
+    message = f"{wanted} is needed{_where(path)}, this is {found}"
+    return document.diagnostic("POL003", path, message, hint=_mended(wanted, value))
+
+
+def _mended(wanted: str, value: Any) -> str:
+    """Write a plain value in the form that is needed."""
+    if isinstance(value, dict | list):
+        return ""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return {"a list": f"write [{text}]", "a string": f'write "{text}"'}.get(wanted, "")
 
 
 def _where(path: Path) -> str:

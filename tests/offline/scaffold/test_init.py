@@ -9,6 +9,7 @@ from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
 from webhook.cli.init import init_command
+from webhook.cli.test import test as command
 from webhook.offline.files import read_files
 from webhook.offline.lint.run import lint
 from webhook.offline.suite_session import run_session
@@ -26,7 +27,9 @@ def test_the_files_are_written(here, ci, own):
     done = invoke(init_command, "repo", "--ci", ci)
     assert done.exit_code == exits.PASSED
     tops = {path.name for path in Path("repo").iterdir()}
-    assert tops == {"README.md", "cluster", "policies", ".pre-commit-config.yaml"} | ({own} if own else set())
+    assert tops == {"README.md", "cluster", "policies", ".pre-commit-config.yaml", ".sluice"} | (
+        {own} if own else set()
+    )
     assert "wrote repo/policies/whole-gpus/policy.yaml\n" in done.stdout
     assert done.stdout.endswith("next:\n  cd repo\n  sluice lint policies cluster\n  sluice test\n")
 
@@ -36,7 +39,7 @@ def test_the_scaffold_is_clean_and_passes(here):
     invoke(init_command)
     assert [f.render() for f in lint(read_files([Path("policies"), Path("cluster")]), datetime.now(UTC)).findings] == []
     session = run_session([Path("policies")])
-    assert (session.failed, len(session.results)) == (False, 2)
+    assert (session.failed, len(session.results)) == (False, 5)
     assert [branch.what for branch in session.missed] == []
 
 
@@ -86,3 +89,61 @@ def test_a_broken_policy_leads_to_the_fix(here, old, new, code, hint):
     assert found
     assert all(f.place.line for f in found)
     assert any(hint in f.hint for f in found)
+
+
+MUTANTS = (
+    ("limits.all(", "limits.exists("),
+    ("isInteger()", 'isGreaterThan(quantity("0"))'),
+    ("isInteger()", 'isLessThan(quantity("1"))'),
+    (" + object.spec.?initContainers.orValue([])", ""),
+    ("object.spec.containers + ", ""),
+    ("?limits", "?requests"),
+    ("[CREATE, UPDATE]", "[CREATE]"),
+    ("[CREATE, UPDATE]", "[UPDATE]"),
+    ("    sluice.dev/expand: pod-templates\n", "    sluice.dev/docs: none\n"),
+    ('    namespaceSelector:\n      matchLabels: {sluice.dev/managed: "true"}\n', ""),
+    ("validationActions: [Deny]", "validationActions: [Warn]"),
+    ("limits.join", "limits.filter(x, false).join"),
+    ('apiGroups: [""]', "apiGroups: [core]"),
+)
+
+
+@pytest.mark.parametrize(("old", "new"), MUTANTS)
+def test_the_suite_notices_every_change(here, old, new):
+    """Whatever is changed in the first policy, a case of its suite fails: a user learns at once what tests are for."""
+    invoke(init_command)
+    path = Path("policies/whole-gpus/policy.yaml")
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    assert run_session([Path("policies")]).failed
+
+
+POLICY, SUITE = "policies/whole-gpus/policy.yaml", "policies/whole-gpus/suite.yaml"
+TOLD = (
+    (POLICY, "isInteger())", "isInteger()", "a ( is not closed"),
+    (POLICY, "variables.limits.all", "variables.limit.all", 'did you mean "limits"?'),
+    (POLICY, "failurePolicy", "failurPolicy", 'did you mean "failurePolicy"?'),
+    (POLICY, "resources: [pods]", "resources: pods", "write [pods]"),
+    (POLICY, 'managed: "true"', "managed: true", 'write "true"'),
+    (POLICY, 'managed: "true"', 'manged: "true"', "sluice.dev/managed=true"),
+    (POLICY, "policyName: whole-gpus", "policyName: whole-gpu", "whole-gpus: it has no binding"),
+    (POLICY, "kind: ValidatingAdmissionPolicy\n", "kind: ValidatingAdmisionPolicy\n", 'did you mean "ValidatingAdm'),
+    (POLICY, 'apiGroups: [""]', "apiGroups: [core]", 'the group of pods and the like is written ""'),
+    (POLICY, "c.?resources.?limits", "c.resources.limits", "read a field that may be absent as .?limits"),
+    (POLICY, "[CREATE, UPDATE]", "[CREATE, UPDATE", "a bracket is not closed"),
+    (POLICY, "  failurePolicy", "\tfailurePolicy", "indent with spaces"),
+    (SUITE, "expect: {allowed: true}", "expect: {alowed: true}", 'did you mean "allowed"?'),
+    (SUITE, "expect: {allowed: true}", "expect: {allowed: false}", "expected to be denied, was allowed"),
+    (SUITE, "metadata: {name: train}", "metadata: {name: train", "a bracket is not closed"),
+)
+
+
+@pytest.mark.parametrize(("file", "old", "new", "said"), TOLD)
+def test_sluice_test_leads_to_the_fix(here, file, old, new, said):
+    """Broken in any of these ways, the repository fails, and what `sluice test` prints says what to write instead."""
+    invoke(init_command)
+    assert old in Path(file).read_text()
+    Path(file).write_text(Path(file).read_text().replace(old, new, 1))
+    done = invoke(command)
+    assert done.exit_code in (exits.FAILED, exits.BAD_INPUT)
+    assert said in done.stdout + done.stderr

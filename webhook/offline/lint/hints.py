@@ -17,6 +17,8 @@ VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject
 MACROS: Final = ("all", "exists", "exists_one", "filter", "map", "has", "optMap", "optFlatMap")
 _FIELD: Final = re.compile(r"undefined field '([^']+)'")
 _NAME: Final = re.compile(r"undeclared reference to '([^']+)'")
+_OPEN: Final = re.compile(r"'<EOF>' expecting '([)\]}])'")
+_BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 _OVERLOAD: Final = re.compile(r"found no matching overload for '([^']+)'")
 
 
@@ -35,6 +37,8 @@ def with_hint(finding: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
 
 
 def _hint(message: str, documents: list[Document]) -> str:
+    if match := _OPEN.search(message):
+        return f"a {_BRACKETS[match[1]]} is not closed"
     if match := _FIELD.search(message):
         return _field(match[1], documents)
     if match := _NAME.search(message):

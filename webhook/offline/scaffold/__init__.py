@@ -5,6 +5,7 @@ A file's name in `files/` starts with `dot-` where the written one starts with a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -12,8 +13,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from webhook.offline.schema import of_files
+
 CI: Final = {"github": ".github", "gitlab": ".gitlab-ci.yml"}
 """CI system -> the first part of the paths that are its own."""
+SCHEMA: Final = ".sluice/schema.json"
+"""The one file that is made: the schema for editors, which the first line of each YAML file names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,8 @@ def files(ci: str) -> tuple[Scaffolded, ...]:
     """Give the files for a CI system (`github`, `gitlab`, `none`), sorted by path."""
     unwanted = {first for system, first in CI.items() if system != ci}
     root = resources.files("webhook.offline.scaffold") / "files"
-    found = (Scaffolded(path, entry.read_text(encoding="utf-8")) for path, entry in _walk(root, ""))
+    found = [Scaffolded(path, entry.read_text(encoding="utf-8")) for path, entry in _walk(root, "")]
+    found.append(Scaffolded(SCHEMA, json.dumps(of_files(), indent=1, ensure_ascii=False) + "\n"))
     return tuple(sorted((f for f in found if f.path.split("/")[0] not in unwanted), key=lambda f: f.path))
 
 
