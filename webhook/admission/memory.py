@@ -32,6 +32,9 @@ class MemoryFacts:
         """Take an object in, with its quantities as strings and with defaults, as the API server would keep it."""
         obj = defaulted(normalise(obj))
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
+        if (kind.group, kind.kind) == ("", "Namespace"):
+            labels = {"kubernetes.io/metadata.name": str(metadata.get("name") or ""), **(metadata.get("labels") or {})}
+            obj = {**obj, "metadata": {**metadata, "labels": labels}}
         key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
         self._objects.setdefault((kind.group, kind.kind), {})[key] = obj
         if metadata.get("uid"):
@@ -39,12 +42,7 @@ class MemoryFacts:
 
     def namespace(self, name: str) -> dict[str, Any] | None:
         """Give the Namespace, with the label that every namespace has."""
-        found = self._objects.get(("", "Namespace"), {}).get(("", name))
-        if found is None:
-            return None
-        metadata = found["metadata"]
-        labels = {"kubernetes.io/metadata.name": name, **(metadata.get("labels") or {})}
-        return {**found, "metadata": {**metadata, "labels": labels}}
+        return self._objects.get(("", "Namespace"), {}).get(("", name))
 
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None

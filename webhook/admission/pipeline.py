@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from webhook.admission.facts import Facts, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
-from webhook.jobs.describe import describe, queue_of
+from webhook.jobs.describe import queue_of, templates
 from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
 from webhook.policy.exceptions import excused
 from webhook.policy.findings import FAILURE_KEY, Findings, Observer
-from webhook.policy.index import Entry
 from webhook.policy.mutate import mutate as run_mutating
 from webhook.policy.request import Request
+from webhook.policy.steps import Plan, Step
 from webhook.policy.validate import validate as run_validating
 from webhook.policy.world import World
 
@@ -34,13 +34,13 @@ def mutate(
 
     `clock` gives seconds since 1970 and is read only where the bundle has exceptions.
     """
-    entries = bundle.mutating.entries(request)
-    if not entries or request.object is None:
+    plan = bundle.mutating.plan(request)
+    if not plan.steps or request.object is None:
         return ALLOWED
     world = _world(request, facts)
     start = world.object
     findings = Findings(observer)
-    run_mutating(_applicable(entries, bundle, world, clock), world, findings)
+    run_mutating(_applicable(plan, bundle, world, clock), world, findings)
     if findings.unknown:
         return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
     if findings.denials:
@@ -62,11 +62,11 @@ def validate(
     clock: Clock = time.time,
 ) -> Verdict | NeedsAuthorization:
     """Judge the object: policies first, then, where they let it in, the gate to the queue (None: no queueing)."""
-    entries = bundle.validating.entries(request)
+    plan = bundle.validating.plan(request)
     world = _world(request, facts)
     findings = Findings(observer)
-    if entries:
-        run_validating(_applicable(entries, bundle, world, clock), world, findings)
+    if plan.steps:
+        run_validating(_applicable(plan, bundle, world, clock), world, findings)
     if findings.unknown:
         return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
     verdict = _verdict(findings, world, (), request.object)
@@ -106,16 +106,18 @@ def _world(request: Request, facts: Facts) -> World:
     old = None if request.old_object is None else normalise(request.old_object)
     if request.object is None:
         return World(request, facts, None, old)
-    job = describe(request.object)
-    obj = normalise(request.object, job)
-    return World(request, facts, obj, old, job if obj is request.object else None)
+    found = templates(request.object)
+    obj = normalise(request.object, found)
+    return World(request, facts, obj, old, found if obj is request.object else None)
 
 
-def _applicable(entries: tuple[Entry, ...], bundle: Bundle, world: World, clock: Clock) -> tuple[Entry, ...]:
+def _applicable(plan: Plan, bundle: Bundle, world: World, clock: Clock) -> Sequence[Step]:
+    """Give the steps that are for this request, less those of policies an exception frees it from."""
+    steps = plan.choose(world.namespace_labels(), world.request)
     if not bundle.exceptions:
-        return entries
+        return steps
     names = excused(bundle.exceptions, world.request, world.object, world.old, clock())
-    return tuple(entry for entry in entries if entry.policy.name not in names) if names else entries
+    return [step for step in steps if step.policy.name not in names] if names else steps
 
 
 def _verdict(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import base64
+from binascii import b2a_base64
 from typing import Any, Final
 
 import orjson
 
 from webhook.admission.verdict import Verdict
-from webhook.kube.gvk import GroupVersionKind, GroupVersionResource
+from webhook.kube.gvk import GroupVersionKind, GroupVersionResource, kind_named, resource_named
 from webhook.policy.request import Request
 
 API_VERSION: Final = "admission.k8s.io/v1"
 OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 _HIDDEN: Final = frozenset({"object", "oldObject"})
 
-__all__ = ["API_VERSION", "BadReview", "Request", "answer", "parse", "parse_bytes"]
+__all__ = ["API_VERSION", "BadReview", "Request", "answer", "answer_bytes", "parse", "parse_bytes"]
 
 
 class BadReview(Exception):
@@ -49,62 +49,63 @@ def _request(raw: dict[str, Any]) -> Request:
     operation, user = raw.get("operation"), raw.get("userInfo")
     if not isinstance(operation, str) or operation not in OPERATIONS:
         raise BadReview(f"request.operation is {_shown(operation)}")
-    kind, resource = raw.get("requestKind"), raw.get("requestResource")
+    kind, resource = _kind(raw.get("kind"), "kind"), _resource(raw.get("resource"), "resource")
+    asked_kind, asked_resource = raw.get("requestKind"), raw.get("requestResource")
     return Request(
-        uid=_string(raw, "uid", required=True),
-        kind=_kind(raw.get("kind"), "kind"),
-        resource=_resource(raw.get("resource"), "resource"),
-        operation=operation,
-        object=_object(raw, "object", required=operation in ("CREATE", "UPDATE")),
-        old_object=_object(raw, "oldObject", required=operation in ("UPDATE", "DELETE")),
-        sub_resource=_string(raw, "subResource"),
-        name=_string(raw, "name"),
-        namespace=_string(raw, "namespace"),
-        user_info=user if isinstance(user, dict) else {},
-        dry_run=raw.get("dryRun") is True,
-        options=_object(raw, "options"),
-        request_kind=None if kind is None else _kind(kind, "requestKind"),
-        request_resource=None if resource is None else _resource(resource, "requestResource"),
-        request_sub_resource=_string(raw, "requestSubResource"),
-        attributes={k: v for k, v in raw.items() if k not in _HIDDEN},
+        _string(raw, "uid", required=True),
+        kind,
+        resource,
+        operation,
+        _object(raw, "object", required=operation in ("CREATE", "UPDATE")),
+        _object(raw, "oldObject", required=operation in ("UPDATE", "DELETE")),
+        _string(raw, "subResource"),
+        _string(raw, "name"),
+        _string(raw, "namespace"),
+        user if isinstance(user, dict) else {},
+        raw.get("dryRun") is True,
+        _object(raw, "options"),
+        None if asked_kind is None else _kind(asked_kind, "requestKind"),
+        None if asked_resource is None else _resource(asked_resource, "requestResource"),
+        _string(raw, "requestSubResource"),
+        {k: v for k, v in raw.items() if k not in _HIDDEN},
     )
 
 
 def _string(raw: dict[str, Any], field: str, *, required: bool = False) -> str:
     value = raw.get(field)
-    if value is None and not required:
-        return ""
-    if not isinstance(value, str) or (required and not value):
+    if type(value) is str and value:
+        return value
+    if required or (value is not None and value != ""):
         raise BadReview(f"request.{field} is {_shown(value)}, not a string")
-    return value
+    return ""
 
 
 def _object(raw: dict[str, Any], field: str, *, required: bool = False) -> dict[str, Any] | None:
     value = raw.get(field)
-    if value is None:
-        if required:
-            raise BadReview(f"request.{field} is missing in a {raw.get('operation')} request")
-        return None
-    if not isinstance(value, dict):
+    if type(value) is dict:
+        return value
+    if value is not None:
         raise BadReview(f"request.{field} is {_shown(value)}, not an object")
-    return value
+    if required:
+        raise BadReview(f"request.{field} is missing in a {raw.get('operation')} request")
+    return None
 
 
 def _triple(value: Any, field: str, last: str) -> tuple[str, str, str]:
     if not isinstance(value, dict):
         raise BadReview(f"request.{field} is missing")
-    parts = (value.get("group") or "", value.get("version"), value.get(last))
-    if not all(isinstance(p, str) for p in parts) or not parts[1] or not parts[2]:
-        raise BadReview(f"request.{field} needs group, version and {last}")
-    return str(parts[0]), str(parts[1]), str(parts[2])
+    group, version, name = value.get("group") or "", value.get("version"), value.get(last)
+    if type(group) is str and type(version) is str and type(name) is str and version and name:
+        return group, version, name
+    raise BadReview(f"request.{field} needs group, version and {last}")
 
 
 def _kind(value: Any, field: str) -> GroupVersionKind:
-    return GroupVersionKind(*_triple(value, field, "kind"))
+    return kind_named(*_triple(value, field, "kind"))
 
 
 def _resource(value: Any, field: str) -> GroupVersionResource:
-    return GroupVersionResource(*_triple(value, field, "resource"))
+    return resource_named(*_triple(value, field, "resource"))
 
 
 def _shown(value: Any) -> str:
@@ -128,9 +129,14 @@ def answer(uid: str, verdict: Verdict) -> dict[str, Any]:
     elif verdict.patch:
         response["patchType"] = "JSONPatch"
         steps = orjson.dumps([operation.wire() for operation in verdict.patch])
-        response["patch"] = base64.b64encode(steps).decode("ascii")
+        response["patch"] = b2a_base64(steps, newline=False).decode("ascii")
     if verdict.warnings:
         response["warnings"] = list(verdict.warnings)
     if verdict.audit_annotations:
         response["auditAnnotations"] = {k.replace("/", "."): v for k, v in verdict.audit_annotations.items()}
     return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+
+
+def answer_bytes(uid: str, verdict: Verdict) -> bytes:
+    """Give that AdmissionReview as JSON text."""
+    return orjson.dumps(answer(uid, verdict))

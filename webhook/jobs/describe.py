@@ -10,6 +10,8 @@ from webhook.jobs.model import Job, Kind, Path, PodSet, Template
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
+Templates = tuple[tuple[Path, dict[str, Any], bool], ...]
+"""Path and template of each pod set, and whether the template is made up."""
 
 
 def describe(obj: dict[str, Any]) -> Job | None:
@@ -44,12 +46,34 @@ def pod_sets(obj: dict[str, Any], kind: Kind) -> Iterator[PodSet]:
         return
     minimum = _min_count(obj, kind)
     for row in kind.templates:
-        for nodes, path, name in _walk(row, 0, [obj], (), row.name):
+        for nodes, path, name in _places(row, obj):
             template = nodes.pop()
             count = row.count(nodes or [obj])
             least = min(minimum, count) if minimum is not None else None
             made = row.made is not None
             yield PodSet(name, count, row.made(template) if row.made else template, path, least, made)
+
+
+def templates(obj: dict[str, Any]) -> Templates | None:
+    """Give path and template of every pod set, and whether it is made up; None where the object is no job.
+
+    The same templates as those of `describe`, for those who need no counts.
+    """
+    kind = row_of(obj)
+    if kind is None:
+        return None
+    if kind.reader is not None:
+        return tuple((s.path, s.template, s.made) for s in kind.reader(obj, _inner_sets))
+    found: list[tuple[Path, dict[str, Any], bool]] = []
+    for row in kind.templates:
+        if row.straight:
+            template = at(obj, row.path)
+            if isinstance(template, dict):
+                found.append((row.path, row.made(template) if row.made else template, row.made is not None))
+        else:
+            for nodes, path, _ in _places(row, obj):
+                found.append((path, row.made(nodes[-1]) if row.made else nodes[-1], row.made is not None))
+    return tuple(found)
 
 
 def _inner_sets(obj: dict[str, Any]) -> tuple[PodSet, ...]:
@@ -58,33 +82,35 @@ def _inner_sets(obj: dict[str, Any]) -> tuple[PodSet, ...]:
     return tuple(pod_sets(obj, kind)) if kind is not None and kind.reader is None else ()
 
 
-def _walk(row: Template, step: int, nodes: list[Any], path: Path, name: str) -> Iterator[tuple[list[Any], Path, str]]:
-    """Follow a row's path from its `step`: gives the nodes (the template last), the path, and the pod set's name."""
-    node = nodes[-1]
-    for at in range(step, len(row.path)):
-        key = row.path[at]
+def _places(row: Template, obj: dict[str, Any]) -> list[tuple[list[Any], Path, str]]:
+    """Follow a row's path: gives the nodes on each way (the template last), the path, and the pod set's name."""
+    places: list[tuple[list[Any], Path, str]] = [([obj], (), row.name)]
+    for key in row.path:
         if key in ("*", "[]"):
-            for index, child, label in _children(node, key, row):
-                yield from _walk(row, at + 1, [*nodes, child], (*path, index), name or label)
-            return
-        node = node.get(key) if isinstance(node, dict) else None
-        if node is None:
-            return
-        nodes = [*nodes, node]
-        path = (*path, key)
-    if isinstance(node, dict):
-        yield nodes, path, name
+            places = [
+                ([*nodes, child], (*path, index), name or label)
+                for nodes, path, name in places
+                for index, child, label in _children(nodes[-1], key, row)
+            ]
+            continue
+        stepped = []
+        for nodes, path, name in places:
+            node = nodes[-1].get(key) if isinstance(nodes[-1], dict) else None
+            if node is not None:
+                stepped.append(([*nodes, node], (*path, key), name))
+        places = stepped
+    return [place for place in places if isinstance(place[0][-1], dict)]
 
 
-def _children(node: Any, key: str, row: Template) -> Iterator[tuple[str | int, Any, str]]:
+def _children(node: Any, key: str, row: Template) -> list[tuple[str | int, Any, str]]:
+    """Give the children a wildcard stands for: index or key, the child, and the name of its pod set."""
     if key == "*" and isinstance(node, dict):
         first = [k for k in row.order if k in node]
-        for name in (*first, *sorted(k for k in node if k not in row.order)):
-            yield name, node[name], name.lower()
-    elif key == "[]" and isinstance(node, list):
-        for i, item in enumerate(node):
-            label = (item.get("name") or item.get("groupName")) if isinstance(item, dict) else None
-            yield i, item, str(label or i)
+        return [(k, node[k], k.lower()) for k in (*first, *sorted(k for k in node if k not in row.order))]
+    if key == "[]" and isinstance(node, list):
+        names = [(i.get("name") or i.get("groupName")) if isinstance(i, dict) else None for i in node]
+        return [(at, item, str(name or at)) for at, (item, name) in enumerate(zip(node, names, strict=True))]
+    return []
 
 
 def suspended(obj: dict[str, Any], kind: Kind) -> bool | None:

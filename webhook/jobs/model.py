@@ -6,7 +6,7 @@ Values only. The table of kinds is in `kinds.py`, reading an object in `describe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.kube.gvk import GroupVersionKind
@@ -33,6 +33,12 @@ class Template:
     """The order of a map's keys that the kind's controller has; other keys follow in alphabetical order."""
     made: Callable[[Any], dict[str, Any]] | None = None
     """Makes a template out of a node that is none (`spec.driver` of a SparkApplication); such a set is only read."""
+    straight: bool = field(init=False)
+    """Whether the path leads to one place at most."""
+
+    def __post_init__(self) -> None:
+        """Look for wildcards, once."""
+        object.__setattr__(self, "straight", "*" not in self.path and "[]" not in self.path)
 
 
 @dataclass(frozen=True, slots=True)

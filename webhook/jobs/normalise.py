@@ -8,25 +8,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.jobs.describe import describe
-from webhook.jobs.model import Job, Path
+from webhook.jobs.describe import Templates, templates
+from webhook.jobs.model import Path
 from webhook.kube.quantity import QuantityError, parse
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _LIMIT_FIELDS = ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
 
 
-def normalise(obj: dict[str, Any], job: Job | None = None) -> dict[str, Any]:
-    """Give the object with the quantities of its pod templates, LimitRange or ResourceQuota as strings."""
-    job = job or describe(obj)
-    if job is not None:
-        if job.kind.kind == "TrainJob":
-            obj = _nested(obj, ("spec", "trainer", "resourcesPerNode"))
-        for pod_set in job.pod_sets:
-            if not pod_set.made and (fixed := normalise_template(pod_set.template)) is not pod_set.template:
-                changed: dict[str, Any] = replace_at(obj, pod_set.path, fixed)
-                obj = changed
-        return obj
+def normalise(obj: dict[str, Any], found: Templates | None = None) -> dict[str, Any]:
+    """Give the object with the quantities of its pod templates, LimitRange or ResourceQuota as strings.
+
+    `found` are the object's `templates`, where they are known already.
+    """
+    found = templates(obj) if found is None else found
+    if found is None:
+        return _of_limits(obj)
+    if obj.get("kind") == "TrainJob":
+        obj = _nested(obj, ("spec", "trainer", "resourcesPerNode"))
+    for path, template, made in found:
+        if not made and (fixed := normalise_template(template)) is not template:
+            changed: dict[str, Any] = replace_at(obj, path, fixed)
+            obj = changed
+    return obj
+
+
+def _of_limits(obj: dict[str, Any]) -> dict[str, Any]:
     if obj.get("kind") == "LimitRange":
         obj = _limit_range(obj)
     elif obj.get("kind") == "ResourceQuota":
@@ -39,14 +46,28 @@ def normalise_template(template: dict[str, Any]) -> dict[str, Any]:
     spec = template.get("spec")
     if not isinstance(spec, dict):
         return template
-    fixed = _map_field(_map_field(spec, "overhead", _quantities), "resources", _resources)
+    fixed = spec
+    if "overhead" in spec:
+        fixed = _map_field(fixed, "overhead", _quantities)
+    if "resources" in spec:
+        fixed = _map_field(fixed, "resources", _resources)
     for field in _CONTAINERS:
-        containers = spec.get(field)
-        if isinstance(containers, list):
-            changed = [_map_field(c, "resources", _resources) if isinstance(c, dict) else c for c in containers]
-            if any(a is not b for a, b in zip(changed, containers, strict=True)):
-                fixed = {**fixed, field: changed}
+        if field in spec and (changed := _of_containers(spec[field])) is not spec[field]:
+            fixed = {**fixed, field: changed}
     return template if fixed is spec else {**template, "spec": fixed}
+
+
+def _of_containers(containers: Any) -> Any:
+    if not isinstance(containers, list):
+        return containers
+    changed = containers
+    for place, container in enumerate(containers):
+        if isinstance(container, dict) and "resources" in container:
+            fixed = _resources(container["resources"])
+            if fixed is not container["resources"]:
+                changed = list(containers) if changed is containers else changed
+                changed[place] = {**container, "resources": fixed}
+    return changed
 
 
 def replace_at(node: Any, path: Path, value: Any) -> Any:
@@ -80,15 +101,23 @@ def _nested(holder: Any, path: tuple[str, ...]) -> Any:
 
 
 def _resources(resources: Any) -> Any:
+    if not isinstance(resources, dict):
+        return resources
+    fixed = resources
     for field in ("requests", "limits"):
-        resources = _map_field(resources, field, _quantities)
-    return resources
+        values = resources.get(field)
+        if values is not None and (changed := _quantities(values)) is not values:
+            fixed = {**fixed, field: changed}
+    return fixed
 
 
 def _quantities(values: Any) -> Any:
-    if not isinstance(values, dict) or all(isinstance(v, str) for v in values.values()):
+    if not isinstance(values, dict):
         return values
-    return {k: quantity_text(v) for k, v in values.items()}
+    for value in values.values():
+        if not isinstance(value, str):
+            return {k: quantity_text(v) for k, v in values.items()}
+    return values
 
 
 def _map_field(holder: Any, field: str, change: Any) -> Any:

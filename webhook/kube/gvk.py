@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,6 +35,22 @@ class GroupVersionResource:
 
     def __str__(self) -> str:
         return f"{self.group}/{self.version} {self.resource}" if self.group else f"{self.version} {self.resource}"
+
+
+_KINDS: Final = 1024
+"""Names to keep; a cluster has a few hundred kinds."""
+
+
+@lru_cache(maxsize=_KINDS)
+def kind_named(group: str, version: str, kind: str) -> GroupVersionKind:
+    """Give the kind of these names; the same one each time, as every request names one."""
+    return GroupVersionKind(group, version, kind)
+
+
+@lru_cache(maxsize=_KINDS)
+def resource_named(group: str, version: str, resource: str) -> GroupVersionResource:
+    """Give the resource of these names; the same one each time."""
+    return GroupVersionResource(group, version, resource)
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:

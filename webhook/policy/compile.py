@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from webhook.policy.model import (
     Policy,
     Validation,
 )
+from webhook.policy.reads import read_paths
 
 _OBJECT: Final = object_type("Object")
 _PATCHES: Final = list_of(object_type("JSONPatch"))
@@ -90,6 +90,7 @@ class _Compiler:
         self.spec: dict[str, Any] = document.value["spec"]
         self.findings: list[Diagnostic] = []
         self.types: dict[str, Type] = {}
+        self.read: dict[str, tuple[tuple[str, ...], ...]] = {}
         self.env = self.environment(mutation=False, authorizer=True)
 
     def policy(self) -> tuple[Policy | None, list[Diagnostic]]:
@@ -138,7 +139,7 @@ class _Compiler:
             words = " or ".join(map(str, wanted))
             self.findings.append(self.issue(path, 0, 0, f"must evaluate to {words}, not {program.type}"))
             return None
-        return Expression(text, program, path)
+        return Expression(text, program, path, read_paths(program.checked.root, self.read))
 
     def issue(self, path: Path, offset: int, length: int, message: str) -> Diagnostic:
         place = self.document.text_place(path, max(offset, 0), max(length, 1))
@@ -171,6 +172,7 @@ class _Compiler:
             self.env = self.environment(mutation=False, authorizer=True)
             if expression:
                 found[name] = expression
+                self.read[name] = expression.reads
         return found
 
     def conditions(self) -> tuple[Condition, ...]:
@@ -236,15 +238,3 @@ def field_type(kind: Type) -> Type:
     if kind.kind in (Kind.LIST, Kind.MAP):
         return Type(kind.name, tuple(map(field_type, kind.params)), kind.kind)
     return kind if kind.kind in _KEPT else DYN
-
-
-def expressions(policy: Policy) -> Iterable[Expression]:
-    """Give every expression of a policy, in the order of the file."""
-    yield from policy.variables.values()
-    yield from (c.expression for c in policy.conditions)
-    for validation in policy.validations:
-        yield validation.expression
-        if validation.message_expression is not None:
-            yield validation.message_expression
-    yield from (a.expression for a in policy.audit_annotations)
-    yield from (m.expression for m in policy.mutations)

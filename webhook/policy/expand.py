@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from webhook.documents import Path
-from webhook.jobs.model import PodSet
 from webhook.jobs.normalise import replace_at
-from webhook.policy.world import World
 
 EMPTY: dict[str, Any] = {}
 
 
 class Stand(NamedTuple):
-    """What a policy is evaluated on: the object itself (`path` None), or a template inside it.
+    """What a policy is evaluated on: the object itself (`path` None), or a template inside it as a Pod.
 
     `writable` is False for templates that are made up from other fields.
     """
@@ -22,26 +20,27 @@ class Stand(NamedTuple):
     writable: bool
     object: dict[str, Any] | None
     old: dict[str, Any] | None
+    template: dict[str, Any] | None = None
+
+    def moved(self, obj: Any) -> Stand:
+        """Give the same place in an object that came of a change; this very stand where its template is the same."""
+        if not self.writable or self.path is None:
+            return self
+        template = find(obj, self.path)
+        return self if template is self.template else Stand(self.path, True, as_pod(template), self.old, template)
 
 
-def whole(world: World) -> tuple[Stand, ...]:
+def whole(obj: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[Stand, ...]:
     """Give the request's own object."""
-    return (Stand(None, True, world.object, world.old),)
+    return (Stand(None, True, obj, old),)
 
 
-def stands(world: World) -> tuple[Stand, ...]:
-    """Give every pod template of the request's job as a Pod; the old object's template at the same path beside it."""
-    job = world.job()
-    if job is None or world.object is None:
-        return ()
-    return tuple(stand(world, pod_set) for pod_set in job.pod_sets)
-
-
-def stand(world: World, pod_set: PodSet) -> Stand:
-    """Give one pod set's template, as the object has it now, as a Pod."""
-    template = pod_set.template if pod_set.made else find(world.object, pod_set.path)
-    old = find(world.old, pod_set.path) if world.old is not None and not pod_set.made else None
-    return Stand(pod_set.path, not pod_set.made, as_pod(template), as_pod(old))
+def first_stand(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> Stand:
+    """Give a template at a path of an object, the old object's beside it; one that is `made` up stands nowhere."""
+    if made:
+        return Stand(path, False, as_pod(template), None, template)
+    template = find(obj, path)
+    return Stand(path, True, as_pod(template), None if old is None else as_pod(find(old, path)), template)
 
 
 def as_pod(template: Any) -> dict[str, Any] | None:

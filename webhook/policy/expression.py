@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from webhook.cel.errors import CelError
 from webhook.cel.program import Budget, Program
 from webhook.documents import Path
+from webhook.policy import reads
 
 Values = tuple[Any, ...]
 """What an expression sees, in the order of its environment's variables."""
@@ -18,16 +20,21 @@ class OutOfBudget(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """A CEL expression of a policy. `path` leads to its text in the document."""
+    """A CEL expression of a policy. `path` leads to its text in the document, `reads` to what it reads of `object`."""
 
     text: str
     program: Program = field(repr=False)
     path: Path = ()
+    reads: tuple[reads.Path, ...] = reads.EVERYTHING
 
     def call(self, values: Values, budget: Budget) -> Any:
         """Evaluate it. Raises CelError, and OutOfBudget where the budget is spent."""
         try:
-            return self.program.metered(values, budget)
-        finally:
+            value = self.program.metered(values, budget)
+        except CelError:
             if budget.remaining < 0:
-                raise OutOfBudget
+                raise OutOfBudget from None
+            raise
+        if budget.remaining < 0:
+            raise OutOfBudget
+        return value

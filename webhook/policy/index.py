@@ -5,7 +5,7 @@ A thousand policies of which ten match cost what the ten cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from webhook.jobs.kinds import BY_RESOURCE
 from webhook.policy.match import Site, Target
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
+from webhook.policy.steps import Plan, Step
 
 _KEPT: Final = 2048
 """Kinds of requests to remember; a cluster has a few hundred resources."""
@@ -50,24 +51,27 @@ class Index:
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = tuple(policies)
-        self._known: dict[tuple[str, str, str, str, str], tuple[Entry, ...]] = {}
+        self._known: dict[tuple[str, str, str, str, str], Plan] = {}
 
-    def entries(self, request: Request) -> tuple[Entry, ...]:
-        """Give the policies that can match the request."""
+    def plan(self, request: Request) -> Plan:
+        """Give what is to be done for requests of this kind."""
         resource = request.resource
         key = (resource.group, resource.version, resource.resource, request.sub_resource, request.operation)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            found = self._known[key] = tuple(self._find(Target(*key)))
+            found = self._known[key] = Plan(list(self._steps(Target(*key))))
         return found
 
-    def _find(self, target: Target) -> list[Entry]:
+    def _steps(self, target: Target) -> Iterator[Step]:
         if target.group == _EXEMPT_GROUP or (target.group, target.resource) in _REVIEWS:
-            return []
-        found = (entry_for(policy, target) for policy in self._policies)
-        return [entry for entry in found if entry is not None]
+            return
+        for policy in self._policies:
+            entry = entry_for(policy, target)
+            if entry is not None:
+                for binding, site in entry.bindings:
+                    yield Step.of(policy, binding, (entry.site, site), expanded=entry.expanded)
 
 
 def entry_for(policy: Policy, target: Target) -> Entry | None:

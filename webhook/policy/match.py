@@ -20,6 +20,9 @@ _SYNONYMS: Final = {
 """Resources that the API server serves in two groups."""
 
 
+NO_LABELS: Final[Mapping[str, str]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The kind of a request: what rules can be decided on before a request is there."""
@@ -135,14 +138,18 @@ class Site:
 
     def holds(self, request: Request, namespace_labels: Callable[[], Mapping[str, str] | None]) -> bool:
         """Say whether names, scope and the namespace's labels (None: not in a namespace) are right."""
-        if self.rules and not any(rule.holds(request) for rule in self.rules):
-            return False
-        if self.excludes and any(rule.holds(request) for rule in self.excludes):
+        if not self.names(request):
             return False
         if self.namespace_selector is None:
             return True
         labels = namespace_labels()
         return labels is None or self.namespace_selector(labels)
+
+    def names(self, request: Request) -> bool:
+        """Say whether names and scope are right."""
+        if self.rules and not any(rule.holds(request) for rule in self.rules):
+            return False
+        return not (self.excludes and any(rule.holds(request) for rule in self.excludes))
 
     def takes(self, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> bool:
         """Say whether the labels of the object, or of the old one, are right."""
@@ -156,7 +163,7 @@ def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
     """Give an object's labels; none where they are absent or no map."""
     metadata = obj.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return labels if isinstance(labels, dict) else {}
+    return labels if isinstance(labels, dict) else NO_LABELS
 
 
 def _fitting(rules: tuple[Rule, ...], targets: tuple[Target, ...], equivalent: bool) -> tuple[Rule, ...]:

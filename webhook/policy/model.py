@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -96,3 +97,16 @@ class Policy:
     document: Document | None = field(default=None, compare=False, repr=False)
     path: Path = ()
     spec: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def expressions(self) -> Iterator[Expression]:
+        """Give every expression, in the order of the file."""
+        yield from self.variables.values()
+        yield from (c.expression for c in self.conditions)
+        for validation in self.validations:
+            yield validation.expression
+            if validation.message_expression is not None:
+                yield validation.message_expression
+        yield from (a.expression for a in self.audit_annotations)
+        yield from (m.expression for m in self.mutations)
+        if self.warning is not None:
+            yield self.warning

@@ -6,112 +6,98 @@ Rules: the dispatcher of the API server's mutating policy plugin. Its order is n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from webhook.cel.errors import CelError
 from webhook.policy.authorizer import Unanswered
-from webhook.policy.expand import Stand, put_back, stand, whole
+from webhook.policy.expand import Stand, put_back
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import Denial, Findings
-from webhook.policy.index import Entry
-from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, enter, invocations
+from webhook.policy.invoke import enter, runs, stands_for
 from webhook.policy.model import Policy
 from webhook.policy.patching import MutationError, patched
+from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene
+from webhook.policy.steps import Step
 from webhook.policy.world import World
 
 
-@dataclass(slots=True)
-class Step:
-    """An invocation, and what became of it: `ran` when its conditions held, the object it last left unchanged."""
-
-    invocation: Invocation
-    ran: bool = False
-    settled: Any = None
-
-
-def mutate(entries: Sequence[Entry], world: World, findings: Findings) -> dict[str, Any] | None:
+def mutate(steps: Sequence[Step], world: World, findings: Findings) -> dict[str, Any] | None:
     """Give the object as the policies leave it; what they did not touch is shared with the request's."""
     if world.object is None:
         return None
-    steps = [Step(invocation) for invocation in invocations(entries, world, findings)]
-    for step in steps:
-        run(step, world, findings)
-    again = [step for step in steps if step.ran and step.invocation.policy.reinvoke]
-    if any(step.ran for step in steps) and again:
+    done = list(runs(steps, world, findings))
+    for one in done:
+        run(one, world, findings)
+    again = [one for one in done if one.ran and one.step.policy.reinvoke]
+    if again:
         before = world.object
-        for step in again:
-            if step.settled is not world.object:
-                run(step, world, findings)
+        for one in again:
+            if one.settled is not world.object:
+                run(one, world, findings)
         if world.object is not before and not findings.denials:
             _look_for_oscillation(again, world, findings)
+    for one in done:
+        one.close()
     return world.object
 
 
-def _look_for_oscillation(steps: Sequence[Step], world: World, findings: Findings) -> None:
+def _look_for_oscillation(again: Sequence[Run], world: World, findings: Findings) -> None:
     """Try another round on a copy of the world: whoever still changes something will never come to rest."""
-    trial = replace_object(world)
+    trial = world.copy()
     ignored = Findings()
-    for step in steps:
+    for one in again:
         before = trial.object
-        run(Step(step.invocation), trial, ignored)
+        tried = Run(one.step, one.param)
+        run(tried, trial, ignored)
+        tried.close()
         if trial.object is not before:
-            findings.oscillating.append(step.invocation.policy.name)
+            findings.oscillating.append(one.step.policy.name)
 
 
-def replace_object(world: World) -> World:
-    """Give a world of the same request and object, of which the object may be changed."""
-    return World(world.request, world.facts, world.object, world.old)
-
-
-def run(step: Step, world: World, findings: Findings) -> None:
-    """Run one invocation on all it is for, and put what it changes into the world's object."""
+def run(one: Run, world: World, findings: Findings) -> None:
+    """Run one step on all it is for, and put what it changes into the world's object."""
     before = world.object
-    for at in _stands(step.invocation, world):
-        if at.object is not None and at.writable and step.invocation.takes(at):
-            _run_on(step, world, at, findings)
+    for at in stands_for(one.step, world):
+        if at.object is not None and at.writable:
+            _run_on(one, world, at, findings)
     if world.object is before:
-        step.settled = before
+        one.settled = before
 
 
-def _stands(invocation: Invocation, world: World) -> Sequence[Stand]:
-    if not invocation.entry.expanded:
-        return whole(world)
-    job = world.job()
-    return [] if job is None else [stand(world, pod_set) for pod_set in job.pod_sets]
-
-
-def _run_on(step: Step, world: World, at: Stand, findings: Findings) -> None:
-    invocation, policy = step.invocation, step.invocation.policy
-    seen = enter(invocation, world, at, findings)
-    if seen is None:
+def _run_on(one: Run, world: World, at: Stand, findings: Findings) -> None:
+    policy = one.step.policy
+    first = enter(one, world, at, findings, one.last.get(at.path))
+    if first is None:
         return
-    if isinstance(seen, str):
-        findings.denials.append(Denial(policy.name, invocation.binding.name, seen, "Forbidden", place=at.path))
+    if isinstance(first, str):
+        findings.denials.append(Denial(policy.name, one.step.binding.name, first, "Forbidden", place=at.path))
         return
-    step.ran = True
+    one.ran = True
     if policy.name not in findings.evaluated:
         findings.evaluated.append(policy.name)
-    before, first = at, seen
+    seen, after = first, at.object
     for i in range(len(policy.mutations)):
-        if seen.stand is not at:
-            if seen is not first:
-                seen.close()
-            seen = Scene(invocation, world, at)
-        at = _mutation(invocation, i, seen, findings)
-    if at.object is not before.object and at.object is not None and before.object is not None:
-        _changed(invocation, world, first, at.object, findings)
-    first.close()
-    seen.close()
+        if seen.stand.object is not after:
+            seen = Scene(one, world, at._replace(object=after), None if findings.observer else seen)
+        after = _mutation(one, i, seen, world, findings)
+    if after is not at.object and after is not None:
+        _changed(one, world, first, after, findings)
+    if findings.observer is None:
+        one.last[at.path] = seen
 
 
-def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Findings) -> Stand:
-    """Do one mutation; one that fails leaves the object, and is a denial unless the failure policy is Ignore."""
-    policy, at = invocation.policy, seen.stand
+def _mutation(one: Run, index: int, seen: Scene, world: World, findings: Findings) -> dict[str, Any] | None:
+    """Give the object with one mutation done; one that fails leaves it, and denies unless the failure policy is Ignore.
+
+    A scene that follows another may have counted too much: where it runs out of budget a fresh one decides.
+    """
+    policy, at = one.step.policy, seen.stand
     mutation = policy.mutations[index]
     try:
-        result = patched(at.object, mutation, seen.call(mutation.expression), seen.values)
+        result = patched(at.object, mutation, seen.mutation(mutation.expression), seen.values)
     except OutOfBudget:
+        if seen.before is not None:
+            return _mutation(one, index, Scene(one, world, at), world, findings)
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"
@@ -119,23 +105,23 @@ def _mutation(invocation: Invocation, index: int, seen: Scene, findings: Finding
         error = str(failure)
     except Unanswered as unanswered:
         findings.unknown.append(unanswered.check)
-        return at
+        return at.object
     else:
         if findings.observer is not None:
             findings.saw(policy, "mutations", index, "unchanged" if result is at.object else "changed")
-        return at if result is at.object else Stand(at.path, at.writable, result, at.old)
+        return result
     findings.saw(policy, "mutations", index, "error")
     if not policy.ignore_failure:
-        findings.denials.append(Denial(policy.name, invocation.binding.name, error, "Forbidden", at.path, index))
-    return at
+        findings.denials.append(Denial(policy.name, one.step.binding.name, error, "Forbidden", at.path, index))
+    return at.object
 
 
-def _changed(invocation: Invocation, world: World, first: Scene, after: dict[str, Any], findings: Findings) -> None:
+def _changed(one: Run, world: World, first: Scene, after: dict[str, Any], findings: Findings) -> None:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
-    policy = invocation.policy
+    policy = one.step.policy
     if policy.mode == "enforce":
         assert world.object is not None
-        warning = _warning(invocation.policy, first)
+        warning = _warning(policy, first)
         world.object = put_back(world.object, first.stand, after)
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.jobs.kinds import KINDS
-from webhook.policy.compile import expressions
 from webhook.policy.match import Match, Rule
 from webhook.policy.model import Policy
 
@@ -130,4 +129,4 @@ def _reach(match: Match, condition: str) -> str:
 
 def mentions_authorizer(policy: Policy) -> bool:
     """Say whether the policy asks the authorizer, so that reviews may need answers from the API server."""
-    return any("authorizer" in expression.text for expression in expressions(policy))
+    return any("authorizer" in expression.text for expression in policy.expressions())

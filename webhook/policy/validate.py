@@ -11,9 +11,10 @@ from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import FAILURE_KEY, Denial, Findings
-from webhook.policy.index import Entry
-from webhook.policy.invoke import OUT_OF_BUDGET, Invocation, Scene, enter, invocations, stands_for
+from webhook.policy.invoke import enter, runs, stands_for
 from webhook.policy.model import Policy, Validation
+from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene
+from webhook.policy.steps import Step
 from webhook.policy.world import World
 
 MESSAGE_BYTES: Final = 5 * 1024
@@ -21,55 +22,52 @@ MESSAGE_BYTES: Final = 5 * 1024
 ANNOTATION_BYTES: Final = 10 * 1024
 
 
-def validate(entries: Sequence[Entry], world: World, findings: Findings) -> None:
+def validate(steps: Sequence[Step], world: World, findings: Findings) -> None:
     """Evaluate the policies on the request and collect what comes of it."""
-    for invocation in invocations(entries, world, findings):
-        for at in stands_for(invocation, world):
+    for one in runs(steps, world, findings):
+        for at in stands_for(one.step, world):
             try:
-                _evaluate(invocation, world, at, findings)
+                _evaluate(one, world, at, findings)
             except Unanswered as unanswered:
                 findings.unknown.append(unanswered.check)
+        one.close()
 
 
-def _evaluate(invocation: Invocation, world: World, at: Stand, findings: Findings) -> None:
-    policy = invocation.policy
-    seen = enter(invocation, world, at, findings)
+def _evaluate(one: Run, world: World, at: Stand, findings: Findings) -> None:
+    policy = one.step.policy
+    seen = enter(one, world, at, findings)
     if seen is None:
         return
     if isinstance(seen, str):
-        _denied(invocation, at, 0, seen, "", findings)
+        _denied(one, at, 0, seen, "", findings)
         return
     if policy.name not in findings.evaluated:
         findings.evaluated.append(policy.name)
     try:
         for i, validation in enumerate(policy.validations):
-            _validation(invocation, at, i, validation, seen, findings)
+            _validation(one, at, i, validation, seen, findings)
         for i in range(len(policy.audit_annotations)):
-            _annotation(invocation, i, seen, findings)
+            _annotation(one, i, seen, findings)
     except OutOfBudget:
         if not policy.ignore_failure:
-            _denied(invocation, at, 0, OUT_OF_BUDGET, "", findings)
-    finally:
-        seen.close()
+            _denied(one, at, 0, OUT_OF_BUDGET, "", findings)
 
 
-def _validation(
-    invocation: Invocation, at: Stand, index: int, validation: Validation, seen: Scene, findings: Findings
-) -> None:
-    policy = invocation.policy
+def _validation(one: Run, at: Stand, index: int, validation: Validation, seen: Scene, findings: Findings) -> None:
+    policy = one.step.policy
     try:
         result = seen.call(validation.expression)
     except CelError as error:
         findings.saw(policy, "validations", index, "error")
         if not policy.ignore_failure:
             text = f"expression '{validation.expression.text}' resulted in error: {error.message}"
-            _denied(invocation, at, index, text, "", findings)
+            _denied(one, at, index, text, "", findings)
         return
     if result is True:
         findings.saw(policy, "validations", index, "true")
         return
     findings.saw(policy, "validations", index, "false")
-    _denied(invocation, at, index, _message(policy, index, validation, seen, findings), validation.reason, findings)
+    _denied(one, at, index, _message(policy, index, validation, seen, findings), validation.reason, findings)
 
 
 def _message(policy: Policy, index: int, validation: Validation, seen: Scene, findings: Findings) -> str:
@@ -87,9 +85,9 @@ def _message(policy: Policy, index: int, validation: Validation, seen: Scene, fi
     return validation.message.strip() or f"failed expression: {validation.expression.text.strip()}"
 
 
-def _denied(invocation: Invocation, at: Stand, index: int, message: str, reason: str, findings: Findings) -> None:
+def _denied(one: Run, at: Stand, index: int, message: str, reason: str, findings: Findings) -> None:
     """Do what the binding's actions say with a failed validation."""
-    policy, binding = invocation.policy, invocation.binding
+    policy, binding = one.step.policy, one.step.binding
     denial = Denial(policy.name, binding.name, message, reason or "Invalid", at.path, index)
     if "Deny" in binding.actions:
         findings.denials.append(denial)
@@ -111,8 +109,8 @@ def _placed(denial: Denial) -> str:
     return denial.text().removeprefix(f"{denial.policy}: ")
 
 
-def _annotation(invocation: Invocation, index: int, seen: Scene, findings: Findings) -> None:
-    policy, binding = invocation.policy, invocation.binding
+def _annotation(one: Run, index: int, seen: Scene, findings: Findings) -> None:
+    policy, binding = one.step.policy, one.step.binding
     annotation = policy.audit_annotations[index]
     try:
         value = seen.call(annotation.expression)

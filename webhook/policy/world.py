@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import Templates, describe, templates
 from webhook.jobs.model import Job
 from webhook.kube.gvk import gvk_of
 from webhook.policy.authorizer import authorizers
+from webhook.policy.expand import Stand, first_stand
 from webhook.policy.facts import Facts
 from webhook.policy.match import labels_of
 from webhook.policy.request import Request
 
 _DEPTH: Final = 10
 """How far the chain of owners is followed."""
+_STAND_INS: Final = 1024
 
 
 class World:
-    """A request, the facts, and what was derived from both."""
+    """A request, the facts, and what was derived from both. `object` is replaced, never changed."""
 
     __slots__ = (
         "_asked",
-        "_authorizer",
-        "_context",
-        "_described",
+        "_authorizers",
         "_job",
-        "_labelled",
-        "_labels",
         "_namespace",
         "_owned",
+        "_stands",
+        "_stood",
+        "_templates",
         "attributes",
         "facts",
         "object",
@@ -43,19 +45,22 @@ class World:
         facts: Facts,
         obj: dict[str, Any] | None,
         old: dict[str, Any] | None,
-        job: Job | None = None,
+        found: Templates | None = None,
     ) -> None:
         self.request, self.facts, self.object, self.old = request, facts, obj, old
         self.attributes = request.attributes
-        self._namespace: dict[str, Any] | None = None
+        self._templates = found
         self._asked = False
-        self._labels: Mapping[str, str] | None = None
-        self._labelled = False
+        self._namespace: dict[str, Any] | None = None
+        self._authorizers: tuple[Any, Any] | None = None
         self._owned: bool | None = None
-        self._job = job
-        self._described = job is not None
-        self._authorizer: tuple[Any, Any] | None = None
-        self._context: tuple[Any, Any, Any, Any] | None = None
+        self._job: Job | None = None
+        self._stands: list[Stand] | None = None
+        self._stood: dict[str, Any] | None = None
+
+    def copy(self) -> World:
+        """Give a world of the same request and object, of which the object may be replaced."""
+        return World(self.request, self.facts, self.object, self.old)
 
     def namespace(self) -> dict[str, Any] | None:
         """Give the request's Namespace; None for what is in none, and for a Namespace itself.
@@ -64,47 +69,49 @@ class World:
         """
         if not self._asked:
             self._asked = True
-            request, name = self.request, self.request.namespace
-            if not name or (request.kind.group == "" and request.kind.kind == "Namespace"):
-                return None
-            self._namespace = self.facts.namespace(name) or {
-                "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
-                "spec": {},
-                "status": {},
-            }
+            name = self.request.namespace
+            if name and not self._is_namespace():
+                self._namespace = self.facts.namespace(name) or stand_in(name)
         return self._namespace
 
     def namespace_labels(self) -> Mapping[str, str] | None:
         """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in."""
-        if not self._labelled:
-            self._labelled = True
-            request = self.request
-            if request.kind.group == "" and request.kind.kind == "Namespace":
-                self._labels = labels_of(self.object or self.old or {})
-            else:
-                namespace = self.namespace()
-                self._labels = None if namespace is None else labels_of(namespace)
-        return self._labels
+        if self._is_namespace():
+            return labels_of(self.object or self.old or {})
+        namespace = self.namespace()
+        return None if namespace is None else labels_of(namespace)
+
+    def _is_namespace(self) -> bool:
+        kind = self.request.kind
+        return kind.kind == "Namespace" and kind.group == ""
 
     def job(self) -> Job | None:
         """Give the object (of a DELETE, the old one) as a job."""
-        if not self._described:
-            self._described = True
+        if self._job is None:
             obj = self.object if self.object is not None else self.old
             self._job = None if obj is None else describe(obj)
         return self._job
 
+    def stands(self) -> Sequence[Stand]:
+        """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
+
+        Where templates stand is looked up once; a stand stays the same for as long as its template does.
+        """
+        obj = self.object
+        if self._stands is None:
+            found = self._templates if self._templates is not None or obj is None else templates(obj)
+            self._stands = [first_stand(obj, self.old, *one) for one in found or ()]
+            self._stood = obj
+        elif self._stood is not obj:
+            self._stands = [at.moved(obj) for at in self._stands]
+            self._stood = obj
+        return self._stands
+
     def authorizers(self) -> tuple[Any, Any]:
         """Give `authorizer` and `authorizer.requestResource`."""
-        if self._authorizer is None:
-            self._authorizer = authorizers(self.request, self.facts)
-        return self._authorizer
-
-    def context(self) -> tuple[Any, Any, Any, Any]:
-        """Give what every expression sees beside the object: request, Namespace, and both authorizers."""
-        if self._context is None:
-            self._context = (self.attributes, self.namespace(), *self.authorizers())
-        return self._context
+        if self._authorizers is None:
+            self._authorizers = authorizers(self.request, self.facts)
+        return self._authorizers
 
     def owned(self) -> bool:
         """Say whether a controller above the object is a job that waits in a queue itself."""
@@ -112,6 +119,12 @@ class World:
             obj = self.object if self.object is not None else self.old
             self._owned = obj is not None and owned_by_workload(obj, self.request.namespace, self.facts)
         return self._owned
+
+
+@lru_cache(maxsize=_STAND_INS)
+def stand_in(name: str) -> dict[str, Any]:
+    """Give what stands for a Namespace that is not known yet."""
+    return {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}, "spec": {}, "status": {}}
 
 
 def owned_by_workload(obj: dict[str, Any], namespace: str, facts: Facts) -> bool:
