@@ -7,7 +7,8 @@ from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CelError, CompileError, EvalError, Issue
 from webhook.cel.fields import check_types
 from webhook.cel.host import host_type
-from webhook.cel.program import CALL_LIMIT, CONDITIONS_LIMIT, POLICY_LIMIT, Budget, Program, compile
+from webhook.cel.plan import CALL_LIMIT
+from webhook.cel.program import CONDITIONS_LIMIT, POLICY_LIMIT, Budget, Program, compile
 
 __all__ = [
     "CALL_LIMIT",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
-from webhook.cel.attributes import COST, Eval, Frame
-from webhook.cel.errors import BudgetError, CelError
+from webhook.cel.attributes import COST, LIMIT, Eval, Frame
+from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.lib import costs
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import Kind, Type
@@ -84,15 +85,18 @@ SINGLE = frozenset(("size", "matches"))
 """Functions with one body for all their overloads: what the checker settled on does not bind the values."""
 
 
-def call(function: Function, overload: Overload | None, args: tuple[Eval, ...]) -> Eval:
-    """The evaluator of a call. `overload` is the one the checker settled on, None where values decide."""
+def call(function: Function, overload: Overload | None, args: tuple[Eval, ...], *, eager: bool = True) -> Eval:
+    """The evaluator of a call. `overload` is the one the checker settled on, None where values decide.
+
+    `eager` False: the call costs nothing where its first argument failed, as with a constant pattern.
+    """
     if overload is not None and function.name not in SINGLE:
-        return _settled(function, overload, args)
+        return _settled(function, overload, args, eager=eager)
     fitting = [o for o in function.overloads if len(o.args) == len(args)]
     if function.library == "operators" and fitting:
         return _operator(fitting[0], args)
     cost = overload.cost if overload is not None else None
-    return _open(function, fitting, args, cost or costs_by_name(function))
+    return _open(function, fitting, args, cost or costs_by_name(function), eager=eager)
 
 
 class _Failed:
@@ -102,12 +106,27 @@ class _Failed:
 _FAILED = _Failed()
 
 
-def _unit(_args: Sequence[object], _result: object) -> int:
+def unit(_args: Sequence[object], _result: object) -> int:
+    """Cost 1."""
     return 1
 
 
+@cache
+def by_result(charge: Charge, count: int) -> bool:
+    """Whether what a call costs may depend on what it gives: then it can be charged only afterwards."""
+    arguments: list[object] = [[]] * count
+    try:
+        return len({charge(arguments, result) for result in ("", "x" * 9_000, ["x"] * 9_000, {1: 2}, 1)}) > 1
+    except Exception:
+        return True
+
+
 def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
-    """Evaluates arguments, then the call. A failed call is charged; an `eager` one also where an argument failed."""
+    """Evaluates arguments, then the call. A failed call is charged; an `eager` one also where an argument failed.
+
+    What a call costs by its arguments is charged before it is made, so that what costs too much is not done.
+    """
+    after = by_result(charge, len(args))
 
     def evaluate(frame: Frame) -> object:
         values: list[object] = []
@@ -125,12 +144,17 @@ def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], 
                 error = error or failed
                 values.append(_FAILED)
         result: object = _FAILED
+        if not after:
+            frame[COST] += charge(values, result)
+            if frame[COST] > frame[LIMIT]:
+                raise BudgetError(EXCEEDED)
         try:
             if error is not None:
                 raise error
             result = apply(values)
         finally:
-            frame[COST] += charge(values, result)
+            if after:
+                frame[COST] += charge(values, result)
         return result
 
     return evaluate
@@ -142,16 +166,16 @@ def undefined(name: str, args: tuple[Eval, ...]) -> Eval:
     def apply(_: list[object]) -> object:
         raise CelError(f"no such overload: {name}")
 
-    return _evaluator(apply, args, _unit, eager=len(args) < 3)
+    return _evaluator(apply, args, unit, eager=len(args) < 3)
 
 
-def _operator(row: Overload, args: tuple[Eval, ...], charge: Charge = _unit) -> Eval:
+def _operator(row: Overload, args: tuple[Eval, ...], charge: Charge = unit) -> Eval:
     call_row = row.call
     return _evaluator(lambda values: call_row(*values), args, charge, eager=len(args) < 3)
 
 
-def _settled(function: Function, overload: Overload, args: tuple[Eval, ...]) -> Eval:
-    charge = overload.cost or OPERATOR_COSTS.get(overload.id) or _unit
+def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, eager: bool) -> Eval:
+    charge = overload.cost or OPERATOR_COSTS.get(overload.id) or unit
     if function.library == "operators":
         return _operator(overload, args, charge)
     tests = guards_of(overload)
@@ -163,12 +187,12 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...]) -> 
                 raise no_overload(name, values)
         return call_row(*values)
 
-    return _evaluator(apply, args, charge, eager=len(args) < 3)
+    return _evaluator(apply, args, charge, eager=eager and len(args) < 3)
 
 
-def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], charge: Charge) -> Eval:
+def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
     rows = [(o, guards_of(o)) for o in fitting]
-    eager = len(args) < 3 and (len(function.overloads) == 1 or function.name in SINGLE)
+    eager = eager and len(args) < 3 and (len(function.overloads) == 1 or function.name in SINGLE)
 
     def apply(values: list[object]) -> object:
         for row, tests in rows:
@@ -179,9 +203,17 @@ def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], c
     return _evaluator(apply, args, charge, eager=eager)
 
 
-def costs_by_name(function: Function) -> Callable[[Sequence[object], object], int]:
+_BY_OVERLOAD = frozenset(("standard", "operators", "lists", "sets", "optionals"))
+"""Libraries of cel-go, which charges by the overload: what none was settled for costs 1."""
+
+
+@cache
+def costs_by_name(function: Function) -> Charge:
     """The cost of a call whose overload is open: charged by the function's name where the API server does so."""
-    if function.library == "standard" or function.library == "operators":
-        return lambda _args, _result: 1
-    cost = next((o.cost for o in function.overloads if o.cost is not None), None)
-    return cost or (lambda _args, _result: 1)
+    if function.library in _BY_OVERLOAD:
+        return unit
+    charges = {o.cost: None for o in function.overloads if o.cost is not None}
+    if len(charges) < 2:
+        return next(iter(charges), unit)
+    # What the API server adds for one of the overloads it adds only where that one is settled.
+    return lambda args, result: min(charge(args, result) for charge in charges)

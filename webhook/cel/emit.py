@@ -9,14 +9,17 @@ a table. Why two forms: docs/decisions/0031-two-forms.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from webhook.cel import emit_calls, emit_folds, host, syntax
+from webhook.cel import emit_calls, emit_costs, emit_folds, host, syntax
+from webhook.cel.attributes import COST
 from webhook.cel.checker import Checked
+from webhook.cel.dispatch import size
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
 from webhook.cel.plan import Planner
-from webhook.cel.runtime import HELPERS
+from webhook.cel.runtime import HELPERS, LIMIT
 from webhook.cel.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Kind, Type
@@ -40,6 +43,8 @@ class Emitter:
     blocks: int = 0
     count: int = 0
     metered: bool = False
+    spent: int = 0
+    written: set[int] = field(default_factory=set)
     _known: dict[tuple[type, object], str] = field(default_factory=dict)
 
     # Output
@@ -67,7 +72,7 @@ class Emitter:
             return code
         name = self.fresh()
         self.line(f"{name} = {code.text}")
-        return Code(name, code.type, True, code.optional)
+        return replace(code, text=name, name=True)
 
     def block(self, write: Callable[[], None]) -> None:
         """What `write` writes, one level in."""
@@ -88,8 +93,12 @@ class Emitter:
         written, self.lines = self.lines, kept
         return written, text
 
+    def spend(self, units: int) -> None:
+        """Count cost units that are never exceeded each time the code at hand runs."""
+        self.spent += units
+
     def charge(self, units: str) -> None:
-        """Add to the estimate of cost, and leave when it is too high."""
+        """Add cost units that only values tell to those counted, and leave when there are too many."""
         self.metered = True
         self.line(f"m += {units}")
         self.line("if m > LIMIT: bail()")
@@ -97,7 +106,7 @@ class Emitter:
     # Nodes
 
     def folded(self, node: Node) -> object:
-        """The value of a node that needs no variables and cannot fail, else ABSENT."""
+        """The value of a node that needs no variables and cannot fail, else ABSENT. Its cost is counted."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, (Ident, Fold)) or not _closed(node):
@@ -105,9 +114,12 @@ class Emitter:
         try:
             planner = Planner(self.checked, self.env)
             evaluate = planner.function(node)
-            return evaluate([0, 100_000, *([None] * planner.size)])
+            frame: list[Any] = [0, 100_000, *([None] * planner.size)]
+            value = evaluate(frame)
         except CelError:
             return ABSENT
+        self.spend(frame[COST])
+        return value
 
     def value(self, node: Node) -> Code:
         """A node as a value; optionals are real ones."""
@@ -126,11 +138,12 @@ class Emitter:
 
     def code(self, node: Node) -> Code:
         """A node; optionals may come as what they hold."""
+        self.written.add(id(node))
         if isinstance(node, Literal):
-            return Code(self.constant(node.value), _LITERALS[type(node.value)], True)
+            return self.fixed(node.value, _LITERALS[type(node.value)])
         constant = self.folded(node)
         if constant is not ABSENT:
-            return Code(self.constant(constant), _LITERALS.get(type(constant)) or self.checked.types.get(node.id), True)
+            return self.fixed(constant, _LITERALS.get(type(constant)) or self.checked.types.get(node.id))
         match node:
             case Ident():
                 return self.ident(node)
@@ -148,6 +161,10 @@ class Emitter:
                 return emit_folds.fold(self, node)
         raise Unsupported(type(node).__name__)
 
+    def fixed(self, value: object, known: Type | None) -> Code:
+        """A value that is known now."""
+        return Code(self.constant(value), known, True, size=size(value), const=value)
+
     def condition(self, node: Node) -> str:
         """A node as a Python bool; anything but a bool leaves the fast form."""
         code = self.value(node)
@@ -160,6 +177,7 @@ class Emitter:
 
     def ident(self, node: Node) -> Code:
         """A variable."""
+        self.spend(1)
         name = self.checked.idents.get(node.id)
         for scope in reversed(self.scopes):
             if name in scope:
@@ -181,6 +199,7 @@ class Emitter:
         """`a.b` and `has(a.b)`."""
         if node.id in self.checked.idents:
             return self.ident(node)
+        self.spend(emit_costs.step(node.operand))
         over = self.checked.types.get(node.operand.id)
         if over is not None and over.kind is Kind.OBJECT:
             if host.known(over.name):
@@ -239,9 +258,10 @@ class Emitter:
 
     def list(self, node: CreateList) -> Code:
         """A list; with optional elements it is built by statements."""
-        found = self.checked.types.get(node.id)
+        self.spend(emit_costs.LIST)
+        found, count = self.checked.types.get(node.id), len(node.elements)
         if not node.optional:
-            return Code(f"[{', '.join(self.value(e).text for e in node.elements)}]", found)
+            return Code(f"[{', '.join(self.value(e).text for e in node.elements)}]", found, size=count)
         name = self.fresh()
         self.line(f"{name} = []")
         for at, element in enumerate(node.elements):
@@ -250,17 +270,18 @@ class Emitter:
                 continue
             held = self.held(self.optional(element))
             self.line(f"if {held.text} is not ABSENT: {name}.append({held.text})")
-        return Code(name, found, True)
+        return Code(name, found, True, size=count)
 
     def map(self, node: CreateMap) -> Code:
         """A map: written out where its keys are constant texts and there are no optional ones, else by statements."""
+        self.spend(emit_costs.MAP)
         fixed = [
             (entry.key.value, entry.value)
             for entry in node.entries
             if isinstance(entry.key, Literal) and isinstance(entry.key.value, str) and not entry.optional
         ]
         if len({key for key, _ in fixed}) == len(node.entries):
-            return Code(self.written(fixed), self.checked.types.get(node.id))
+            return Code(self.entries(fixed), self.checked.types.get(node.id))
         name = self.fresh()
         self.line(f"{name} = {{}}")
         for entry in node.entries:
@@ -277,16 +298,17 @@ class Emitter:
         else:
             self.line(f"put({name}, {key.text}, {self.value(value).text})")
 
-    def written(self, items: Iterable[tuple[str, Node]]) -> str:
+    def entries(self, items: Iterable[tuple[str, Node]]) -> str:
         """A map of values under constant texts, none of them twice."""
         return f"{{{', '.join(f'{self.constant(key)}: {self.value(value).text}' for key, value in items)}}}"
 
     def struct(self, node: CreateStruct) -> Code:
         """An object of a mutation."""
+        self.spend(emit_costs.STRUCT)
         named = self.checked.structs.get(node.id, node.type_name)
         names = [item.name for item in node.fields if not item.optional]
         if named != "JSONPatch" and len(set(names)) == len(node.fields):
-            fields = self.written((item.name, item.value) for item in node.fields)
+            fields = self.entries((item.name, item.value) for item in node.fields)
             return Code(f"ObjectValue({self.constant(named)}, {fields})", self.checked.types.get(node.id))
         name = self.fresh()
         self.line(f"{name} = {{}}")
@@ -306,28 +328,41 @@ def _closed(node: Node) -> bool:
     return True
 
 
-def emit(checked: Checked, env: Env) -> tuple[str, list[object]]:
-    """The source of the fast form and its constants. Raises Unsupported where there is none.
+@dataclass(frozen=True, slots=True)
+class Fast:
+    """The source of the fast form, its constants, and what it costs at most apart from what it charges itself."""
 
-    The source defines `make(k, exact)`, which gives the function of the program's variables in order.
+    source: str
+    constants: list[object]
+    cost: int
+
+
+def emit(checked: Checked, env: Env) -> Fast:
+    """Write the fast form of a program. Raises Unsupported where there is none.
+
+    The source defines `make(k, exact, spent)`, which gives the function of the program's variables in order; a call
+    that succeeds leaves what it cost at most in `spent[0]`, unless that is always the same.
     """
     writer = Emitter(checked, env)
     _small(checked.root)
     result = writer.value(checked.root).text
+    if writer.spent > LIMIT:
+        raise Unsupported("too expensive")
     names = [f"k{i}" for i in range(len(writer.constants))]
     args = ", ".join(f"v{i}" for i in range(len(env.variables)))
     inner = "".join(f"            {line[8:]}\n" for line in writer.lines)
     unpack = f"    {', '.join(names)}, = k\n" if names else ""
-    meter = "            m = 0\n" if writer.metered else ""
+    begin, end = f"            m = {writer.spent}\n", "            spent[0] = m\n"
+    before, after = (begin, end) if writer.metered else ("", "")
     helpers = ", ".join(sorted(HELPERS))
     source = (
-        f"def make(k, exact, {helpers}):\n{unpack}"
+        f"def make(k, exact, spent, {helpers}):\n{unpack}"
         f"    def fast({args}):\n"
-        f"        try:\n{meter}{inner}            return {result}\n"
+        f"        try:\n{before}{inner}{after}            return {result}\n"
         f"        except Exception:\n            return exact(({args}{',' if args else ''}))\n"
         "    return fast\n"
     )
-    return source, writer.constants
+    return Fast(source, writer.constants, writer.spent)
 
 
 def _small(root: Node) -> None:
@@ -346,11 +381,11 @@ def _small(root: Node) -> None:
 _BUILTINS = {b.__name__: b for b in (type, len, dict, list, str, int, float, bool, bytes, Exception)}
 
 
-def load(source: str, constants: list[object], exact: Callable[[tuple[object, ...]], object]) -> Callable[..., object]:
+def load(fast: Fast, exact: Callable[[tuple[object, ...]], object], spent: list[int]) -> Callable[..., object]:
     """The function of a source that `emit` wrote."""
     space: dict[str, object] = {"__builtins__": _BUILTINS}
-    exec(compile(source, "<cel>", "exec"), space)  # noqa: S102 - the source is ours: generated names and operators only
+    exec(compile(fast.source, "<cel>", "exec"), space)  # noqa: S102 - the source is ours: generated names, operators
     make = space["make"]
     assert callable(make)
-    function: Callable[..., object] = make(tuple(constants), exact, **HELPERS)
+    function: Callable[..., object] = make(tuple(fast.constants), exact, spent, **HELPERS)
     return function

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from webhook.cel import dispatch, runtime, syntax
+from webhook.cel import dispatch, emit_costs, runtime, syntax
 from webhook.cel.lib import costs, regex
-from webhook.cel.overloads import Function, Overload
+from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.source import Code, Unsupported, Writer
-from webhook.cel.syntax import Call, Fold, Literal, Node
+from webhook.cel.syntax import Call, Literal, Node
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Kind, Type
+from webhook.cel.values import ABSENT
 
 HOST_FUNCTIONS = frozenset(
     [
@@ -29,7 +30,6 @@ HOST_FUNCTIONS = frozenset(
 )
 """Functions that ask the host, or cost as if they did: only the exact form calls them."""
 _ARITHMETIC = {
-    syntax.ADD: ("+", "add"),
     syntax.SUBTRACT: ("-", "subtract"),
     syntax.MULTIPLY: ("*", "multiply"),
 }
@@ -40,6 +40,8 @@ _ORDER = {
     syntax.GREATER: (">", "greater"),
     syntax.GREATER_EQUALS: (">=", "greater_equal"),
 }
+_OPTIONALS = ("or", "orValue", "hasValue", "value", "optional.of", "optional.none", "optional.ofNonZeroValue")
+_UNIT = frozenset((*_OPTIONALS, *_WHOLE, *_ARITHMETIC, syntax.NOT, syntax.NEGATE, "dyn", "size", "type"))
 _PYTHON = {STRING: "str", INT: "int", BOOL: "bool", DOUBLE: "float", BYTES: "bytes"}
 _CONTAINERS = {Kind.LIST: "list", Kind.MAP: "dict"}
 _CERTAIN = (Kind.PRIMITIVE, Kind.OPAQUE, Kind.OBJECT, Kind.WELL_KNOWN)
@@ -56,33 +58,42 @@ def call(to: Writer, node: Call) -> Code:
     match name:
         case syntax.AND | syntax.OR:
             return _logical(to, "and" if name == syntax.AND else "or", args)
-        case syntax.NOT:
-            return Code(f"(not {to.condition(args[0])})", BOOL)
         case syntax.CONDITIONAL:
             return _conditional(to, node, *args)
         case syntax.EQUALS | syntax.NOT_EQUALS:
             return _equality(to, name == syntax.EQUALS, *args)
         case syntax.IN:
-            return _in(to, *args)
+            return _in(to, found.overloads, *args)
         case syntax.INDEX | syntax.OPT_INDEX | syntax.OPT_SELECT:
             return _index(to, name, *args)
-        case "or" | "orValue" | "hasValue" | "value" | "optional.of" | "optional.none" | "optional.ofNonZeroValue":
-            return _optional(to, name, args)
-        case "dyn":
-            return Code(to.value(args[0]).text)
+    if name in _ORDER:
+        return _order(to, *_ORDER[name], found.overloads, *args)
+    if name == syntax.ADD:
+        return _add(to, found.overloads, *args)
+    if name in _UNIT:
+        to.spend(1)
+        return _plain(to, name, args)
+    return _function(to, node, to.env.functions[name], found.overloads, args)
+
+
+def _plain(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
+    """What always costs 1, whatever the values."""
+    if name in _OPTIONALS:
+        return _optional(to, name, args)
+    if name in _WHOLE:
+        return Code(f"{_WHOLE[name]}({to.value(args[0]).text}, {to.value(args[1]).text})")
+    if name in _ARITHMETIC:
+        return _arithmetic(to, *_ARITHMETIC[name], to.value(args[0]), to.value(args[1]))
+    match name:
+        case syntax.NOT:
+            return Code(f"(not {to.condition(args[0])})", BOOL)
+        case syntax.NEGATE:
+            return Code(f"negate({to.value(args[0]).text})")
         case "type":
             return Code(f"type_value({to.value(args[0]).text})")
         case "size":
             return _size(to, args[0])
-    if name in _ORDER:
-        return _order(to, *_ORDER[name], *args)
-    if name in _ARITHMETIC:
-        return _arithmetic(to, *_ARITHMETIC[name], *args)
-    if name in _WHOLE:
-        return Code(f"{_WHOLE[name]}({to.value(args[0]).text}, {to.value(args[1]).text})")
-    if name == syntax.NEGATE:
-        return Code(f"negate({to.value(args[0]).text})")
-    return _function(to, node, to.env.functions[name], found.overloads, args)
+    return Code(to.value(args[0]).text)
 
 
 def _logical(to: Writer, word: str, args: tuple[Node, ...]) -> Code:
@@ -135,9 +146,11 @@ def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
     """`==` and `!=`: Python's own where the types are sure to agree."""
     a, b = to.value(left), to.value(right)
     op, helper = ("==", "equal") if positive else ("!=", "not_equal")
-    if a.type in _PYTHON and a.type == b.type:
+    ending = emit_costs.compared(to, a, b)
+    helper += ending
+    if a.type in _PYTHON and a.type == b.type and not ending:
         return Code(f"({a.text} {op} {b.text})", BOOL)
-    if a.type is None and b.type in (STRING, INT, BOOL) and b.name:
+    if a.type is None and b.type in (STRING, INT, BOOL) and b.name and not ending:
         name = a.text if a.name else to.fresh()
         bound = name if a.name else f"({name} := {a.text})"
         fast = f"{name} {op} {b.text}"
@@ -145,14 +158,21 @@ def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
     return Code(f"{helper}({a.text}, {b.text})", BOOL)
 
 
-def _in(to: Writer, element: Node, container: Node) -> Code:
-    """`x in y`."""
+def _in(to: Writer, overloads: tuple[str, ...], element: Node, container: Node) -> Code:
+    """`x in y`; in a list whose overload is settled each element counts."""
     a, b = to.value(element), to.value(container)
+    if emit_costs.settled(overloads) is None:
+        to.spend(1)
+    elif b.size is not None:
+        to.spend(b.size)
+    else:
+        b = to.held(b)
+        to.charge(f"len({b.text})")
     if a.type is STRING and a.name and b.type is None:
         held = b.text if b.name else to.fresh()
         bound = held if b.name else f"({held} := {b.text})"
         return Code(f"({a.text} in {held} if type({bound}) is dict else contains({a.text}, {held}))", BOOL)
-    constant = to.folded(container)
+    constant = b.const
     if isinstance(constant, list) and constant and all(type(c) is str for c in constant):
         held = a.text if a.name else to.fresh()
         bound = held if a.name else f"({held} := {a.text})"
@@ -166,6 +186,7 @@ def _index(to: Writer, name: str, container: Node, key: Node) -> Code:
     over = to.checked.types.get(container.id)
     if over is not None and over.kind is Kind.OBJECT:
         raise Unsupported("index of an object")
+    to.spend(emit_costs.step(container))
     a = to.code(container)
     constant = to.folded(key)
     optional = name != syntax.INDEX
@@ -220,9 +241,12 @@ def _size(to: Writer, arg: Node) -> Code:
     return Code(f"size({a.text})", INT)
 
 
-def _order(to: Writer, op: str, helper: str, left: Node, right: Node) -> Code:
+def _order(to: Writer, op: str, helper: str, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
     """`<` and its kin: Python's own for two ints or two doubles that are sure to be ones."""
     a, b = to.value(left), to.value(right)
+    if emit_costs.settled(overloads) is not None:
+        return Code(f"{helper}{emit_costs.compared(to, a, b)}({a.text}, {b.text})", BOOL)
+    to.spend(1)
     if a.type is INT and b.type is INT:
         return Code(f"({a.text} {op} {b.text})", BOOL)
     if a.type is None and b.type is INT and b.name:
@@ -232,48 +256,59 @@ def _order(to: Writer, op: str, helper: str, left: Node, right: Node) -> Code:
     return Code(f"{helper}({a.text}, {b.text})", BOOL)
 
 
-def _arithmetic(to: Writer, op: str, helper: str, left: Node, right: Node) -> Code:
-    """`+`, `-`, `*`: ints are checked against the range of 64 bits."""
+def _add(to: Writer, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
+    """`+`: texts and bytes are charged by their size where the checker knows that they are."""
     a, b = to.value(left), to.value(right)
+    if emit_costs.settled(overloads) is None:
+        to.spend(1)
+        return _arithmetic(to, "+", "add", a, b)
+    ending, size = emit_costs.joined(to, a, b)
+    result = a.type if a.type == b.type and a.type in (STRING, BYTES) else None
+    return Code(f"add{ending}({a.text}, {b.text})", result, size=size)
+
+
+def _arithmetic(to: Writer, op: str, helper: str, a: Code, b: Code) -> Code:
+    """`+`, `-`, `*`: ints are checked against the range of 64 bits."""
     if a.type is INT and b.type is INT:
         name = to.fresh()
         least, most = to.constant(-(2**63)), to.constant(2**63 - 1)
         return Code(f"({name} if {least} <= ({name} := {a.text} {op} {b.text}) <= {most} else bail())", INT)
     if a.type is DOUBLE and b.type is DOUBLE:
         return Code(f"({a.text} {op} {b.text})", DOUBLE)
-    result = a.type if a.type == b.type and a.type in (STRING, BYTES) else None
-    return Code(f"{helper}({a.text}, {b.text})", result)
+    return Code(f"{helper}({a.text}, {b.text})")
 
 
 def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, ...], args: tuple[Node, ...]) -> Code:
     """A function of the library."""
     row = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
+    cost = emit_costs.price(function, row)
     if function.name == "matches" and isinstance(args[1], Literal):
-        return _matches(to, args)
+        return _matches(to, args, cost)
     codes = [to.value(a) for a in args]
     if row is None and function.name == "string" and len(args) == 1:
-        return _string(to, function, codes[0])
+        return _string(to, function, codes[0], cost)
     if row is None:
-        call_open = to.constant(runtime.open_call(function, len(args)))
-        return _priced(to, call_open, dispatch.costs_by_name(function), codes, None)
+        return _priced(to, to.constant(runtime.open_call(function, len(args))), cost, codes, None)
     codes = [_guarded(to, code, wanted) for code, wanted in zip(codes, row.args, strict=True)]
     certain = row.result if row.result.kind in (*_CERTAIN, Kind.LIST, Kind.MAP) else None
-    if row.cost is None or row.cost is costs.nominal or all(_cheap(c) for c in codes):
-        texts = [c.text for c in codes]
-        text = f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts)
-        return Code(text, certain)
-    return _priced(to, to.constant(row.call), row.cost, codes, certain)
+    most = 1 if cost is None else emit_costs.most(cost, codes)
+    if most is None:
+        return _priced(to, to.constant(row.call), cost, codes, certain)
+    to.spend(most)
+    texts = [c.text for c in codes]
+    return Code(f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts), certain)
 
 
-def _string(to: Writer, function: Function, code: Code) -> Code:
+def _string(to: Writer, function: Function, code: Code, cost: Cost | None) -> Code:
     """`string(x)` of what is likely a text already."""
     code = to.held(code)
     result = to.fresh()
+    to.spend(1 if cost is None else costs.traversal(runtime.LONG))
     to.line(f"if type({code.text}) is str and len({code.text}) <= LONG: {result} = {code.text}")
     to.line("else:")
 
     def otherwise() -> None:
-        made = _priced(to, to.constant(runtime.open_call(function, 1)), dispatch.costs_by_name(function), [code], None)
+        made = _priced(to, to.constant(runtime.open_call(function, 1)), cost, [code], None)
         to.line(f"{result} = {made.text}")
 
     to.block(otherwise)
@@ -284,78 +319,53 @@ def _called(to: Writer, function: Function, row: Overload, texts: list[str]) -> 
     return f"{to.constant(runtime.callee(function, row))}({', '.join(texts)})"
 
 
-def _cheap(code: Code) -> bool:
-    """Whether reading an argument costs little for sure: short texts (the guard saw to it), numbers, opaque values."""
-    return code.type is not None and code.type.kind not in (Kind.LIST, Kind.MAP)
-
-
 def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
-    """An argument that certainly is what the overload wants; texts are short besides."""
+    """An argument that certainly is what the overload wants; texts and bytes are short besides."""
     if wanted.kind in (Kind.DYN, Kind.PARAM):
         return code
     shallow = all(p.kind in (Kind.DYN, Kind.PARAM) for p in wanted.params)
-    if (
-        code.type is not None
-        and code.type.name == wanted.name
-        and shallow
-        and (wanted is not STRING or _is_constant(code))
-    ):
+    sized = wanted is STRING or wanted is BYTES
+    if code.type is not None and code.type.name == wanted.name and shallow and (not sized or code.const is not ABSENT):
         return code
     code = to.held(code)
-    if wanted is STRING:
-        to.line(f"if type({code.text}) is not str or len({code.text}) > LONG: bail()")
+    if sized:
+        kind = _PYTHON[wanted]
+        to.line(f"if type({code.text}) is not {kind} or len({code.text}) > LONG: bail()")
     elif wanted.kind in _CONTAINERS and shallow:
         to.line(f"if type({code.text}) is not {_CONTAINERS[wanted.kind]}: bail()")
     elif wanted in _PYTHON:
         to.line(f"if type({code.text}) is not {_PYTHON[wanted]}: bail()")
     else:
         to.line(f"if not {to.constant(dispatch.guard(wanted))}({code.text}): bail()")
-    return Code(code.text, wanted, True)
+    return Code(code.text, wanted, True, size=runtime.LONG if sized else None)
 
 
-def _is_constant(code: Code) -> bool:
-    return code.name and code.text.startswith("k")
-
-
-def _priced(to: Writer, function: str, cost: object, codes: list[Code], certain: Type | None) -> Code:
-    """A call whose cost depends on its arguments: counted exactly."""
+def _priced(to: Writer, function: str, cost: Cost | None, codes: list[Code], certain: Type | None) -> Code:
+    """A call that is charged by its arguments, before it is made; after it where what it gives counts."""
+    if cost is None:
+        to.spend(1)
+        return Code(f"{function}({', '.join(c.text for c in codes)})", certain)
     names = [to.held(c).text for c in codes]
     result = to.fresh()
+    units = f"{to.constant(cost)}(({''.join(f'{n}, ' for n in names)}), "
+    after = dispatch.by_result(cost, len(codes))
+    if not after:
+        to.charge(f"{units}ABSENT)")
     to.line(f"{result} = {function}({', '.join(names)})")
-    to.charge(f"{to.constant(cost)}(({''.join(f'{n}, ' for n in names)}), {result})")
+    if after:
+        to.charge(f"{units}{result})")
     return Code(result, certain, True)
 
 
-def _matches(to: Writer, args: tuple[Node, ...]) -> Code:
+def _matches(to: Writer, args: tuple[Node, ...], cost: Cost | None) -> Code:
     """`text.matches('constant')`: by the matcher the library chose for the pattern."""
     pattern = args[1]
     assert isinstance(pattern, Literal)
     a = _guarded(to, to.value(args[0]), STRING)
+    most = 1 if cost is None else emit_costs.most(cost, (a, to.code(pattern)))
+    assert most is not None
+    to.spend(most)
     matcher = to.constant(regex.compile_constant(str(pattern.value)))
     if len(str(pattern.value)) > 1_000:
         raise Unsupported("long pattern")
     return Code(f"{matcher}({a.text})", BOOL)
-
-
-def weight(node: Node) -> int:
-    """An upper bound of what one evaluation of a node costs, what is inside comprehensions not counted."""
-    total, stack = 0, [node]
-    while stack:
-        at = stack.pop()
-        if isinstance(at, Fold):
-            total += 5
-            stack.append(at.range)
-            continue
-        total += _own_weight(at)
-        stack.extend(syntax.children(at))
-    return total
-
-
-def _own_weight(node: Node) -> int:
-    if isinstance(node, Call):
-        if node.function == "matches" and isinstance(node.args[-1], Literal):
-            return 26 * (1 + len(str(node.args[-1].value)) // 4)
-        return 3 if node.function.startswith(("_", "!")) else 80
-    return {"Literal": 0, "Ident": 2, "Select": 1, "CreateList": 11, "CreateMap": 31, "CreateStruct": 41}[
-        type(node).__name__
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webhook.cel import emit_calls, syntax
+from webhook.cel import emit_costs, syntax
 from webhook.cel.source import MAX_BLOCKS, Code, Unsupported, Writer
 from webhook.cel.syntax import Call, CreateList, Fold, Ident, Node
 from webhook.cel.types import BOOL, Kind, Type
@@ -15,8 +15,21 @@ def fold(to: Writer, node: Fold) -> Code:
     if node.macro == "bind":
         return _bind(to, node)
     over = to.held(to.value(node.range))
-    body = emit_calls.weight(node.condition) + emit_calls.weight(node.step) + 4
+    before, to.spent = to.spent, 0
+    lines, at = to.lines, len(to.lines)
+    code = _loop(to, node, over)
+    body = to.spent + emit_costs.plumbing((node.condition, node.step), to.written)
+    to.spent = before + emit_costs.plumbing((node.init, node.result), to.written)
+    # What is charged stands before the loop, though only the loop tells what its body costs.
+    body_lines = lines[at:]
+    del lines[at:]
     to.charge(f"len({over.text}) * {body}")
+    lines += body_lines
+    return code
+
+
+def _loop(to: Writer, node: Fold, over: Code) -> Code:
+    """The loop and what it gives."""
     result = to.fresh()
     if _copies(to, node):
         to.line(f"{result} = list({_rounds(over)})")

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+"""What the API server says where one evaluation costs too much."""
 
 
 class CelError(Exception):

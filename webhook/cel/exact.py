@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.cel import operators, syntax
-from webhook.cel.attributes import COST, Eval, Failure, Frame
-from webhook.cel.errors import BudgetError, CelError
+from webhook.cel.attributes import COST, LIMIT, Eval, Failure, Frame
+from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.operators import MutableList, MutableMap
 from webhook.cel.values import JSONPatchValue, ObjectValue, Optional, bare, type_name
 
-LIMIT = 1
 UNBOUND = object()
 
 
@@ -262,7 +261,7 @@ def fold(loop: Loop) -> Eval:
             except CelError as error:
                 frame[accu] = Failure(error.message)
             if frame[COST] > frame[LIMIT]:
-                raise BudgetError("operation cancelled: actual cost limit exceeded")
+                raise BudgetError(EXCEEDED)
         value = loop.result(frame)
         if type(value) is MutableList:
             return list(value)

@@ -22,6 +22,8 @@ from webhook.cel.values import ABSENT, TypeValue, Uint
 PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
 CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 FIRST_SLOT = 2
+CALL_LIMIT = 1_000_000
+"""Cost units of one evaluation (k8s.io/apiserver/pkg/apis/cel/config.go)."""
 Observer = Callable[[Node, Frame, object], None]
 
 
@@ -256,14 +258,15 @@ class Planner:
             if message is not None:
                 raise PlanError(message)
         evals = [self.watched(a, p.function()) for a, p in zip(args, plans, strict=True)]
-        if name in PATTERN_FUNCTIONS and len(consts) > 1 and isinstance(consts[1], str):
-            self.pattern(consts[1])
+        constant = name in PATTERN_FUNCTIONS and len(consts) > 1 and isinstance(consts[1], str)
+        if constant:
+            self.pattern(str(consts[1]))
             evals = [_unwrapped(e) for e in evals]
-        evaluate = dispatch.call(function, overload, tuple(evals))
+        evaluate = dispatch.call(function, overload, tuple(evals), eager=not constant)
         if name == "value":
             evaluate = exact.held(evaluate)
         if name in CONVERSIONS and len(consts) == 1 and consts[0] is not ABSENT:
-            return Plan(const=evaluate([0, 0]))
+            return Plan(const=evaluate([0, CALL_LIMIT]))
         return Plan(eval=evaluate)
 
     def pattern(self, text: str) -> None:

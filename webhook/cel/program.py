@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.cel import checker, emit, estimate, parser, plan, validators
-from webhook.cel.attributes import COST, Eval, Failure, Frame
+from webhook.cel.attributes import COST, LIMIT, Eval, Failure, Frame
 from webhook.cel.bounds import Estimate
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
-from webhook.cel.errors import BudgetError, CelError, CompileError, EvalError, Issue
+from webhook.cel.errors import EXCEEDED, BudgetError, CelError, CompileError, EvalError, Issue
 from webhook.cel.exact import UNBOUND
 from webhook.cel.lib import limits
-from webhook.cel.runtime import LIMIT as FAST_LIMIT
+from webhook.cel.plan import CALL_LIMIT
 from webhook.cel.source import Unsupported
 from webhook.cel.syntax import Node
 from webhook.cel.types import Type
 
-CALL_LIMIT = 1_000_000
 POLICY_LIMIT = 10_000_000
 CONDITIONS_LIMIT = 2_500_000
-"""Cost units of one evaluation, of one policy, of its match conditions (k8s.io/apiserver/pkg/apis/cel/config.go)."""
-EXCEEDED = "operation cancelled: actual cost limit exceeded"
+"""Cost units of one policy, of its match conditions (k8s.io/apiserver/pkg/apis/cel/config.go)."""
 
 
 class Budget:
     """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
 
-    The fast form does not count what it spends. As long as all its evaluations surely fit they are only noted; when
-    they might not fit any more, those noted are evaluated again by the exact form, which counts.
+    The fast form knows only an upper bound of what it spends. As long as these bounds fit together (`uncounted` is
+    their sum) its evaluations are noted; when they might not fit any more, those noted are evaluated again by the
+    exact form, which counts. So a budget is out after the very evaluation that takes it below 0, in either form.
     """
 
     __slots__ = ("call_limit", "noted", "remaining", "uncounted")
@@ -44,9 +44,21 @@ class Budget:
     def settle(self) -> None:
         """Take what the noted evaluations cost from `remaining`."""
         noted, self.noted = self.noted, []
+        self.uncounted = 0
         for program, values in noted:
-            self.uncounted -= FAST_LIMIT
             self.remaining -= program.spent(values)
+
+
+class Cancelling(list[Any]):
+    """A frame that ends the evaluation when its cost passes the limit."""
+
+    passed = 0
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, value)
+        if index == COST and value > self[LIMIT]:
+            self.passed = self.passed or value
+            raise BudgetError(EXCEEDED)
 
 
 class _Slow:
@@ -80,6 +92,8 @@ class Program:
     """Evaluate with variables in the order of `env.variables`, all of them. Raises EvalError. The fast form."""
     cost: int = 0
     _fast: Callable[..., object] | None = field(default=None, repr=False)
+    _most: list[int] = field(default_factory=list, repr=False)
+    """What the last evaluation by the fast form cost at most."""
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
     _estimate: Estimate | None = field(default=None, repr=False)
@@ -103,9 +117,10 @@ class Program:
         if not self.env.checked:
             return
         try:
-            self.source, constants = emit.emit(self.checked, self.env)
-            self.call = emit.load(self.source, constants, self.exactly)
-            self._fast = emit.load(self.source, constants, _give_up)
+            fast = emit.emit(self.checked, self.env)
+            self.source, self._most = fast.source, [fast.cost]
+            self.call = emit.load(fast, self.exactly, [0])
+            self._fast = emit.load(fast, _give_up, self._most)
         except Unsupported:
             self.source = ""
 
@@ -130,17 +145,15 @@ class Program:
         return self.call(*given)
 
     def metered(self, values: tuple[object, ...], budget: Budget | None) -> object:
-        """Evaluate within a budget: by the fast form as long as that surely fits, else exactly."""
+        """Evaluate within a budget: by the fast form where it can answer, else exactly."""
         if budget is not None and self._fast is not None:
-            budget.uncounted += FAST_LIMIT
-            if budget.uncounted <= budget.remaining:
-                result = self._fast(*values)
-                if result is not _SLOW:
-                    budget.noted.append((self, values))
-                    return result
-            else:
-                budget.settle()
-            budget.uncounted -= FAST_LIMIT
+            result = self._fast(*values)
+            if result is not _SLOW and (most := self._most[0]) <= budget.call_limit:
+                budget.uncounted += most
+                budget.noted.append((self, values))
+                if budget.uncounted > budget.remaining:
+                    budget.settle()
+                return result
         return self.exactly(values, budget)
 
     def spent(self, values: tuple[object, ...]) -> int:
@@ -156,23 +169,36 @@ class Program:
         limits.reset()
         limit = CALL_LIMIT if budget is None else budget.call_limit
         frame = self.frame(values, limit)
+        cost = -1
         try:
             result = self.exact(frame)
-            if type(result) is Failure:
-                raise CelError(result.message)
             if frame[COST] > limit:
                 raise BudgetError(EXCEEDED)
+            if type(result) is Failure:
+                raise CelError(result.message)
         except CelError as error:
-            raise EvalError(error.message, lambda: self.locate(values), frame[COST], self) from None
+            message, cost = error.message, frame[COST]
+            if cost > limit:
+                # cel-go ends at the very step that passes the limit, whatever comes of it.
+                message, cost = EXCEEDED, self.cancelled(values, limit)
+            raise EvalError(message, lambda: self.locate(values), cost, self) from None
         except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
             raise EvalError(f"internal error: {error}", lambda: self.locate(values), frame[COST], self) from error
         finally:
-            self.cost = frame[COST]
+            self.cost = frame[COST] if cost < 0 else cost
             if budget is not None:
                 budget.remaining -= self.cost
                 if budget.remaining < budget.uncounted:
                     budget.settle()
         return result
+
+    def cancelled(self, values: tuple[object, ...], limit: int) -> int:
+        """What cel-go has counted when it cancels: the cost after the step that passes the limit."""
+        limits.reset()
+        frame = Cancelling(self.frame(values, limit))
+        with suppress(CelError):
+            self.exact(frame)
+        return frame.passed
 
     def locate(self, values: tuple[object, ...]) -> int:
         """Where in the text the first part that fails stands."""

@@ -11,17 +11,25 @@ from typing import Any, NoReturn
 
 from webhook.cel import dispatch, host, operators
 from webhook.cel.attributes import Failure
+from webhook.cel.dispatch import size as size_of
 from webhook.cel.exact import new_object
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.values import ABSENT, NONE, ObjectValue, Optional, bare
 
-LIMIT = 100_000
-"""Cost units, estimated from above, that the fast form may spend before the exact form takes over."""
+LIMIT = 1_000_000
+"""Cost units, bounded from above, that the fast form may spend before the exact form takes over: those of a call."""
 LONG = 256
-"""Characters of a text that the estimate takes a call to read at most; longer ones go to the exact form."""
+"""Characters of a text, or bytes, that a call may read at most; longer ones go to the exact form."""
+COMPARED_ONCE, COMPARED_OFTEN = 4_096, 256
+"""Size of the smaller one of two values that are compared outside of loops, and within one; else the exact form."""
+JOINED_ONCE, JOINED_OFTEN = 4_096, 512
+"""Size of two texts that are joined, likewise."""
+JOINED_LISTS = 100_000
+"""Elements of two lists that are joined without asking whether there is room."""
 _PLAIN = frozenset((str, int, bool, float, bytes, type(None), list, dict))
 _COMPARED = frozenset((str, int, bool, bytes))
+_COUNTED = frozenset((str, bytes, list, dict))
 
 
 _REMEMBERED = frozenset(
@@ -80,6 +88,31 @@ def not_equal(a: object, b: object) -> bool:
     return operators.not_equal(a, b)
 
 
+def _within(most: int, compare: Callable[[object, object], bool]) -> Callable[[object, object], bool]:
+    """A comparison that leaves the fast form where both sides count more than `most`."""
+
+    def compared(a: object, b: object) -> bool:
+        if type(a) in _COUNTED and type(b) in _COUNTED:
+            if len(a) > most and len(b) > most:  # type: ignore[arg-type]
+                raise Bail
+        elif (type(a) is Optional or type(b) is Optional) and min(size_of(a), size_of(b)) > most:
+            raise Bail
+        return compare(a, b)
+
+    return compared
+
+
+def _joining(most: int) -> Callable[[object, object], object]:
+    """`a + b` of texts or bytes that leaves the fast form where both together count more than `most`."""
+
+    def joined(a: object, b: object) -> object:
+        if size_of(a) + size_of(b) > most:
+            raise Bail
+        return operators.add(a, b)
+
+    return joined
+
+
 def contains(element: object, container: object) -> bool:
     """`element in container`."""
     if type(element) is str and (type(container) is dict or type(container) is list):
@@ -89,7 +122,7 @@ def contains(element: object, container: object) -> bool:
 
 def add(a: object, b: object) -> object:
     """`a + b`."""
-    if type(a) is list and type(b) is list and len(a) + len(b) < LIMIT:
+    if type(a) is list and type(b) is list and len(a) + len(b) < JOINED_LISTS:
         return a + b if a and b else a or b
     return operators.add(a, b)
 
@@ -191,7 +224,20 @@ def open_call(function: Function, count: int) -> Callable[..., object]:
     return call
 
 
+_COMPARISONS = {
+    "equal": equal,
+    "not_equal": not_equal,
+    "less": operators.less,
+    "less_equal": operators.less_equal,
+    "greater": operators.greater,
+    "greater_equal": operators.greater_equal,
+}
 HELPERS: dict[str, object] = {
+    **_COMPARISONS,
+    **{f"{name}_once": _within(COMPARED_ONCE, compare) for name, compare in _COMPARISONS.items()},
+    **{f"{name}_often": _within(COMPARED_OFTEN, compare) for name, compare in _COMPARISONS.items()},
+    "add_once": _joining(JOINED_ONCE),
+    "add_often": _joining(JOINED_OFTEN),
     "ABSENT": ABSENT,
     "Optional": Optional,
     "LIMIT": LIMIT,
@@ -202,21 +248,15 @@ HELPERS: dict[str, object] = {
     "bail": bail,
     "contains": contains,
     "divide": operators.divide,
-    "equal": equal,
-    "greater": operators.greater,
-    "greater_equal": operators.greater_equal,
     "held": held,
     "index": index,
     "insert": operators.insert,
     "is_zero": is_zero,
-    "less": operators.less,
-    "less_equal": operators.less_equal,
     "maybe_index": maybe_index,
     "modulo": operators.modulo,
     "multiply": operators.multiply,
     "negate": operators.negate,
     "new_object": new_object,
-    "not_equal": not_equal,
     "one": one,
     "plain": plain,
     "plain_host": host.plain,

@@ -10,6 +10,7 @@ from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.syntax import Node
 from webhook.cel.types import Type
+from webhook.cel.values import ABSENT
 
 MAX_NODES = 2_000
 MAX_HEIGHT = 60
@@ -27,12 +28,16 @@ class Code:
 
     `type` is what its value certainly is at run time, None where only values tell. `name` says that it is a local
     name or constant, which may be written twice. `optional`: the value is what an optional holds, ABSENT for none.
+    `size` is an upper bound of what its value counts for the cost, None where only values tell; `const` the value
+    where it is constant.
     """
 
     text: str
     type: Type | None = None
     name: bool = False
     optional: bool = False
+    size: int | None = None
+    const: object = ABSENT
 
 
 class Writer(Protocol):
@@ -44,6 +49,8 @@ class Writer(Protocol):
     lines: list[str]
     depth: int
     blocks: int
+    spent: int
+    written: set[int]
 
     def line(self, text: str) -> None:
         """One statement."""
@@ -63,11 +70,14 @@ class Writer(Protocol):
     def later(self, write: Callable[[], str]) -> tuple[list[str], str]:
         """The statements, one level in, and the expression that `write` gives, without putting them down."""
 
+    def spend(self, units: int) -> None:
+        """Count cost units that are never exceeded each time the code at hand runs."""
+
     def charge(self, units: str) -> None:
-        """Add to the estimate of cost, and leave when it is too high."""
+        """Add cost units that only values tell to those counted, and leave when there are too many."""
 
     def folded(self, node: Node) -> object:
-        """The value of a node that needs no variables and cannot fail, else ABSENT."""
+        """The value of a node that needs no variables and cannot fail, else ABSENT. Its cost is counted."""
 
     def value(self, node: Node) -> Code:
         """A node as a value; optionals are real ones."""

@@ -201,10 +201,10 @@ FORMATS: Final = {
     "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _masked(_label_1035), 30),
     "labelValue": NamedFormat("LabelValue", _label_value, 40),
     "uri": NamedFormat("URI", _uri, 1103),
-    "uuid": NamedFormat("uuid", _uuid, 77),
+    "uuid": NamedFormat("uuid", _uuid, 70),
     "byte": NamedFormat("byte", _byte, 84),
-    "date": NamedFormat("date", _date, 84),
-    "datetime": NamedFormat("datetime", _datetime, 84),
+    "date": NamedFormat("date", _date, 71),
+    "datetime": NamedFormat("datetime", _datetime, 71),
 }
 
 
