@@ -11,7 +11,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic, perf_counter
@@ -37,13 +37,14 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
 from webhook.offline.record import Limits as RecordLimits
 from webhook.offline.record import Recorder
-from webhook.reload import Policies, PolicyFiles
+from webhook.reload import PolicyFiles
 from webhook.server.app import make_app, make_state_app
 from webhook.server.health import Condition, Health
 from webhook.server.listener import Listener, parse_address
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.store.objects import Object, ObjectStore
+from webhook.takeover import Policies
 from webhook.tls.files import Folder
 from webhook.tls.serving import ServingCertificate
 
@@ -112,11 +113,22 @@ class RecordingEngine:
 class Daemon:
     """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
 
-    def __init__(self, config: Config, store: ObjectStore, clocks: Clocks | None = None) -> None:
-        """Load policies and certificate. Raises SourceError, OSError, ValueError; nothing runs yet."""
+    def __init__(
+        self,
+        config: Config,
+        store: ObjectStore,
+        clocks: Clocks | None = None,
+        *,
+        swapped: Callable[[], object] = bool,
+    ) -> None:
+        """Load policies and certificate. Raises SourceError, OSError, ValueError, LoaderError; nothing runs yet.
+
+        `swapped` is called when another set of policies has come into force.
+        """
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
-        self.policies = PolicyFiles(config.policies, self._use, config.queue_rules)
+        self._swapped = swapped
+        self.policies = PolicyFiles(config.policies, self._swap, config.queue_rules)
         self.certificate = ServingCertificate(Folder(config.cert_dir))
         embedded = config.mode is Mode.EMBEDDED
         kinds: tuple[GroupVersionKind, ...] = (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if embedded else ()))
@@ -186,6 +198,10 @@ class Daemon:
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         if self.controller is not None:
             self.controller.heard(gvk, old, new)
+
+    def _swap(self, policies: Policies) -> None:
+        self._use(policies)
+        self._swapped()
 
     def _use(self, policies: Policies) -> None:
         """Take a set of policies into force: what they ask of the cluster is followed from now on."""

@@ -1,8 +1,7 @@
 """Policy files as they change on disk: a new set is loaded beside the running one and swapped in as one.
 
 A change is found by looking at names, sizes and times, and confirmed by a hash of the contents. A set with a mistake
-is not used: the last good one stays in force, and `problem` says what is wrong. Loading is done by a child process
-(`webhook.loader`); here its pieces are taken over, in steps of a millisecond or so, so that admission goes on.
+is not used: the last good one stays in force, and `problem` says what is wrong.
 """
 
 from __future__ import annotations
@@ -12,106 +11,19 @@ import contextlib
 import hashlib
 import logging
 import os
-import pickle
 import stat
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
-from webhook.loader import END, FINDINGS, LENGTH
-from webhook.policy.bundle import Bundle
-from webhook.policy.load import SUFFIXES, files_of, load_bundle
-from webhook.policy.match import Target
-from webhook.policy.parcel import Shelf
-from webhook.policy.request import Request
-from webhook.policy.rule_files import DEFAULT, rules_among
-from webhook.queue.rules import Rules
+from webhook.policy.load import SUFFIXES, files_of
+from webhook.takeover import RULES, LoaderError, Policies, fetch, load
 
 log = logging.getLogger(__name__)
 
 EVERY: Final = 1.0
 """Seconds between two looks at the files."""
-PATIENCE: Final = 300.0
-"""Seconds that the child may take: a thousand policies take it six, with a processor of its own."""
-IDLE: Final = 4
-"""Taking over rests this many times as long as it works."""
-HOME: Final = str(Path(__file__).resolve().parent.parent)
-"""Where this package stands."""
-KINDS: Final = 2048
-"""Kinds of requests to remember; a cluster has a few hundred resources."""
-
-RULES: Final = (DEFAULT,)
-"""The rules of the queues where nothing else is said: they come with Sluice, as a file like any other."""
-
-Kind = tuple[str, str, str, str, str, str]
-"""A kind of request: group, version, resource, subresource, operation; and the failurePolicy asked for, or none."""
-
-
-class LoaderError(Exception):
-    """The child that loads gave no set of policies; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policies:
-    """One set of files in force: admission policies, and the rules of the queues.
-
-    Of a set that a child process loaded, the policies in `bundle` have no expressions; `shelf` has them.
-    """
-
-    bundle: Bundle
-    rules: Rules
-    parts: Mapping[str, Bundle]
-    """The policies by failurePolicy, `fail` and `ignore`: each has a path of its own at the server."""
-    shelf: Shelf | None = None
-    known: dict[Kind, Bundle] = field(default_factory=dict)
-    """What there is for the kinds of requests that came."""
-
-    def part(self, request: Request, only: str = "") -> Bundle:
-        """Give the policies for a request like this one: of one part, or of all for the empty name."""
-        resource = request.resource
-        kind = (
-            resource.group,
-            resource.version,
-            resource.resource,
-            request.sub_resource,
-            request.operation,
-            only,
-        )
-        found = self.known.get(kind)
-        if found is None:
-            if len(self.known) >= KINDS:
-                self.known.clear()
-            found = self.known[kind] = self._find(kind)
-        return found
-
-    def _find(self, kind: Kind) -> Bundle:
-        if self.shelf is not None:
-            return self.shelf.bundle(Target(*kind[:5]), kind[5])
-        return self.parts[kind[5]] if kind[5] else self.bundle
-
-    @property
-    def gate_part(self) -> str:
-        """The part whose requests go on to the gate: that of the first entry that is registered."""
-        return "fail" if any(not p.mutating for p in self.parts["fail"].policies) else "ignore"
-
-
-def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
-    """Load a set of files here and now, with the QueuePolicies of these names as the rules of the queues.
-
-    Raises SourceError with all that is wrong.
-    """
-    bundle = load_bundle(paths)
-    rules = rules_among(bundle.queue_policies, names)
-    return Policies(bundle, rules, _parts(bundle))
-
-
-def _parts(bundle: Bundle) -> dict[str, Bundle]:
-    return {only: bundle.part(only) for only in ("fail", "ignore")}
 
 
 class PolicyFiles:
@@ -120,7 +32,7 @@ class PolicyFiles:
     def __init__(
         self, paths: tuple[Path, ...], changed: Callable[[Policies], None], names: Sequence[str] = RULES
     ) -> None:
-        """Load the first set. Raises SourceError: there is no good set to fall back to."""
+        """Load the first set. Raises SourceError or LoaderError: there is no good set to fall back to."""
         self._paths, self._changed, self._names = paths, changed, names
         self.current = load(paths, names)
         self.problem = ""
@@ -148,7 +60,7 @@ class PolicyFiles:
             return False
         self._digest = digest
         try:
-            policies = await self._fetch()
+            policies = await fetch(self._paths, self._names, self.current)
         except SourceError as error:
             self._refuse(error.render())
             return False
@@ -162,32 +74,6 @@ class PolicyFiles:
         log.info("policies reloaded: %d in force, %s", len(policies.bundle.policies), policies.bundle.digest)
         self._changed(policies)
         return not same
-
-    async def _fetch(self) -> Policies:
-        """Let a child load the files, and take the set over. Raises SourceError, LoaderError, OSError."""
-        shelf = Shelf()
-        async with contextlib.AsyncExitStack() as stack:
-            child = await self._child()
-            stack.push_async_callback(_end, child)
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    await _receive(child, shelf)
-            except TimeoutError:
-                raise LoaderError(f"the files were not loaded within {PATIENCE:g} s") from None
-        rules = self.current.rules
-        if _values(shelf.whole) != _values(self.current.bundle):
-            rules = await asyncio.to_thread(rules_among, shelf.whole.queue_policies, self._names)
-        policies = Policies(shelf.whole, rules, _parts(shelf.whole), shelf)
-        await _rouse(policies, tuple(self.current.known))
-        return policies
-
-    async def _child(self) -> Process:
-        """Start a child with the very code that runs here, whatever the working directory holds."""
-        command = (sys.executable, "-P", "-m", "webhook.loader", ",".join(self._names), *map(str, self._paths))
-        path = os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))
-        return await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE, env={**os.environ, "PYTHONPATH": path}
-        )
 
     def _refuse(self, problem: str) -> None:
         self.problem = problem
@@ -211,54 +97,6 @@ class PolicyFiles:
         findings: list[Diagnostic] = []
         files = list(files_of(self._paths, findings))
         return [*files, *(path for path in self._paths if not path.exists())]
-
-
-async def _receive(child: Process, shelf: Shelf) -> None:
-    """Take over what the child writes. Raises SourceError, LoaderError."""
-    assert child.stdout is not None
-    try:
-        while True:
-            kind, length = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
-            data = await child.stdout.readexactly(length)
-            if kind == END:
-                return
-            if kind == FINDINGS:
-                raise SourceError(pickle.loads(data))  # noqa: S301 - written by our own child
-            start = perf_counter()
-            shelf.take(data)
-            await asyncio.sleep(IDLE * (perf_counter() - start))
-    except asyncio.IncompleteReadError:
-        raise LoaderError(await _epitaph(child)) from None
-
-
-async def _epitaph(child: Process) -> str:
-    """Say how a child ended that ended too early."""
-    assert child.stderr is not None
-    told = (await child.stderr.read()).decode(errors="replace").strip().splitlines()
-    return f"the process that loads policies ended with {await child.wait()}" + (f": {told[-1]}" if told else "")
-
-
-async def _end(child: Process) -> None:
-    if child.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
-
-
-async def _rouse(policies: Policies, kinds: Iterable[Kind]) -> None:
-    """Compile what requests of these kinds will need before it is in force, one policy at a time."""
-    assert policies.shelf is not None
-    for kind in kinds:
-        start = perf_counter()
-        for bundle in policies.shelf.waking(Target(*kind[:5]), kind[5]):
-            if bundle is not None:
-                policies.known[kind] = bundle
-            await asyncio.sleep(IDLE * (perf_counter() - start))
-            start = perf_counter()
-
-
-def _values(bundle: Bundle) -> list[object]:
-    return [document.value for document in bundle.queue_policies]
 
 
 def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:

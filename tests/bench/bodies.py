@@ -25,19 +25,11 @@ def pytorch_job() -> bytes:
         "runPolicy": {"cleanPodPolicy": "None", "backoffLimit": 3},
         "nprocPerNode": "8",
         "pytorchReplicaSpecs": {
-            name: {"replicas": count, "restartPolicy": "OnFailure", "template": _template(name.lower(), 10)}
+            name: {"replicas": count, "restartPolicy": "OnFailure", "template": _template(name.lower(), 24)}
             for name, count in (("Master", 1), ("Worker", 7))
         },
     }
     return orjson.dumps(_review("kubeflow.org", "PyTorchJob", "pytorchjobs", spec))
-
-
-def padded(body: bytes, size: int) -> bytes:
-    """The same review with an annotation that makes it at least `size` bytes long."""
-    review = orjson.loads(body)
-    notes = review["request"]["object"]["metadata"].setdefault("annotations", {})
-    notes["example.com/notes"] = "x" * max(0, size - len(body))
-    return orjson.dumps(review)
 
 
 def _job() -> JSON:

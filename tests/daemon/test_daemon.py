@@ -21,8 +21,9 @@ from webhook.offline.replay import read_recording, replay
 from webhook.policy.load import load_bundle
 from webhook.policy.rule_files import chosen, names_of
 from webhook.policy.rules import FileRules
-from webhook.reload import PolicyFiles, load
+from webhook.reload import PolicyFiles
 from webhook.store.memory import MemoryStore
+from webhook.takeover import load
 from webhook.tls.files import Folder, ensure
 
 RULES = """\

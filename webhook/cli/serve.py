@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import importlib
 import logging
 import os
 import signal
 import sys
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 import click
 import uvloop
 
 from webhook.cli import exits
-from webhook.cluster.client import Client, Pace
-from webhook.cluster.live import LiveStore
 from webhook.config import Config, Mode, load
 from webhook.daemon import Daemon
 from webhook.store.memory import MemoryStore
+from webhook.store.objects import ObjectStore
+from webhook.takeover import LoaderError
+
+YOUNG: Final = (10_000, 20, 50)
+"""What a review leaves behind has no cycles and goes by itself; a default of 700 looks for garbage in vain, in the
+middle of large reviews."""
+SWITCH: Final = 0.001
+"""Seconds after which a thread (of files, of recordings) gives way to admission; the default is five times that."""
 
 
 @click.command()
@@ -52,11 +60,23 @@ def serve(file: Path | None, **options: Any) -> None:
     logging.basicConfig(
         level=config.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
+    gc.set_threshold(*YOUNG)
+    sys.setswitchinterval(SWITCH)
+    settle()
     try:
         uvloop.run(_serve(config))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, LoaderError) as error:
         click.echo(f"sluice serve: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
+
+
+def settle() -> None:
+    """Clear up, and leave what is there now out of all later looks for garbage, which then take no time to speak of.
+
+    Done before the policies are loaded: a set that is replaced has cycles, and must be found.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 async def _serve(config: Config) -> None:
@@ -64,9 +84,9 @@ async def _serve(config: Config) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    client = await _client(config)
+    client, store = await _connect(config)
     try:
-        daemon = Daemon(config, LiveStore(client) if client else MemoryStore())
+        daemon = Daemon(config, store, swapped=gc.collect)
         await daemon.start()
         try:
             await stop.wait()
@@ -77,8 +97,16 @@ async def _serve(config: Config) -> None:
             await client.close()
 
 
-async def _client(config: Config) -> Client | None:
+async def _connect(config: Config) -> tuple[Any, ObjectStore]:
+    """Give the API server's client and store; without a cluster none, and one in memory.
+
+    The client's library takes 30 MiB: it is imported only here.
+    """
     if not config.cluster:
-        return None
-    pace = Pace(config.writes_per_second, max(1, int(config.writes_per_second * 2)), min(4.0, config.lease_seconds / 4))
-    return await Client.connect(config.kubeconfig, config.context or None, pace, monotonic)
+        return None, MemoryStore()
+    library = importlib.import_module("webhook.cluster.client")
+    writes, burst = config.writes_per_second, max(1, int(config.writes_per_second * 2))
+    pace = library.Pace(writes, burst, min(4.0, config.lease_seconds / 4))
+    client = await library.Client.connect(config.kubeconfig, config.context or None, pace, monotonic)
+    store: ObjectStore = importlib.import_module("webhook.cluster.live").LiveStore(client)
+    return client, store

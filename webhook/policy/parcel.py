@@ -141,6 +141,12 @@ class Shelf:
         made = Bundle.of(stubs, (), self.objects, queue_policies, exceptions)
         self.whole = replace(made, digest=rest.digest)
 
+    def waking_few(self, most: int) -> Iterator[None]:
+        """Wake all policies one by one where there are no more than `most`."""
+        for sleeper in self.sleepers if len(self.sleepers) <= most else ():
+            sleeper.wake()
+            yield
+
     def waking(self, target: Target, only: str) -> Iterator[Bundle | None]:
         """Wake the policies for a kind of request one by one, with None behind each; give the bundle of them last.
 

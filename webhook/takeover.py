@@ -1,0 +1,212 @@
+"""Takes a set of policies over from the child process that loads and checks it (`webhook.loader`).
+
+The serving process never compiles a whole set: it reads heads, and compiles a policy when it is first needed. What the
+child does cannot stop an admission; what it leaves is taken in steps of a millisecond or so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+from webhook.diagnostics import SourceError
+from webhook.loader import END, FINDINGS, LENGTH
+from webhook.policy.bundle import Bundle
+from webhook.policy.match import Target
+from webhook.policy.parcel import Shelf
+from webhook.policy.request import Request
+from webhook.policy.rule_files import DEFAULT, rules_among
+from webhook.queue.rules import Rules
+
+PATIENCE: Final = 300.0
+"""Seconds that the child may take: a thousand policies take it six, with a processor of its own."""
+IDLE: Final = 4
+"""Taking over rests this many times as long as it works."""
+KINDS: Final = 2048
+"""Kinds of requests to remember; a cluster has a few hundred resources."""
+FEW: Final = 100
+"""So many policies are compiled before they are in force, whether requests have asked for them or not."""
+HOME: Final = str(Path(__file__).resolve().parent.parent)
+"""Where this package stands."""
+RULES: Final = (DEFAULT,)
+"""The rules of the queues where nothing else is said: they come with Sluice, as a file like any other."""
+
+Kind = tuple[str, str, str, str, str, str]
+"""A kind of request: group, version, resource, subresource, operation; and the failurePolicy asked for, or none."""
+
+
+class LoaderError(Exception):
+    """The child that loads gave no set of policies; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """One set of files in force: admission policies, and the rules of the queues.
+
+    The policies in `bundle` have no expressions; `shelf` has them.
+    """
+
+    bundle: Bundle
+    rules: Rules
+    shelf: Shelf
+    parts: Mapping[str, Bundle]
+    """The policies by failurePolicy, `fail` and `ignore`: each has a path of its own at the server."""
+    known: dict[Kind, Bundle] = field(default_factory=dict)
+    """What there is for the kinds of requests that came."""
+
+    @classmethod
+    def of(cls, shelf: Shelf, rules: Rules) -> Policies:
+        """Make them of what was taken over."""
+        parts = {only: shelf.whole.part(only) for only in ("fail", "ignore")}
+        return cls(shelf.whole, rules, shelf, parts)
+
+    def part(self, request: Request, only: str = "") -> Bundle:
+        """Give the policies for a request like this one: of one part, or of all for the empty name."""
+        resource = request.resource
+        kind = (resource.group, resource.version, resource.resource, request.sub_resource, request.operation, only)
+        found = self.known.get(kind)
+        if found is None:
+            if len(self.known) >= KINDS:
+                self.known.clear()
+            found = self.known[kind] = self.shelf.bundle(Target(*kind[:5]), only)
+        return found
+
+    @property
+    def gate_part(self) -> str:
+        """The part whose requests go on to the gate: that of the first entry that is registered."""
+        return "fail" if any(not p.mutating for p in self.parts["fail"].policies) else "ignore"
+
+
+def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
+    """Load a set of files, with the QueuePolicies of these names as the rules of the queues, and wait for it.
+
+    Raises SourceError with all that is wrong, LoaderError, OSError.
+    """
+    shelf = Shelf()
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter and module
+            _command(paths, names),
+            stdin=DEVNULL,
+            capture_output=True,
+            env=_environment(),
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise LoaderError(_late()) from None
+    rest = memoryview(done.stdout)
+    while len(rest) >= LENGTH.size:
+        kind, length = LENGTH.unpack(rest[: LENGTH.size])
+        if _take(shelf, kind, bytes(rest[LENGTH.size : LENGTH.size + length])):
+            for _ in shelf.waking_few(FEW):
+                pass
+            return Policies.of(shelf, rules_among(shelf.whole.queue_policies, names))
+        rest = rest[LENGTH.size + length :]
+    raise LoaderError(_epitaph(done.returncode, done.stderr))
+
+
+async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> Policies:
+    """Do the same beside the set that is in force; what requests asked of that is compiled in the new one.
+
+    Raises SourceError, LoaderError, OSError.
+    """
+    shelf = Shelf()
+    async with contextlib.AsyncExitStack() as stack:
+        child = await asyncio.create_subprocess_exec(
+            *_command(paths, names), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=_environment()
+        )
+        stack.push_async_callback(_end, child)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await _receive(child, shelf)
+        except TimeoutError:
+            raise LoaderError(_late()) from None
+    rules = old.rules
+    if _values(shelf.whole) != _values(old.bundle):
+        rules = await asyncio.to_thread(rules_among, shelf.whole.queue_policies, names)
+    policies = Policies.of(shelf, rules)
+    await _paced(_rouse(policies, tuple(old.known)))
+    return policies
+
+
+def _command(paths: Iterable[Path], names: Sequence[str]) -> list[str]:
+    """Run the very code that runs here, whatever the working directory holds."""
+    return [sys.executable, "-P", "-m", "webhook.loader", ",".join(names), *map(str, paths)]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
+
+
+async def _receive(child: Process, shelf: Shelf) -> None:
+    """Take over what the child writes. Raises SourceError, LoaderError."""
+    assert child.stdout is not None
+    assert child.stderr is not None
+    try:
+        while True:
+            kind, length = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
+            data = await child.stdout.readexactly(length)
+            start = perf_counter()
+            if _take(shelf, kind, data):
+                return
+            await asyncio.sleep(IDLE * (perf_counter() - start))
+    except asyncio.IncompleteReadError:
+        told = await child.stderr.read()
+        raise LoaderError(_epitaph(await child.wait(), told)) from None
+
+
+def _take(shelf: Shelf, kind: bytes, data: bytes) -> bool:
+    """Take a piece; True when there are no more. Raises SourceError."""
+    if kind == FINDINGS:
+        raise SourceError(pickle.loads(data))  # noqa: S301 - written by our own child
+    if kind != END:
+        shelf.take(data)
+    return kind == END
+
+
+def _late() -> str:
+    return f"the files were not loaded within {PATIENCE:g} s"
+
+
+def _epitaph(code: int, told: bytes) -> str:
+    """Say how a child ended that ended too early."""
+    lines = told.decode(errors="replace").strip().splitlines()
+    return f"the process that loads policies ended with {code}" + (f": {lines[-1]}" if lines else "")
+
+
+async def _end(child: Process) -> None:
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+
+
+def _rouse(policies: Policies, kinds: Iterable[Kind]) -> Iterator[None]:
+    """Compile what requests of these kinds will need, one policy in a step."""
+    yield from policies.shelf.waking_few(FEW)
+    for kind in kinds:
+        for bundle in policies.shelf.waking(Target(*kind[:5]), kind[5]):
+            if bundle is not None:
+                policies.known[kind] = bundle
+            yield
+
+
+async def _paced(steps: Iterator[None]) -> None:
+    start = perf_counter()
+    for _ in steps:
+        await asyncio.sleep(IDLE * (perf_counter() - start))
+        start = perf_counter()
+
+
+def _values(bundle: Bundle) -> list[object]:
+    return [document.value for document in bundle.queue_policies]
