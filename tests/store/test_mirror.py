@@ -18,11 +18,11 @@ class Shaky(MemoryStore):
         self.breaks = []
         self.lists = 0
 
-    async def list(self, gvk, namespace=None):
+    async def list(self, gvk, namespace=None, labels=None):
         self.lists += 1
         return await super().list(gvk, namespace)
 
-    async def watch(self, gvk, since, namespace=None):
+    async def watch(self, gvk, since, namespace=None, labels=None):
         trouble = self.breaks.pop(0) if self.breaks else None
         if isinstance(trouble, Expired):
             raise trouble

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from typing import Final
 
 import orjson
 
 from webhook.api.workloads import priority_of, workload_of
 from webhook.cluster import status
+from webhook.cluster.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.cluster.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.lifecycle import finish_of, owned_pods
-from webhook.cluster.placement import restored, started, suspend
+from webhook.cluster.placement import restored, started, suspend, ungated
 from webhook.cluster.steps import ARRIVAL, DIGEST, FINALIZER, Step, finalizers
 from webhook.cluster.view import View
 from webhook.cluster.writer import Writer
@@ -21,6 +23,10 @@ from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
+
+TERMINATION: Final = "TerminationTarget"
+"""The condition of a Pod that is about to be deleted; its reason is that of the eviction. Kueue's word."""
+NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was let go by somebody else than its queue"}
 
 
 class Actions:
@@ -48,8 +54,10 @@ class Actions:
         elif step is Step.START and workload is not None:
             flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
             await self._writer.replace(started(job, described, workload, flavors))
-        elif step is Step.STOP:
+        elif step is Step.STOP and not described.kind.gate:
             await self._writer.replace(suspend(job, described, True))
+        elif step is Step.STOP and workload is not None:
+            await self._end(job, workload)
         elif workload is not None:
             await self._change(step, job, described, workload)
 
@@ -66,6 +74,25 @@ class Actions:
             await self.let_go(written)
         elif step is Step.LET_GO:
             await self.let_go(workload)
+
+    async def ungate(self, pod: Object, described: Job) -> None:
+        """Let a pod go that no queue holds."""
+        await self._writer.replace(ungated(pod, described))
+
+    async def _end(self, pod: Object, workload: Object) -> None:
+        """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it.
+
+        A suspended job can be started again, a deleted pod cannot: so this is never done by an old view.
+        """
+        fresh = await self._writer.refresh_workload(workload)
+        if fresh is None or version_of(fresh) != version_of(workload):
+            raise Conflict(f"the Workload of Pod {'/'.join(key_of(pod))} has changed")
+        why = find(workload, EVICTED) or {} if holds(workload, EVICTED) else NOT_ADMITTED
+        reason, message = str(why.get("reason") or ""), str(why.get("message") or "")
+        if not same(pod, TERMINATION, True, reason, message):
+            rows = with_condition(conditions_of(pod), TERMINATION, True, reason, message, self._writer.stamp())
+            pod = await self._writer.status(pod, {"conditions": rows})
+        await self._writer.delete(pod)
 
     async def let_go(self, workload: Object) -> None:
         """Take our finalizer off a Workload."""

@@ -7,6 +7,7 @@ or not. Answers that are errors become `StoreError`s.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from kubernetes.aio import client as _client_module
 from kubernetes.aio import config as _config_module
 from kubernetes.aio.config.config_exception import ConfigException
 
+from webhook import documents
+from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused, StoreError, Unavailable
 
 kubernetes_client: Any = _client_module  # the library has no types of its own
@@ -65,10 +68,12 @@ class Client:
             if kubeconfig is None and _in_cluster():
                 kubernetes_config.load_incluster_config(configuration)
             else:
+                for file in _kubeconfigs(kubeconfig):
+                    _check(file)
                 await kubernetes_config.load_kube_config(
                     str(kubeconfig) if kubeconfig else None, context, configuration
                 )
-        except (ConfigException, OSError) as error:
+        except (ConfigException, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"no way to reach a cluster: {error}") from None
         return cls(configuration, pace, clock)
 
@@ -118,6 +123,28 @@ class Client:
         await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
         return await self._api.rest_client.request(method, url, headers=headers, body=body, _request_timeout=limit)
+
+
+def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
+    """Name the files that the library is going to read."""
+    if kubeconfig is not None:
+        return [kubeconfig]
+    named = [Path(p).expanduser() for p in os.environ.get("KUBECONFIG", "~/.kube/config").split(os.pathsep) if p]
+    return [path for path in named if path.is_file()]
+
+
+def _check(kubeconfig: Path) -> None:
+    """Read a kubeconfig before the library does: it neither bounds nesting nor tells where a mistake is.
+
+    Raises ValueError, with the place of the mistake, or OSError.
+    """
+    try:
+        found = documents.read(documents.decode(kubeconfig.read_bytes(), str(kubeconfig)), str(kubeconfig))
+        if len(found) != 1 or not isinstance(found[0].value, dict):
+            told = "this is no kubeconfig: one document is needed, with clusters, contexts and users"
+            raise SourceError([Diagnostic("LOAD002", Place(str(kubeconfig)), told)])
+    except SourceError as error:
+        raise ValueError(error.render()) from None
 
 
 class _Turns:

@@ -10,12 +10,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.cluster.kinds import MANAGED
+from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
 from webhook.policy.model import Policy
 from webhook.policy.registration import Entry, registration
 
 IGNORE: Final = "Ignore"
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)
+_NAMES_A_QUEUE: Final = " || ".join(
+    f"(has(object.metadata.{where}) && '{QUEUE}' in object.metadata.{where})" for where in ("labels", "annotations")
+)
+"""Asked of the kinds that a gate holds: most Pods of a cluster name no queue, and are not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +79,7 @@ def _rule(group: str, versions: Sequence[str], resource: str) -> dict[str, Any]:
 
 
 def _is_queued() -> str:
-    names = ", ".join(f"'{kind.group}/{kind.resource}'" for kind in _QUEUED)
-    return f"(request.resource.group + '/' + request.resource.resource) in [{names}]"
+    names = ", ".join(f"'{kind.group}/{kind.resource}'" for kind in _QUEUED if not kind.gate)
+    gated = ", ".join(f"'{kind.group}/{kind.resource}'" for kind in _QUEUED if kind.gate)
+    asked = "(request.resource.group + '/' + request.resource.resource)"
+    return f"{asked} in [{names}] || ({asked} in [{gated}] && request.operation != 'DELETE' && ({_NAMES_A_QUEUE}))"

@@ -30,7 +30,11 @@ QUEUE_KINDS: Final = (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, COHORT, WORK
 """Of Sluice's own CRDs."""
 BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS)
 
-MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.queued and kind.suspend_path is not None)
-"""Job kinds that are started and stopped by their own suspend field."""
+MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.queued and (kind.suspend_path is not None or kind.gate))
+"""Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""
+GATED: Final = "sluice.dev/gated"
+"""The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""
+LABELS: Final = {(kind.group, kind.kind): {GATED: "true"} for kind in JOB_KINDS if kind.gate}
+"""Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
 VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS}
 """The versions that a job kind may be served in, the preferred one first."""

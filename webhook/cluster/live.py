@@ -11,7 +11,7 @@ import orjson
 from webhook.cluster.client import APPLY_PATCH, MERGE_PATCH, Client, failure
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import NotFound
-from webhook.store.objects import Event, EventType, Listing, Object, key_of
+from webhook.store.objects import ALL, Event, EventType, Labels, Listing, Object, key_of
 
 PAGE: Final = 500
 WATCH_SECONDS: Final = 290
@@ -42,11 +42,11 @@ class LiveStore:
             return False
         return True
 
-    async def list(self, gvk: GroupVersionKind, namespace: str | None = None) -> Listing:
-        """Give all objects, page by page; `managedFields` are left out."""
+    async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
+        """Give all objects with these labels, page by page; `managedFields` are left out."""
         path = await self._path(gvk, namespace)
         items: list[Object] = []
-        query = {"limit": str(PAGE)}
+        query = {"limit": str(PAGE), **_selector(labels)}
         while True:
             page = await self._client.request("GET", path, query=query, timeout=30.0)
             items += [_trim(item, gvk) for item in page.get("items") or []]
@@ -54,7 +54,9 @@ class LiveStore:
                 return Listing(items, page["metadata"]["resourceVersion"])
             query["continue"] = mark
 
-    async def watch(self, gvk: GroupVersionKind, since: str, namespace: str | None = None) -> AsyncIterator[Event]:
+    async def watch(
+        self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
+    ) -> AsyncIterator[Event]:
         """Give the changes after `since` until the API server ends the watch."""
         path = await self._path(gvk, namespace)
         query = {
@@ -62,6 +64,7 @@ class LiveStore:
             "allowWatchBookmarks": "true",
             "resourceVersion": since,
             "timeoutSeconds": str(WATCH_SECONDS),
+            **_selector(labels),
         }
         async with self._client.stream(path, query, SILENCE) as lines:
             async for line in lines:
@@ -139,6 +142,10 @@ def _root(gvk: GroupVersionKind) -> str:
 
 def _query(dry_run: bool) -> dict[str, str]:
     return {"fieldManager": MANAGER, **({"dryRun": "All"} if dry_run else {})}
+
+
+def _selector(labels: Labels) -> dict[str, str]:
+    return {"labelSelector": ",".join(f"{name}={value}" for name, value in labels.items())} if labels else {}
 
 
 def _trim(obj: Object, gvk: GroupVersionKind) -> Object:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.api.workloads import workload_name
-from webhook.cluster.kinds import MANAGED, NAMESPACE, WORKLOAD
+from webhook.cluster.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
 from webhook.cluster.view import View
 from webhook.jobs.describe import describe
 from webhook.jobs.model import Job
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
-from webhook.store.objects import Object, key_of, uid_of
+from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
 
 Labels = dict[str, str]
 Opted = Callable[[Labels], bool]
@@ -70,9 +70,14 @@ def managed_jobs(view: View) -> Iterator[Object]:
 
 
 def as_managed(job: Object, view: View, opted: Opted) -> Job | None:
-    """Read an object as a job that a queue holds; None where it names no queue, or its namespace did not opt in."""
+    """Read an object as a job that a queue holds; None where it names no queue, or its namespace did not opt in.
+
+    A Pod is only ours where it was created with our gate: a Pod that ran before cannot be held, only deleted.
+    """
     described = describe(job)
     if described is None or not described.queue or not described.pod_sets:
+        return None
+    if not has_labels(job, LABELS.get((described.kind.group, described.kind.kind), ALL)):
         return None
     namespace = view.mirror(NAMESPACE).get(key_of(job)[0])
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}

@@ -24,11 +24,20 @@ def suspend(job: Object, described: Job, value: bool) -> Object:
     return held
 
 
+def ungated(pod: Object, described: Job) -> Object:
+    """Give the pod without our scheduling gate; the gates of others stay."""
+    gates = at(pod, ("spec", "schedulingGates")) or []
+    rest = [gate for gate in gates if gate.get("name") != described.kind.gate]
+    free: Object = _with(pod, ("spec", "schedulingGates"), rest or None)
+    return free
+
+
 def started(job: Object, described: Job, workload: Object, flavors: Mapping[str, Object]) -> Object:
     """Give the job unsuspended, its templates bound to the nodes of the flavors that the admission names.
 
     Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, and a pod set that was
-    admitted with fewer pods is made smaller. Kueue does the same (pkg/podset).
+    admitted with fewer pods is made smaller. Kueue does the same (pkg/podset). A Pod may get both while it is gated
+    (KEP-3838), and loses the gate in the same write.
     """
     out = job
     assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
@@ -38,7 +47,7 @@ def started(job: Object, described: Job, workload: Object, flavors: Mapping[str,
             names = list(dict.fromkeys((assignment.get("flavors") or {}).values()))
             out = _place(out, pods.path, [flavors[name] for name in names if name in flavors])
         out = _resize(out, described, pods.count, assignment.get("count"))
-    return suspend(out, described, False)
+    return ungated(out, described) if described.kind.gate else suspend(out, described, False)
 
 
 def restored(job: Object, described: Job, workload: Object) -> Object:

@@ -17,7 +17,7 @@ from webhook.cluster.managed import (
     workload_of_key,
 )
 from webhook.cluster.placement import is_changed
-from webhook.cluster.steps import Step, next_step
+from webhook.cluster.steps import Step, gone, next_step
 from webhook.cluster.view import View
 from webhook.cluster.writer import NotLeading, Writer
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -63,7 +63,11 @@ class Reconciler:
         if job is None or uid_of(job) != key.uid:
             return await self._without_job(key, workload)
         described = as_managed(job, self._view, self._opted)
-        if described is None or await self._is_owned(job):
+        if described is None:
+            return await self._not_ours(key, workload)
+        if await self._is_owned(job):
+            if described.kind.gate and described.suspended:  # its owner was not in view yet when it was created
+                await self.actions.ungate(job, described)
             return None
         waits = workload is None or not holds(workload, QUOTA_RESERVED)
         digest = self.actions.draft(job, described)[1] if waits else ""
@@ -76,13 +80,17 @@ class Reconciler:
         await self.actions.take(step, job, described, workload)
         return POLL if step is Step.RELEASE else SOON
 
+    async def _not_ours(self, key: JobKey, workload: Object | None) -> float | None:
+        """See to the Workload of an object that no queue holds any more, once the Workload is being deleted."""
+        return await self._without_job(key, workload) if workload is not None and gone(workload) else None
+
     async def _without_job(self, key: JobKey, workload: Object | None) -> float | None:
         """See to a Workload whose job is gone: not only from our view, which may be behind, but from the store."""
         if workload is None or not self._view.follows(key.gvk):
             return None
         job = await self._writer.refresh(key.gvk, key.namespace, key.name)
         if job is not None and uid_of(job) == key.uid:
-            return SOON
+            return POLL
         return None if await self.actions.orphan(workload, key.uid) else POLL
 
     async def _is_owned(self, job: Object) -> bool:

@@ -5,6 +5,8 @@ same next step from the same objects:
 
     no Workload: CREATE    admitted, suspended: START    not admitted, running: STOP    ended: FINISH
     evicted, running: STOP    evicted, stopped: RESTORE the templates, then RELEASE the quota
+
+A Pod that runs cannot be held again: to STOP it is to delete it, and its Workload goes when it is gone.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Step(StrEnum):
     CREATE = "create the Workload"
     RENEW = "write the Workload's spec anew"
     START = "unsuspend the job"
-    STOP = "suspend the job"
+    STOP = "suspend the job, or delete the pod"
     RESTORE = "take the flavor's labels off the templates"
     RELEASE = "give the quota back"
     FINISH = "mark the Workload finished"
@@ -58,6 +60,8 @@ def next_step(job: Object, described: Job, workload: Object | None, digest: str,
         return Step.LET_GO if FINALIZER in finalizers(workload) else Step.NONE
     if over:
         return Step.FINISH
+    if described.kind.gate and gone(job):
+        return Step.NONE
     stopped = bool(suspended(job, described.kind))
     if gone(workload):
         return Step.STOP if not stopped else Step.WAIT if still_there(job) else Step.LET_GO

@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from webhook.cluster.kinds import VERSIONS
+from webhook.cluster.kinds import LABELS, VERSIONS
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
 from webhook.store.mirror import Listener, Mirror
-from webhook.store.objects import Object, ObjectStore
+from webhook.store.objects import ALL, Object, ObjectStore
 
 LOOK_AGAIN: Final = 10.0
 """Seconds until a kind that is not served is looked for again."""
@@ -37,7 +37,7 @@ class View:
         key = (gvk.group, gvk.kind)
         if key in self._mirrors:
             return
-        self._mirrors[key] = Mirror(gvk, self._listener)
+        self._mirrors[key] = Mirror(gvk, self._listener, LABELS.get(key, ALL))
         self._looked[key] = asyncio.Event()
         if self._running:
             self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {gvk}")

@@ -14,7 +14,20 @@ from typing import Any, Final
 
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused
-from webhook.store.objects import Event, EventType, Listing, Object, copy_json, key_of, merge, uid_of, version_of
+from webhook.store.objects import (
+    ALL,
+    Event,
+    EventType,
+    Labels,
+    Listing,
+    Object,
+    copy_json,
+    has_labels,
+    key_of,
+    merge,
+    uid_of,
+    version_of,
+)
 
 HISTORY: Final = 10_000
 """How many changes are remembered for watches that resume."""
@@ -52,14 +65,19 @@ class MemoryStore:
         """Any kind can be stored."""
         return True
 
-    async def list(self, gvk: GroupVersionKind, namespace: str | None = None) -> Listing:
-        """Give all objects of a kind, sorted by namespace and name."""
+    async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
+        """Give the objects of a kind that have `labels`, sorted by namespace and name."""
         kept = self._objects.get(_kind(gvk), {})
-        items = [obj for (ns, _), obj in sorted(kept.items()) if namespace in (None, ns)]
+        items = [o for (ns, _), o in sorted(kept.items()) if namespace in (None, ns) and has_labels(o, labels)]
         return Listing(items, str(self._version))
 
-    async def watch(self, gvk: GroupVersionKind, since: str, namespace: str | None = None) -> AsyncIterator[Event]:
-        """Give the changes after `since`, for ever. Raises Expired where they are forgotten."""
+    async def watch(
+        self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
+    ) -> AsyncIterator[Event]:
+        """Give the changes after `since`, for ever. Raises Expired where they are forgotten.
+
+        What changes and has not all of `labels` is told as DELETED, whether it had them before or not.
+        """
         seen, kind = int(since or 0), _kind(gvk)
         while True:
             changed = self._changed
@@ -68,7 +86,7 @@ class MemoryStore:
             news, seen = self._history[len(self._history) - behind :], self._version
             for event_kind, event in news:
                 if event_kind == kind and namespace in (None, key_of(event.object)[0]):
-                    yield event
+                    yield event if has_labels(event.object, labels) else Event(EventType.DELETED, event.object)
             if changed is self._changed:
                 await changed.wait()
 

@@ -1,4 +1,4 @@
-"""A local copy of all objects of one kind, kept up to date by list and watch.
+"""A local copy of all objects of one kind (or of those with some labels), kept up to date by list and watch.
 
 Readers get plain dicts at once, from memory. Whoever writes puts the answer back with `keep`, so that what was
 written is seen before the watch tells of it; an older event never undoes a newer write.
@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import Expired, StoreError, Unavailable
-from webhook.store.objects import Event, EventType, Object, ObjectStore, key_of, uid_of, version_of
+from webhook.store.objects import ALL, Event, EventType, Labels, Object, ObjectStore, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +29,9 @@ Listener = Callable[[GroupVersionKind, Object | None, Object | None], None]
 class Mirror:
     """All objects of one kind. `follow` keeps it up to date until it is cancelled."""
 
-    def __init__(self, gvk: GroupVersionKind, listener: Listener | None = None) -> None:
+    def __init__(self, gvk: GroupVersionKind, listener: Listener | None = None, labels: Labels = ALL) -> None:
         self.gvk = gvk
+        self._labels = labels
         self.synced = asyncio.Event()
         self._objects: dict[tuple[str, str], Object] = {}
         self._by_uid: dict[str, Object] = {}
@@ -88,7 +89,7 @@ class Mirror:
             try:
                 if not version:
                     version = await self._relist(store)
-                async with aclosing(_generator(store.watch(self.gvk, version))) as events:
+                async with aclosing(_generator(store.watch(self.gvk, version, None, self._labels))) as events:
                     async for event in events:
                         version = version_of(event.object) or version
                         wait = FIRST_WAIT
@@ -104,11 +105,11 @@ class Mirror:
 
     async def refresh(self, store: ObjectStore) -> None:
         """Read all objects from the store itself, so that nothing written before this call is missing."""
-        listing = await store.list(self.gvk)
+        listing = await store.list(self.gvk, None, self._labels)
         self._replace(listing.items, listing.version)
 
     async def _relist(self, store: ObjectStore) -> str:
-        listing = await store.list(self.gvk)
+        listing = await store.list(self.gvk, None, self._labels)
         self._replace(listing.items, listing.version)
         self.synced.set()
         return listing.version

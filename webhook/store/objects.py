@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from webhook.kube.gvk import GroupVersionKind
 
 Object = dict[str, Any]
+Labels = Mapping[str, str]
+ALL: Labels = MappingProxyType({})
+"""No labels are asked for: every object will do."""
 
 
 class EventType(StrEnum):
@@ -47,11 +51,19 @@ class ObjectStore(Protocol):
     async def serves(self, gvk: GroupVersionKind) -> bool:
         """Say whether objects of this kind can be stored here."""
 
-    async def list(self, gvk: GroupVersionKind, namespace: str | None = None) -> Listing:
-        """Give all objects of a kind, of one namespace or of all; a consistent read, never from a cache."""
+    async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
+        """Give the objects of a kind that have `labels`, of one namespace or of all; a consistent read, never a cache.
 
-    def watch(self, gvk: GroupVersionKind, since: str, namespace: str | None = None) -> AsyncIterator[Event]:
-        """Give the changes after version `since` as they come. Ends, or raises Expired, when it must be renewed."""
+        `labels` are pairs that must all be there.
+        """
+
+    def watch(
+        self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
+    ) -> AsyncIterator[Event]:
+        """Give the changes after version `since` as they come. Ends, or raises Expired, when it must be renewed.
+
+        An object that loses one of `labels` counts as DELETED, one that gets the last of them as ADDED.
+        """
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
         """Give one object. Raises NotFound."""
@@ -85,6 +97,12 @@ def key_of(obj: Mapping[str, Any]) -> tuple[str, str]:
     """Give an object's namespace (empty where it has none) and name."""
     meta = obj.get("metadata") or {}
     return meta.get("namespace") or "", meta.get("name") or ""
+
+
+def has_labels(obj: Mapping[str, Any], labels: Labels) -> bool:
+    """Say whether an object has all of these labels."""
+    own = (obj.get("metadata") or {}).get("labels") or {}
+    return all(own.get(name) == value for name, value in labels.items())
 
 
 def uid_of(obj: Mapping[str, Any]) -> str:
