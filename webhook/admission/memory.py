@@ -33,7 +33,9 @@ class MemoryFacts:
         obj = defaulted(normalise(obj))
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
         if (kind.group, kind.kind) == ("", "Namespace"):
-            labels = {"kubernetes.io/metadata.name": str(metadata.get("name") or ""), **(metadata.get("labels") or {})}
+            given = metadata.get("labels")
+            own = {"kubernetes.io/metadata.name": str(metadata.get("name") or "")}
+            labels = own | given if isinstance(given, dict) else own
             obj = {**obj, "metadata": {**metadata, "labels": labels}}
         key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
         self._objects.setdefault((kind.group, kind.kind), {})[key] = obj

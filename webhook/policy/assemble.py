@@ -166,8 +166,9 @@ def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnos
 
 def _scopes(objects: Iterable[dict[str, Any]]) -> dict[str, bool]:
     """Give kind -> namespaced, as the CRDs among the files say."""
-    specs = [o.get("spec") or {} for o in objects if o.get("kind") == "CustomResourceDefinition"]
-    return {str((s.get("names") or {}).get("kind")): s.get("scope") != "Cluster" for s in specs}
+    specs = [o.get("spec") for o in objects if o.get("kind") == "CustomResourceDefinition"]
+    named = [(s.get("names"), s.get("scope")) for s in specs if isinstance(s, dict)]
+    return {str(names.get("kind")): scope != "Cluster" for names, scope in named if isinstance(names, dict)}
 
 
 def _join(policy: Policy, parts: Parts, scopes: dict[str, bool]) -> Policy:

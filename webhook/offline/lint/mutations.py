@@ -16,7 +16,7 @@ from webhook.kube.patch import diff
 from webhook.offline.lint.model import Finding, Rule, World, rule
 from webhook.offline.lint.samples import Sample
 from webhook.offline.lint.trees import walk
-from webhook.offline.lint.trial import Bench, Heard, Object, again, large_request, requests_for
+from webhook.offline.lint.trial import Bench, Heard, Object, again, requests_for
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
@@ -235,28 +235,6 @@ def validation_fails(world: World) -> Iterator[Finding]:
                     yield Finding(policy.document, path, f"this fails on {sample.title}", hint)
 
 
-@rule("CEL017", Severity.WARNING, "an expression stays within its budget on a large object")
-def too_dear(world: World) -> Iterator[Finding]:
-    """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000; it is then an
-    error, and `failurePolicy` decides. Loops inside loops over containers, variables or labels get there: the cost
-    grows with the product. Look each thing up once: a variable with the names as a map, `in` instead of `exists`.
-    """
-    bench = _bench(world)
-    for policy in world.bundle.policies:
-        found = large_request(policy) if policy.document is not None else None
-        if found is None or policy.document is None:
-            continue
-        bundle, (sample, request) = bench.alone(policy), found
-        usual = {
-            failed for _, ordinary in requests_for(policy, ()) for failed in _failed(bench, policy, bundle, ordinary)
-        }
-        for clause, index in _failed(bench, policy, bundle, request):
-            if (clause, index) not in usual and clause in ("matchConditions", "validations", "mutations"):
-                path = _expressions(policy, clause)[index].path
-                hint = "loops inside loops cost the product of their lengths"
-                yield Finding(policy.document, path, f"this is too dear on {sample.title}, or fails there", hint)
-
-
 def _failed(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> list[tuple[str, int]]:
     heard = Heard()
     if policy.mutating:
@@ -275,4 +253,4 @@ def _expressions(policy: Policy, clause: str) -> list[Expression]:
     return [row.expression for row in rows[clause]]
 
 
-RULES: Final[tuple[Rule, ...]] = (native_panic, idempotent, fights, order, mutation_fails, validation_fails, too_dear)
+RULES: Final[tuple[Rule, ...]] = (native_panic, idempotent, fights, order, mutation_fails, validation_fails)

@@ -7,6 +7,8 @@ from typing import Final
 
 from webhook.offline.lint import (
     bypass,
+    costs,
+    custom,
     doors,
     fields,
     limits,
@@ -21,7 +23,21 @@ from webhook.offline.lint import (
 from webhook.offline.lint.loading import READING
 from webhook.offline.lint.model import Rule
 
-_MODULES: Final = (shapes, limits, queues, doors, references, reach, logic, fields, mutations, safety, bypass)
+_MODULES: Final = (
+    shapes,
+    limits,
+    queues,
+    doors,
+    references,
+    reach,
+    logic,
+    fields,
+    costs,
+    custom,
+    mutations,
+    safety,
+    bypass,
+)
 
 
 RULES: Final[tuple[Rule, ...]] = tuple(rule for module in _MODULES for rule in module.RULES)
