@@ -91,4 +91,7 @@ class Charge:
 Bound = Callable[[Sequence[Operand]], Charge]
 """The charge for a call of these operands."""
 Sizer = Callable[[Sequence[str]], Estimate | None]
-"""How big the value at a path is: a variable, then names of fields, `@items`, `@keys`, `@values`; None: unknown."""
+"""How big the value at a path is: a variable, then names of fields, `@items`, `@keys`, `@values`; None: unknown.
+
+The empty path asks how big a value is of which nothing is known.
+"""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from webhook.cel.bounds import MOST, NOTHING, ONE, UNKNOWN, Charge, Estimate, fixed
+from webhook.cel.bounds import MOST, NOTHING, ONE, UNKNOWN, Charge, Estimate, Sizer, fixed
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.overloads import Overload
@@ -169,6 +169,9 @@ def _is_bind(node: Fold) -> bool:
     return never and isinstance(node.range, CreateList) and not node.range.elements and node.accu != HIDDEN[0]
 
 
-def estimate(checked: Checked, env: Env) -> Estimate:
-    """Give what an expression may cost at least and at most, in the units of the run-time cost."""
-    return _Walk(checked, env, Sizes(checked, env.sizes)).cost(checked.root) if env.checked else UNKNOWN
+def estimate(checked: Checked, env: Env, sizes: Sizer | None = None) -> Estimate:
+    """Give what an expression may cost at least and at most, in the units of the run-time cost.
+
+    `sizes` says how big values are, where not as the environment says.
+    """
+    return _Walk(checked, env, Sizes(checked, sizes or env.sizes)).cost(checked.root) if env.checked else UNKNOWN

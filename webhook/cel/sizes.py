@@ -51,18 +51,19 @@ class Part:
     path: Path = NOWHERE
     sizes: Sizer | None = None
     constant: object = ABSENT
+    unknown: Estimate = UNKNOWN
 
     @property
     def known(self) -> Estimate:
         """How big it is, from nothing to anything where nothing is known."""
-        return UNKNOWN if self.size is None else self.size
+        return self.unknown if self.size is None else self.size
 
     def element(self) -> Part | None:
         """What its elements are, None for a text."""
         if not self.type.params:
             return None
         size = self.sizes([*self.path.steps, "@items"]) if self.sizes and self.path.length else None
-        return Part(self.type.params[0], size)
+        return Part(self.type.params[0], size, unknown=self.unknown)
 
 
 @dataclass(slots=True)
@@ -71,10 +72,15 @@ class Sizes:
 
     checked: Checked
     sizer: Sizer | None
+    unknown: Estimate = UNKNOWN
     paths: dict[int, Path] = field(default_factory=dict)
     computed: dict[int, Estimate] = field(default_factory=dict)
     entries: dict[int, Entries] = field(default_factory=dict)
     names: dict[str, list[Local]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.sizer is not None:
+            self.unknown = self.sizer(()) or UNKNOWN
 
     def name(self, node: Node) -> str | None:
         """The variable that a node is, a dotted one too."""
@@ -129,12 +135,12 @@ class Sizes:
         if path.length and path.steps[0] in HIDDEN:
             path = NOWHERE
         constant = node.value if isinstance(node, Literal) else ABSENT
-        return Part(self.type(node), self.size(node), path, self.sizer, constant)
+        return Part(self.type(node), self.size(node), path, self.sizer, constant, self.unknown)
 
     def known(self, node: Node) -> Estimate:
         """How big a value is, from nothing to anything where nothing is known."""
         size = self.size(node)
-        return UNKNOWN if size is None else size
+        return self.unknown if size is None else size
 
     def size(self, node: Node) -> Estimate | None:
         """How big a value is: as computed, as written, as the host says, by its type, as bound."""

@@ -169,7 +169,7 @@ def rule_env(declared: Declared, *, optional_old: bool = False) -> Env:
 
 def _size(declared: Declared, path: Sequence[str]) -> Estimate | None:
     """How big the value at a path is at most; the first step, the variable, does not matter."""
-    at: Declared | None = declared
+    at: Declared | None = declared if path else None
     for step in path[1:]:
         if at is None:
             return None
