@@ -15,6 +15,11 @@ in `webhook/cel` by `python -m tests.cel_lib.reference`; a test runs each exampl
 Operators, macros (`has all exists exists_one map filter`, `transformList transformMap …`, `optMap optFlatMap`,
 `sortBy`) and the optional syntax `a.?b`, `m[?k]`, `[?x]`, `{?k: v}` are part of the language. `math`, `base64`,
 `cel.bind` and `reverse` of strings do not exist at 1.36.
+
+Costs are in the API server's units, each rounded up: a call may spend 1,000,000 of them, a policy 10,000,000. The cost
+of operands comes on top: 1 for a variable and for each field, 10 for a list literal, 30 for a map, 40 for an object,
+and for a macro that of its body for each element. `sluice eval` shows the cost of an expression, and the least and
+most that its text and types let one expect, as the API server estimates it for the rules of custom kinds.
 """
 
 
@@ -32,6 +37,7 @@ def entry(name: str, functions: list[Function]) -> Iterable[str]:
     yield f"### {name}\n"
     if doc:
         yield f"{doc}{' Only in mutations.' if functions[0].mutation_only else ''}\n"
+    yield f"Cost: {'; or '.join(costs(functions))}.\n"
     yield "```text"
     for function in functions:
         for overload in function.overloads:
@@ -43,6 +49,11 @@ def entry(name: str, functions: list[Function]) -> Iterable[str]:
         for text, value in examples:
             yield f"| `{escaped(text)}` | `{escaped(value)}` |"
         yield ""
+
+
+def costs(functions: list[Function]) -> list[str]:
+    """What a call costs, in words: each wording of the overloads once."""
+    return list(dict.fromkeys(overload.words or "1" for function in functions for overload in function.overloads))
 
 
 def escaped(text: str) -> str:

@@ -99,7 +99,7 @@ def _inside(text: bool, range_: bool) -> Price:
             units += costs.traversal(own) + 1
         return units + (costs.traversal(costs.size(arguments[1])) if text else 0)
 
-    words = "1 for each 5 bytes of the address" + (", and 1 for each 10 bytes, and 1" if range_ else "")
+    words = "1, and 3 for each 10 bytes of the address" if range_ else "2 for each 10 bytes of the address"
     parsed = ", and 1 for each 10 characters of the text" if text else ""
     return Price(cost, estimates.within(text, range_), words + parsed)
 
