@@ -31,7 +31,7 @@ FINDINGS: Final = b"f"
 END: Final = b"e"
 MEMORY: Final = 2 << 30
 """Bytes of address space: a thousand policies take a tenth of it."""
-NICE: Final = 10
+NICE: Final = 5
 
 
 def pieces(paths: Iterable[Path], rules: Sequence[str]) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ def pytorch_job() -> bytes:
         "runPolicy": {"cleanPodPolicy": "None", "backoffLimit": 3},
         "nprocPerNode": "8",
         "pytorchReplicaSpecs": {
-            name: {"replicas": count, "restartPolicy": "OnFailure", "template": _template(name.lower(), 24)}
+            name: {"replicas": count, "restartPolicy": "OnFailure", "template": _template(name.lower(), 30)}
             for name, count in (("Master", 1), ("Worker", 7))
         },
     }

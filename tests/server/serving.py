@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.server.app import make_app
-from webhook.server.limits import Limits
 from webhook.server.health import Health
+from webhook.server.limits import Limits
 from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
 from webhook.tls.files import Folder, ensure

@@ -19,6 +19,7 @@ from webhook.server.messages import Answer, BadRequest, Call, Handler, wire
 
 WANTED: Final = frozenset({b"content-type", b"content-length", b"expect"})
 
+VERSIONS: Final = frozenset({"1.0", "1.1"})
 TURN: Final = 16
 """Requests of one connection that are answered in one go."""
 
@@ -165,9 +166,11 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Refuse what is too large by its own account, before it comes; ask for the body where that is awaited."""
         self._moved = True
-        parser = self._parser
-        self._keep = parser.should_keep_alive() and parser.get_http_version() == "1.1"
+        version = self._parser.get_http_version()
+        self._keep = version == "1.1" and self._parser.should_keep_alive()
         self._enter(Phase.BODY)
+        if version not in VERSIONS:
+            self._refuse(BadRequest(f"HTTP/{version} is not spoken here, but HTTP/1.1", 505))
         headers = self._headers
         if int(headers.get(b"content-length", b"0")) > self._port.limits.body:
             self._refuse(_too_large(self._port.limits))

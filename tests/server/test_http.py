@@ -1,0 +1,465 @@
+"""The HTTP layer by itself: every byte of a request where a client may cut it, and every bound on what it may send."""
+
+import asyncio
+import json
+import logging
+import ssl
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.server.serving import ScriptedEngine, review, serve
+from webhook.admission.facts import Check
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.server.app import make_app
+from webhook.server.health import Health
+from webhook.server.http import TURN, Connection, Port
+from webhook.server.limits import Limits
+from webhook.server.listener import Listener
+from webhook.server.metrics import ServerMetrics
+from webhook.tls.files import Folder, ensure
+from webhook.tls.serving import ServingCertificate
+
+BODY = json.dumps(review()).encode()
+END = b"\r\n\r\n"
+
+
+def post(body=BODY, *headers, path="/validate", version="1.1"):
+    """A POST as it goes over the wire."""
+    lines = [f"POST {path} HTTP/{version}", "Host: localhost", "Content-Type: application/json", *headers]
+    if not any(header.startswith(("Transfer", "Content-Length")) for header in headers):
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join(lines).encode() + END + body
+
+
+def chunked(body, size, *, trailer=b""):
+    """A body in chunks of a size."""
+    parts = [body[i : i + size] for i in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n" + trailer + b"\r\n"
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self):
+        self.sent = b""
+        self.closed = self.aborted = self.held = False
+
+    def write(self, data):
+        assert not self.closed
+        self.sent += data
+
+    def close(self):
+        self.closed = True
+
+    def abort(self):
+        self.closed = self.aborted = True
+
+    def is_closing(self):
+        return self.closed
+
+    def pause_reading(self):
+        self.held = True
+
+    def resume_reading(self):
+        self.held = False
+
+
+class Talk:
+    """A connection without a socket: feed it, look at what it answers."""
+
+    def __init__(self, engine=None, **limits):
+        self.metrics = ServerMetrics()
+        app = make_app(
+            engine or ScriptedEngine(),
+            lambda document: document,
+            health=Health(),
+            metrics=self.metrics,
+            registry=CollectorRegistry(),
+            limits=Limits(**limits),
+        )
+        self.port = Port(app, app.refuse, app.limits)
+        self.wire = Wire()
+        self.connection = Connection(self.port)
+        self.connection.connection_made(self.wire)
+
+    def feed(self, *pieces):
+        for piece in pieces:
+            self.connection.data_received(piece)
+        return self
+
+    def later(self, seconds):
+        """Let time pass, and the listener look."""
+        self.port.now += seconds
+        self.connection.check()
+        return self
+
+    @property
+    def answers(self):
+        return answers(self.wire.sent)
+
+    @property
+    def statuses(self):
+        return [status for status, _, _ in self.answers]
+
+
+def answers(data, *, headless=False):
+    """Every answer in what was sent: status, headers, body."""
+    found = []
+    while data:
+        head, _, data = data.partition(END)
+        first, *lines = head.decode().split("\r\n")
+        headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        length = 0 if headless else int(headers.get("content-length", 0))
+        found.append((int(first.split()[1]), headers, data[:length]))
+        data = data[length:]
+    return found
+
+
+def test_a_request_may_be_cut_at_every_byte():
+    """Wherever a request is cut in two, or if it comes byte by byte, the answer is the same."""
+    whole = Talk().feed(post()).wire.sent
+    assert answers(whole)[0][0] == 200
+    request = post()
+    for cut in range(1, len(request)):
+        assert Talk().feed(request[:cut], request[cut:]).wire.sent == whole, cut
+    assert Talk().feed(*(bytes([byte]) for byte in request)).wire.sent == whole
+
+
+def test_a_chunked_body_may_be_cut_at_every_byte():
+    """So may a body in chunks, whatever their size, with trailers."""
+    whole = Talk().feed(post()).wire.sent
+    request = post(b"", "Transfer-Encoding: chunked") + chunked(BODY, 7, trailer=b"X-Sum: 1\r\n")
+    for cut in range(1, len(request)):
+        assert Talk().feed(request[:cut], request[cut:]).wire.sent == whole, cut
+    for size in (1, 2, 100, 10_000):
+        request = post(b"", "Transfer-Encoding: chunked") + chunked(BODY, size)
+        assert Talk().feed(request).wire.sent == whole, size
+
+
+def test_requests_in_a_row_are_answered_in_their_order():
+    """Pipelined requests, more than one turn of them, are answered one by one, each with its own uid."""
+
+    async def go():
+        talk = Talk()
+        count = 3 * TURN + 1
+        talk.feed(b"".join(post(json.dumps(review(uid=f"u-{i}")).encode()) for i in range(count)))
+        while len(talk.answers) < count:
+            assert talk.wire.held
+            await asyncio.sleep(0)
+        assert not talk.wire.held
+        return [json.loads(body)["response"]["uid"] for _, _, body in talk.answers]
+
+    assert asyncio.run(go()) == [f"u-{i}" for i in range(3 * TURN + 1)]
+
+
+def test_requests_behind_one_that_waits_keep_their_place():
+    """While a request waits for an authorization nothing more is read, and those behind it are answered after it."""
+
+    async def go():
+        release = asyncio.Event()
+
+        class Held(ScriptedEngine):
+            async def authorize(self, checks):
+                await release.wait()
+
+        verdicts = iter([NeedsAuthorization((Check(user="ann", verb="use"),)), Verdict(True), Verdict(True)])
+        talk = Talk(Held(on_validate=lambda _: next(verdicts)))
+        talk.feed(post() + post(json.dumps(review(uid="u-2")).encode()))
+        await asyncio.sleep(0)
+        assert (talk.answers, talk.wire.held, talk.metrics.in_flight) == ([], True, 1)
+        talk.later(1000)  # waiting is bounded by the request's own time, not by the connection's
+        release.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not talk.wire.held
+        return [json.loads(body)["response"]["uid"] for _, _, body in talk.answers]
+
+    assert asyncio.run(go()) == ["u-1", "u-2"]
+
+
+def test_an_answer_for_a_client_that_left_is_thrown_away():
+    """A client that closes while its request waits is no error."""
+
+    async def go():
+        class Slow(ScriptedEngine):
+            async def authorize(self, checks):
+                await asyncio.sleep(0)
+
+        verdicts = iter([NeedsAuthorization((Check(user="ann", verb="use"),)), Verdict(True)])
+        talk = Talk(Slow(on_validate=lambda _: next(verdicts)))
+        talk.feed(post())
+        talk.connection.connection_lost(None)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return talk.wire.sent, talk.port.quiet.is_set(), talk.metrics.in_flight
+
+    assert asyncio.run(go()) == (b"", True, 0)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET\r\n\r\n",
+        b"FETCH / HTTP/1.1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nno colon\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nHost : x\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: 1x\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: " + b"9" * 30 + b"\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"POST /validate HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /validate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}x\r\n",
+        b"POST /validate HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n-1\r\n",
+        b"POST /validate HTTP/1.1\r\nX: a\x00b\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused_and_closed(garbage):
+    """Bad syntax, a second length, a length beside chunks: one 400 as a Status object, and the connection ends."""
+    talk = Talk().feed(garbage)
+    ((status, headers, body),) = talk.answers
+    assert (status, headers["connection"], json.loads(body)["kind"]) == (400, "close", "Status")
+    assert talk.metrics.failures["bad_request"] == 1
+    talk.feed(post())  # what comes behind it is not read
+    assert talk.statuses == [400]
+    assert talk.later(1).wire.closed
+
+
+def test_a_good_request_before_a_bad_one_is_answered():
+    """What was whole before the connection broke gets its verdict."""
+    assert Talk().feed(post() + b"\x00\x01").statuses == [200, 400]
+
+
+def test_headers_are_bounded():
+    """Headers too large are a 431, whether there are many, one is long, the target is, or one never ends."""
+    many = post(BODY, *(f"X-{i}: {'v' * 50}" for i in range(1000)))
+    assert Talk().feed(many).statuses == [431]
+    assert Talk().feed(post(BODY, f"X: {'v' * 40_000}")).statuses == [431]
+    assert Talk().feed(post(path="/" + "a" * 40_000)).statuses == [431]
+    endless = Talk().feed(b"POST /validate HTTP/1.1\r\nX: ", *([b"v" * 1000] * 40))
+    assert endless.statuses == [431]
+    trailing = Talk().feed(post(b"", "Transfer-Encoding: chunked"), b"0\r\nX: ", *([b"v" * 1000] * 40))
+    assert trailing.statuses == [431]
+    extended = Talk().feed(post(b"", "Transfer-Encoding: chunked"), b"1;", *([b"v" * 1000] * 40))
+    assert extended.statuses == [431]
+    blank = Talk().feed(*([b"\r\n" * 1000] * 40))
+    assert blank.statuses == [431]
+
+
+def test_bodies_are_bounded():
+    """A body over the limit is a 413: at once where its length is announced, else as soon as it is passed."""
+    announced = Talk(body=1000).feed(post(b"", "Content-Length: 1001"))
+    assert announced.statuses == [413]
+    assert announced.metrics.failures["too_large"] == 1
+    grown = Talk(body=1000).feed(post(b"", "Transfer-Encoding: chunked") + chunked(b" " * 2000, 100))
+    assert grown.statuses == [413]
+
+
+def test_a_slow_client_is_sent_away():
+    """Headers, a body, and silence each have their time; what is unread too long is cut off."""
+    limits = {"head_seconds": 2.0, "body_seconds": 3.0, "idle_seconds": 9.0, "stuck_seconds": 4.0}
+    request = post()
+    loris = Talk(**limits).feed(request[:40])
+    assert loris.later(1.9).feed(request[40:60]).later(0.2).statuses == [408]
+    slow = Talk(**limits).feed(request[:-1])
+    assert slow.later(2.9).statuses == []
+    assert slow.later(0.2).statuses == [408]
+    assert slow.metrics.failures["timeout"] == 1
+    assert not slow.wire.closed
+    assert slow.later(1).wire.closed
+    idle = Talk(**limits).feed(request).later(8.9)
+    assert not idle.wire.closed
+    assert idle.later(0.2).wire.closed
+    stuck = Talk(**limits)
+    stuck.connection.pause_writing()
+    stuck.feed(request)
+    assert (stuck.statuses, stuck.wire.held) == ([], True)
+    assert stuck.later(4.1).wire.aborted
+
+
+def test_a_client_that_reads_again_gets_its_answers():
+    """Answers wait until the client has read those before."""
+    talk = Talk()
+    talk.connection.pause_writing()
+    talk.feed(post())
+    assert talk.statuses == []
+    talk.connection.resume_writing()
+    assert (talk.statuses, talk.wire.held) == ([200], False)
+
+
+def test_a_body_is_asked_for_where_that_is_awaited():
+    """`Expect: 100-continue` gets its 100 before the body, unless the body is refused; other expectations a 417."""
+    request = post(BODY, "Expect: 100-continue")
+    cut = request.index(END) + 4
+    talk = Talk().feed(request[:cut])
+    assert talk.wire.sent == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert talk.feed(request[cut:]).statuses == [100, 200]
+    assert Talk(body=10).feed(request[:cut]).statuses == [413]
+    assert Talk().feed(post(BODY, "Expect: a-miracle")).statuses == [417]
+
+
+def test_a_connection_is_kept_as_the_client_asks():
+    """HTTP/1.1 stays open but with `Connection: close`; HTTP/1.0 is answered and closed."""
+    kept = Talk().feed(post(), post())
+    assert (kept.statuses, kept.wire.closed) == ([200, 200], False)
+    assert all("connection" not in headers for _, headers, _ in kept.answers)
+    for request in (post(BODY, "Connection: close"), post(version="1.0"), post(BODY, "Connection: close") + post()):
+        talk = Talk().feed(request)
+        assert (talk.statuses, talk.wire.closed) == ([200], True)
+        assert talk.answers[0][1]["connection"] == "close"
+
+
+def test_an_upgrade_is_not_agreed_to():
+    """A request that offers h2c or a tunnel is answered as HTTP/1.1, and is the last of its connection."""
+    headers = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA")
+    get = "\r\n".join(["GET /livez HTTP/1.1", "Host: x", *headers]).encode() + END
+    talk = Talk().feed(get + b"PRI * HTTP/2.0")
+    assert (talk.statuses, talk.wire.closed) == ([200], True)
+    assert Talk().feed(b"POST /validate HTTP/2.0\r\n\r\n").statuses == [505]
+    assert Talk().feed(b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n").statuses == [404]
+
+
+def test_head_has_no_body():
+    """HEAD is answered as GET, without the body, so that the next answer is not misread."""
+    talk = Talk().feed(b"HEAD /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+    ((status, headers, rest),) = answers(talk.wire.sent, headless=True)
+    assert (status, headers["content-length"], rest) == (200, "3", b"")
+
+
+def test_a_wrong_method_names_the_right_one():
+    """405 says which methods there are (RFC 9110, 15.5.6)."""
+    talk = Talk().feed(b"GET /mutate HTTP/1.1\r\nHost: x\r\n\r\n", b"DELETE /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert [(status, headers["allow"]) for status, headers, _ in talk.answers] == [(405, "POST"), (405, "GET, HEAD")]
+
+
+def test_bodies_as_deep_as_we_can_write_are_read():
+    """A review nested 250 levels is answered, one of 255 is a 400: what is read can always be handed on."""
+
+    def nested(levels):
+        deep = b'{"a":' * levels + b"1" + b"}" * levels
+        return BODY[:-1] + b',"x":' + deep + b"}"
+
+    assert Talk().feed(post(nested(250))).statuses == [200]
+    assert Talk().feed(post(nested(255))).statuses == [400]
+
+
+@asynccontextmanager
+async def connected(served, trust):
+    """A raw TLS connection to a served application."""
+    port = int(served.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def read_answer(reader):
+    head = await reader.readuntil(END)
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    return head, await reader.readexactly(length)
+
+
+def test_h2_is_not_offered(tmp_path):
+    """A client that would like HTTP/2 is not told that it could have it: TLS names no protocol."""
+
+    async def go():
+        async with serve(tmp_path) as served:
+            trust = ssl.create_default_context(cafile=str(Folder(tmp_path).bundle))
+            trust.set_alpn_protocols(["h2", "http/1.1"])
+            async with connected(served, trust) as (reader, writer):
+                writer.write(post())
+                head, _ = await read_answer(reader)
+                return writer.get_extra_info("ssl_object").selected_alpn_protocol(), head
+
+    protocol, head = asyncio.run(go())
+    assert protocol != "h2"
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_shutdown_lets_a_half_sent_request_finish(tmp_path):
+    """At shutdown idle connections close, a request whose body is still coming gets its verdict, and the last word."""
+
+    async def go():
+        async with serve(tmp_path) as served:
+            trust = ssl.create_default_context(cafile=str(Folder(tmp_path).bundle))
+            async with connected(served, trust) as (idle, _), connected(served, trust) as (reader, writer):
+                request = post()
+                writer.write(request[:-10])
+                await asyncio.sleep(0.05)
+                stopping = asyncio.create_task(served.listener.stop())
+                assert await idle.read() == b""
+                assert not stopping.done()
+                writer.write(request[-10:])
+                answer = await read_answer(reader)
+                assert await reader.read() == b""
+                await stopping
+                return answer
+
+    head, body = asyncio.run(go())
+    assert b"Connection: close\r\n" in head
+    assert json.loads(body)["response"]["allowed"] is True
+
+
+def test_shutdown_does_not_wait_for_ever(tmp_path):
+    """A request that never ends is cut off when the grace is over."""
+
+    async def go():
+        async with serve(tmp_path, grace=0.2) as served:
+            trust = ssl.create_default_context(cafile=str(Folder(tmp_path).bundle))
+            async with connected(served, trust) as (reader, writer):
+                writer.write(post()[:-10])
+                await asyncio.sleep(0.05)
+                await served.listener.stop()
+                try:
+                    return await reader.read()
+                except ConnectionError:
+                    return b""
+
+    assert asyncio.run(go()) == b""
+
+
+def test_a_new_certificate_is_served_to_new_connections(tmp_path):
+    """After a renewal the next connection sees the new certificate, while an open one goes on."""
+
+    async def go():
+        folder = Folder(tmp_path)
+        ensure(folder, ("localhost", "127.0.0.1"), datetime.now(UTC))
+        certificate = ServingCertificate(folder)
+        metrics, registry = ServerMetrics(), CollectorRegistry()
+        app = make_app(ScriptedEngine(), lambda d: d, health=Health(), metrics=metrics, registry=registry)
+        listener = Listener(app, "127.0.0.1", 0, certificate.context)
+        port = await listener.start()
+        trust = ssl.create_default_context(cafile=str(folder.bundle))
+
+        async def open_one():
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+            return reader, writer, writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+
+        reader, writer, before = await open_one()
+        ensure(folder, ("localhost", "127.0.0.1"), datetime.now(UTC), force=True)
+        assert certificate.reload()
+        _, other, after = await open_one()
+        writer.write(post())
+        head, _ = await read_answer(reader)
+        writer.close()
+        other.close()
+        await listener.stop()
+        return before != after, head
+
+    changed, head = asyncio.run(go())
+    assert changed
+    assert head.startswith(b"HTTP/1.1 200")
+
+
+def test_nothing_is_logged_of_bad_requests(caplog):
+    """A stranger cannot fill the log."""
+    with caplog.at_level(logging.DEBUG):
+        Talk().feed(b"\x00")
+        Talk().feed(post(b"{"))
+    assert caplog.text == ""
