@@ -43,12 +43,16 @@ def test_the_type_of_a_variable_goes_on():
 
 
 def test_rules_that_pass_in_a_cluster_have_no_findings():
-    """The API server answers these expressions on objects of these kinds: only one asks for a field no Job can have."""
+    """The API server answers these expressions on objects of these kinds: one asks for a field no Job can have.
+
+    Fragments that the server then refuses to merge are left out: their field is the finding.
+    """
     rows = [json.loads(line) for line in shared("cel/policies-public.jsonl").read_text().splitlines()]
     wrong = []
     for row in rows:
         obj = row["vars"].get("object")
-        if row["expect"]["ok"] and isinstance(obj, dict):
+        refused = "applyError" in row["expect"].get("mutation", ())
+        if row["expect"]["ok"] and isinstance(obj, dict) and not refused:
             found, _ = check_types(row["expr"], [{"object": known(obj)}])
             wrong += [(row["expr"], m.name) for m in found]
     assert wrong == [("has(object.status) && object.status.phase == 'Running'", "phase")]

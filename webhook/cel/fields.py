@@ -13,7 +13,7 @@ from typing import Final
 
 from webhook.cel import parser, syntax
 from webhook.cel.errors import CompileError
-from webhook.cel.syntax import Call, CreateList, Fold, Ident, Literal, Node, Select
+from webhook.cel.syntax import Call, CreateList, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.kube.schema import ListShape, MapShape, Ref, Schema, Shape
 
 
@@ -109,6 +109,8 @@ class _Walk:
                 return self.fold(node, scope)
             case CreateList(elements=elements):
                 return _listed([self.infer(item, scope) for item in elements])
+            case CreateStruct():
+                self.fragment(node, scope)
         for inner in syntax.children(node):
             self.infer(inner, scope)
         return None
@@ -137,6 +139,20 @@ class _Walk:
         start = node.pos if self.text[node.pos : node.pos + 1] in (".", "?") else operand.pos + 1
         match = re.compile(rf"\.\s*\??\s*({re.escape(name)})\b").search(self.text, max(start - 1, 0))
         return match.start(1) if match else node.pos
+
+    def fragment(self, node: CreateStruct, scope: Scope) -> None:
+        """Look at the fields that a mutation sets: the name of the type is the path from the object to them."""
+        first, *path = node.type_name.removeprefix(".").split(".")
+        if first != "Object":
+            return
+        at = max(self.text.rfind(node.type_name, 0, node.pos + 1), 0) + node.type_name.find(first) + len(first)
+        found = scope.get("object")
+        for step in path:
+            found = self.field(_inside(found), (at + 1, step))
+            at += 1 + len(step)
+        for item in node.fields:
+            if "__" not in item.name:
+                self.field(_inside(found), (self.text.rfind(item.name, 0, item.pos), item.name))
 
     def call(self, node: Call, scope: Scope) -> Found:
         if node.function == syntax.OPT_SELECT:
@@ -201,6 +217,12 @@ def _element(found: Found) -> Found:
         shape = found.shape
         return found.at(shape.list.element) if isinstance(shape.list, ListShape) and shape.map is None else None
     return found
+
+
+def _inside(found: Found) -> Found:
+    """What a fragment describes at a place: one element of a list."""
+    listed = isinstance(found, Known) and found.shape.map is None and found.shape.list is not None
+    return _element(found) if listed else found
 
 
 def _iterated(found: Found, *, second: bool) -> Found:

@@ -61,6 +61,41 @@ def findings(expression, *, group="batch", resource="jobs", crd="", annotations=
     return [f for f in lint(read_text(text, "p.yaml"), NOW).findings if f.code == "CEL018"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("object.metadata.lables.size() > 0", ["lables"]),
+        ("object.metadata.ownerReferences.all(o, o.contoller)", ["contoller"]),
+        ("object.metadata.labels['a'] == object.metadata.annotations.anything", []),
+        ("object.metadata.name != '' && has(object.metadata.deletionTimestamp)", []),
+    ],
+)
+def test_metadata_of_custom_kinds_is_that_of_all_objects(expression, names):
+    """A custom kind has the metadata of every object, though its CustomResourceDefinition does not describe it."""
+    found = findings(expression, group="x.io", resource="widgets", crd=CRD)
+    assert [f.source[f.place.column - 1 :].split(".")[0].split(")")[0] for f in found] == names
+
+
+def test_fragments_of_mutations_set_fields_that_exist():
+    """A field that a mutation sets is looked up like one that is read, in custom kinds too."""
+    mutation = POLICY.replace("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+    start = mutation.index("  validations:")
+    mutation = (
+        mutation[:start]
+        + """  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: "Object{spec: Object.spec{color: 'red', labels: {'a': 'b'}}}"
+"""
+    )
+    for name, value in {"GROUPS": "x.io", "RESOURCES": "widgets", "ALL": "object", "ANNOTATIONS": ""}.items():
+        mutation = mutation.replace(name, value)
+    (found,) = [f for f in lint(read_text(CRD + mutation, "p.yaml"), NOW).findings if f.code == "CEL018"]
+    assert found.source[found.place.column - 1 :].startswith("color: 'red'")
+    assert found.hint == 'did you mean "colour"?'
+
+
 def test_the_finding_points_at_the_field_and_names_the_right_one():
     """A warning, the caret at the misspelt word, and the field that was meant."""
     (found,) = findings('object.spec.template.spec.containrs.all(c, c.image != "")')

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
 from webhook.cel.fields import Known, Misspelt, Scope, check_types
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.kube.gvk import GroupVersionKind, gvk_of
-from webhook.kube.schema import UNTYPED, Schema, from_crd
-from webhook.kube.schemas import built_in_kinds, schema_of
+from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
+from webhook.kube.schemas import built_in_kinds, find, schema_of
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import expressions, match_rules, policies, words
 from webhook.policy.kinds import EXPAND
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
+_METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _VOWELS: Final = "aeiou"
 
 
@@ -56,7 +58,7 @@ class _Kinds:
             except (AttributeError, KeyError, TypeError, ValueError):
                 continue  # other rules tell what is wrong with it
             if schema is not UNTYPED and isinstance(name, str):
-                entry = (GroupVersionKind(group, name, kind), schema)
+                entry = (GroupVersionKind(group, name, kind), _whole(schema))
                 self.custom.setdefault((group, crd.text("spec", "names", "plural")), []).append(entry)
 
     def of(self, group: str, resource: str, versions: list[str]) -> list[Known] | None:
@@ -73,6 +75,15 @@ class _Kinds:
             named = (entry for entries in self.custom.values() for entry in entries)
             schema = next((s for other, s in named if other == gvk), UNTYPED)
         return None if schema is UNTYPED else Known(schema, schema.root)
+
+
+def _whole(schema: Schema) -> Schema:
+    """The schema of a custom kind with the metadata that all objects have."""
+    shape = schema.resolve(schema.root)
+    if shape.map is None:
+        return schema
+    fields = {**shape.map.fields, "metadata": Ref(_METADATA)}
+    return Schema(Ref(inline=replace(shape, map=replace(shape.map, fields=fields))), find)
 
 
 def _matched(policy: Subject, kinds: _Kinds) -> list[Known | None]:
@@ -100,12 +111,12 @@ def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
     return [{"object": one, "oldObject": one, "params": known} for one in matched]
 
 
-@rule("CEL018", Severity.WARNING, "expressions read fields that the matched kinds have")
+@rule("CEL018", Severity.WARNING, "expressions read and set fields that the matched kinds have")
 def unknown_fields(world: World) -> Iterator[Finding]:
-    """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false. The
-    kinds are those of `matchConstraints` and `paramKind`, if they are built into Kubernetes or their
-    CustomResourceDefinition is among the files; with `sluice.dev/expand` the object is a Pod. Fields of maps and of
-    kinds that nobody described are not looked at.
+    """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false; or a
+    mutation sets it in `Object{...}`, which the server refuses or drops. The kinds are those of `matchConstraints` and
+    `paramKind`, if they are built into Kubernetes or their CustomResourceDefinition is among the files; with
+    `sluice.dev/expand` the object is a Pod. Fields of maps and of kinds that nobody described are not looked at.
     """
     kinds = _Kinds(world)
     for policy in policies(world):
