@@ -6,15 +6,21 @@ reports all at once, each with a caret under its place. Printing in colour, as S
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LIMIT = 100
 """How many errors of one file are told; more would not be read."""
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
+_CONTROLS.update(
+    (code, f"\\u{code:04x}") for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000))
+)
+"""What could write over a terminal, turn the order of a text around, or not be written at all."""
 
 
 class Severity(StrEnum):
@@ -57,17 +63,34 @@ class Diagnostic:
             lines += caret(self.source, self.place.column, self.place.length)
         if self.hint:
             lines.append(f"    = {self.hint}")
-        return "\n".join(lines)
+        return plain("\n".join(lines))
+
+
+def plain(text: str) -> str:
+    """Give a text as it may be written to a terminal: control characters become escapes."""
+    return text.translate(_CONTROLS)
 
 
 def caret(source: str, column: int, length: int = 1, width: int = 110) -> list[str]:
-    """Two lines: a window of `source` around `column`, and a caret under it (tabs are kept, so that both line up)."""
+    """Two lines: a window of `source` around `column`, and a caret under it.
+
+    Tabs are kept and wide characters (Chinese, for one) count double, so that both lines match up on a terminal.
+    """
     start = max(0, column - 1 - width // 2) if len(source) > width else 0
     window = source[start : start + width]
     at = column - 1 - start
-    lead = "".join("\t" if c == "\t" else " " for c in window[:at]).ljust(at)
-    marks = "^" + "~" * max(0, min(length, len(window) - at) - 1)
-    return [f"    {window}", f"    {lead}{marks}"]
+    lead = "".join(c if c == "\t" else " " * _cells(c) for c in window[:at]) + " " * max(0, at - len(window))
+    marked = sum(map(_cells, window[at : at + length])) if length > 1 else 1
+    return [f"    {window}", f"    {lead}^" + "~" * max(0, marked - 1)]
+
+
+def _cells(character: str) -> int:
+    """How many cells of a terminal a character takes, as `plain` writes it."""
+    if unicodedata.category(character) in {"Mn", "Me"}:
+        return 0
+    if replacement := _CONTROLS.get(ord(character)):
+        return len(replacement)
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
 class SourceError(Exception):

@@ -7,6 +7,8 @@ at its place in the file.
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,11 +23,29 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 200
 """Nesting beyond this is refused: no Kubernetes object comes near it."""
 MAX_ALIASED = 100_000
-"""Nodes that aliases repeat in one document: a bound on `billion laughs` files."""
+"""Nodes that aliases and merges repeat in one document: a bound on `billion laughs` files."""
 
 ESCAPES: Final = {"x": 4, "u": 6, "U": 10}
 """How long a numeric escape of a double-quoted scalar is; any other is two characters."""
 BLANK_ESCAPES: Final = "tnvfr _NLP"
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_NOT_YAML: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_HINTS: Final = {
+    "mapping values are not allowed": 'a text with ": " in it stands in quotes; or a line is indented too far',
+    "could not find expected ':'": 'a key ends with ": "; a text over several lines stands behind | or in quotes',
+    "did not find expected key": "a line is indented otherwise than those it belongs to, or a quote ends too early",
+    "did not find expected '-' indicator": "a line is indented otherwise than the items it belongs to",
+    "did not find expected ',' or": "a bracket is not closed, or a comma is missing",
+    "did not find expected node content": "a value is missing, or a comma is too much",
+    "found unexpected end of stream": "the quote that begins here is never closed",
+    "found unknown escape character": r"in double quotes \ begins an escape: write \\ for it, or use single quotes",
+    "found undefined alias": "an alias *name needs an anchor &name above it",
+    "did not find expected alphabetic": "* and & begin aliases and anchors: put the text in quotes",
+    "found invalid Unicode character escape": r"\u stands before four hexadecimal digits, and half of a pair is none",
+    "found character that cannot start any token": "put the text in quotes: @, ` and % have a meaning at its start",
+}
+"""The way out of a syntax error, by the beginning of libyaml's message."""
 
 Path = tuple[str | int, ...]
 """The way from a document's root to a node: keys and list indexes."""
@@ -70,6 +90,10 @@ class Document:
         value = self.at(path)
         if node is None or not isinstance(value, str):
             return self.place(path)
+        last = len(value.rstrip()) - 1
+        if offset > last >= 0:  # the end of the text is behind its last character, not at what follows in the file
+            line, column = _character_place(self.lines, node, value, last)
+            return Place(self.file, line, column + 1, length)
         line, column = _character_place(self.lines, node, value, offset)
         return Place(self.file, line, column, length)
 
@@ -93,12 +117,42 @@ class Document:
         return Diagnostic(code, place, message, source=self.source(place), hint=hint)
 
 
+def decode(data: bytes, file: str) -> str:
+    """Give a file's bytes as text, without a byte order mark. Raises SourceError (FILE001) where it is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        place = Place(file, before.count(b"\n") + 1, column)
+        utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+        hint = "it is UTF-16: save it as UTF-8" if utf16 else "save it as UTF-8"
+        raise SourceError([Diagnostic("FILE001", place, "is not UTF-8 text", hint=hint)]) from None
+
+
 def read(text: str, file: str = "<input>") -> list[Document]:
     """Every non-empty document of `text`.
 
     Raises SourceError (code `YAML001`) on a syntax error, a duplicate key, nesting deeper than `MAX_DEPTH` or more
     than `MAX_ALIASED` nodes repeated by aliases; each with its place.
     """
+    text = text.removeprefix("\ufeff")
+    try:
+        return _read(text, file)
+    except SourceError as error:
+        joined = _PAIR.sub(_joined, text) if "invalid Unicode character escape" in str(error) else text
+        if joined == text:
+            raise
+    return _read(joined, file)
+
+
+def _joined(match: re.Match[str]) -> str:
+    """Write the two halves that JSON makes of a character beyond U+FFFF as the one escape that YAML has for it."""
+    high, low = int(match[2], 16), int(match[3], 16)
+    return f"{match[1]}\\U{0x10000 + ((high - 0xD800) << 10) + low - 0xDC00:08x}"
+
+
+def _read(text: str, file: str) -> list[Document]:
     lines = tuple(text.splitlines())
     documents = []
     try:
@@ -113,14 +167,12 @@ def read(text: str, file: str = "<input>") -> list[Document]:
                     documents.append(document)
         finally:
             loader.dispose()
+    except (yaml.reader.ReaderError, UnicodeEncodeError):
+        raise SourceError([_no_character(text, file, lines)]) from None
     except yaml.YAMLError as error:
         raise SourceError([_syntax_error(error, file, lines)]) from None
     except RecursionError:
         raise SourceError([Diagnostic("YAML001", Place(file), "nested too deeply")]) from None
-    except UnicodeEncodeError as error:
-        before = text[: error.start].split("\n")
-        place = Place(file, len(before), len(before[-1]) + 1)
-        raise SourceError([Diagnostic("YAML001", place, "half of a surrogate pair is no character")]) from None
     return documents
 
 
@@ -138,7 +190,7 @@ class _Builder:
         self.keys: dict[Path, Node] = {}
         self.aliased = 0
         self.seen: set[int] = set()
-        self.flat: set[int] = set()
+        self.flat: dict[int, dict[str, tuple[Any, Any]]] = {}
 
     def document(self, node: Any) -> Document:
         value = self.value(node, ())
@@ -150,7 +202,7 @@ class _Builder:
         if len(path) > MAX_DEPTH or self.aliased > MAX_ALIASED:
             wrong = "nested too deeply" if len(path) > MAX_DEPTH else "too large: aliases repeat too much"
             raise SourceError([self.finding(node, wrong)])
-        self.nodes[path] = _node(node)
+        self.nodes[path] = _node(node, self.lines)
         if isinstance(node, yaml.MappingNode):
             return dict(self.items(node, path))
         if isinstance(node, yaml.SequenceNode):
@@ -159,21 +211,37 @@ class _Builder:
 
     def items(self, node: Any, path: Path) -> Iterator[tuple[str, Any]]:
         """The entries of a mapping. A key that `<<` merges in gives way to the same key written out."""
-        if id(node) not in self.flat:  # an alias shows a mapping again whose merges were resolved in place
-            self.flat.add(id(node))
-            self.refuse_twice(node)
-            self.loader.flatten_mapping(node)
-        entries = {key_node.value: (key_node, value_node) for key_node, value_node in node.value}
-        for key, (key_node, value_node) in entries.items():
-            self.keys[(*path, key)] = _node(key_node)
+        for key, (key_node, value_node) in self.merged(node, path).items():
+            self.keys[(*path, key)] = _node(key_node, self.lines)
             yield key, self.value(value_node, (*path, key))
+
+    def merged(self, node: Any, path: Path) -> dict[str, tuple[Any, Any]]:
+        """The keys and values of a mapping, those that `<<` brings in first; found out once for each mapping."""
+        if (known := self.flat.get(id(node))) is not None:
+            return known
+        self.refuse_twice(node)
+        brought: dict[str, tuple[Any, Any]] = {}
+        written: dict[str, tuple[Any, Any]] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag != _MERGE:
+                written[key_node.value] = (key_node, value_node)
+                continue
+            sources = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
+            for source in reversed(sources):
+                if not isinstance(source, yaml.MappingNode) or len(path) > MAX_DEPTH:
+                    raise SourceError([self.finding(source, "<< takes a mapping, or a list of mappings, of others")])
+                brought.update(self.merged(source, (*path, "<<")))
+                self.aliased += len(source.value)
+        self.flat[id(node)] = {**brought, **written}
+        return self.flat[id(node)]
 
     def refuse_twice(self, node: Any) -> None:
         """Raise SourceError where a key is written twice in one mapping, or is not a plain string."""
         seen: set[str] = set()
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                raise SourceError([self.finding(key_node, "a key must be a plain string")])
+                hint = _template(_line(self.lines, key_node.start_mark.line))
+                raise SourceError([self.finding(key_node, "a key must be a plain string", hint)])
             if key_node.value in seen:
                 raise SourceError([self.finding(key_node, f'the key "{key_node.value}" is there twice')])
             seen.add(key_node.value)
@@ -184,30 +252,81 @@ class _Builder:
             return node.value
         try:
             value = self.loader.construct_object(node)
-        except (yaml.YAMLError, ValueError) as error:
+        except yaml.YAMLError as error:
             raise SourceError([self.finding(node, str(error).splitlines()[0])]) from None
-        return node.value if isinstance(value, bytes | set) else value
+        except (ValueError, KeyError, IndexError, OverflowError):
+            kind = node.tag.rpartition(":")[2]
+            raise SourceError(
+                [self.finding(node, f"this cannot be read as {kind}", "put it in quotes if it is a text")]
+            ) from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SourceError([self.finding(node, "Kubernetes has no such number", "write it in quotes")])
+        return node.value if isinstance(value, bytes) else value
 
-    def finding(self, node: Any, message: str) -> Diagnostic:
-        at = _node(node)
+    def finding(self, node: Any, message: str, hint: str = "") -> Diagnostic:
+        at = _node(node, self.lines)
         place = Place(self.file, at.line, at.column)
-        source = self.lines[at.line - 1] if at.line <= len(self.lines) else ""
-        return Diagnostic("YAML001", place, message, source=source)
+        return Diagnostic("YAML001", place, message, source=_line(self.lines, at.line - 1), hint=hint)
 
 
-def _node(node: Any) -> Node:
+def _node(node: Any, lines: tuple[str, ...]) -> Node:
     start, end = node.start_mark, node.end_mark
-    style = (node.style or "") if isinstance(node, yaml.ScalarNode) else ""
-    return Node(start.line + 1, start.column + 1, end.line + 1, end.column + 1, style)
+    if not isinstance(node, yaml.ScalarNode):
+        return Node(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+    line, column = start.line, start.column
+    if _line(lines, line)[column : column + 1] in {"&", "!"}:
+        line, column = _behind_properties(lines, line, column, (end.line, end.column))
+    return Node(line + 1, column + 1, end.line + 1, end.column + 1, node.style or "")
+
+
+def _behind_properties(lines: tuple[str, ...], line: int, column: int, end: tuple[int, int]) -> tuple[int, int]:
+    """Line and column of a scalar's own text, behind its anchor (`&a`) and tag (`!!str`)."""
+    while (line, column) < end:
+        rest = _line(lines, line)[column:]
+        word = rest.split(maxsplit=1)[0] if rest.strip() else "#"
+        column += len(rest) - len(rest.lstrip())
+        if word.startswith("#"):
+            line, column = line + 1, 0
+        elif word.startswith(("&", "!")):
+            column += len(word)
+        else:
+            return line, column
+    return end
+
+
+def _line(lines: tuple[str, ...], index: int) -> str:
+    return lines[index] if index < len(lines) else ""
+
+
+def _template(source: str) -> str:
+    """A word about templates, where the file is one that nobody has rendered."""
+    return "this looks like a template: render it first (helm template, for example)" if "{{" in source else ""
+
+
+def _no_character(text: str, file: str, lines: tuple[str, ...]) -> Diagnostic:
+    match = _NOT_YAML.search(text)
+    at = match.start() if match else 0
+    before = text[:at].splitlines() if not text[:at].endswith(("\n", "\r")) else [*text[:at].splitlines(), ""]
+    place = Place(file, max(1, len(before)), len(before[-1]) + 1 if before else 1)
+    wrong = f"the character U+{ord(match[0]):04X}" if match else "a character"
+    hint = "remove it; in a text, write it as an escape in double quotes"
+    half = match is not None and "\ud800" <= match[0] <= "\udfff"
+    message = "half of a surrogate pair is no character" if half else f"{wrong} cannot stand in YAML"
+    return Diagnostic("YAML001", place, message, source=_line(lines, place.line - 1), hint=hint)
 
 
 def _syntax_error(error: yaml.YAMLError, file: str, lines: tuple[str, ...]) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
     message = getattr(error, "problem", None) or str(error).splitlines()[0]
+    if message.startswith("found unexpected end of stream") and getattr(error, "context_mark", None):
+        mark = error.context_mark  # type: ignore[attr-defined]
     if mark is None:
         return Diagnostic("YAML001", Place(file), message)
-    source = lines[mark.line] if mark.line < len(lines) else ""
-    return Diagnostic("YAML001", Place(file, mark.line + 1, mark.column + 1), message, source=source)
+    source = _line(lines, mark.line)
+    hint = _template(source) or next((way for start, way in _HINTS.items() if message.startswith(start)), "")
+    if source[mark.column : mark.column + 1] == "\t":
+        hint = "indent with spaces: a tab does not count in YAML"
+    return Diagnostic("YAML001", Place(file, mark.line + 1, mark.column + 1), message, source=source, hint=hint)
 
 
 def _character_place(lines: tuple[str, ...], node: Node, value: str, offset: int) -> tuple[int, int]:
@@ -235,7 +354,9 @@ def _character_place(lines: tuple[str, ...], node: Node, value: str, offset: int
 def _characters(text: str, at: int, *, escapes: bool) -> Iterator[tuple[int, bool]]:
     """The index of each character from `at` on, and whether it is blank; an escape sequence is one character."""
     while at < len(text):
-        if escapes and text[at] == "\\" and at + 1 < len(text):
+        if escapes and text[at:] == "\\":  # it joins the line with the next one
+            return
+        if escapes and text[at] == "\\":
             length = ESCAPES.get(text[at + 1], 2)
             code = text[at + 2 : at + length]
             yield at, chr(int(code, 16)).isspace() if code else text[at + 1] in BLANK_ESCAPES

@@ -12,6 +12,7 @@ import click
 from webhook.api.crds import Webhook, definitions, top_level
 from webhook.api.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.schema import editor_schema
+from webhook.cli.inputs import certificates
 from webhook.documents import dump
 
 SERVICE = "sluice-system/sluice"
@@ -75,7 +76,7 @@ def _chosen(only: tuple[str, ...], among: tuple[CustomKind, ...]) -> list[Custom
 
 
 def _webhook(url: str, service: str, ca_file: Path | None) -> Webhook:
-    ca = base64.b64encode(ca_file.read_bytes()).decode() if ca_file else ""
+    ca = base64.b64encode(certificates(ca_file)).decode() if ca_file else ""
     namespace, slash, name = service.partition("/")
     name, _, port = name.partition(":")
     if not slash or not name or (port and not port.isdigit()):

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import exits
+from webhook.cli.inputs import standard_input
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
@@ -27,10 +28,9 @@ from webhook.offline.dryrun.revisions import RevisionError, at_revision
 from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs
 from webhook.offline.dryrun.show import comparison_json, comparison_markdown, trial_json, trial_markdown
 from webhook.offline.dryrun.terminal import comparison_text, trial_text
-from webhook.offline.files import Files, read_files, read_text
+from webhook.offline.files import Files, objects_of, read_files
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.load import load_bundle
-from webhook.policy.slices import entries
 from webhook.store.errors import StoreError
 
 EXAMPLES: Final = """\b
@@ -151,12 +151,8 @@ def _world(
     if not found:
         click.echo("sluice dry-run: there are no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    objects = tuple(d.value for d in _unpacked((*known.documents, *from_cluster[1])) if isinstance(d.value, dict))
+    objects = objects_of((*known.documents, *from_cluster[1]))
     return World(tuple(found), (*(i.obj for i in found), *objects), labels, authorized, sender)
-
-
-def _unpacked(documents: Iterable[Document]) -> Iterable[Document]:
-    return (entry for whole in documents for entry in entries(whole))
 
 
 def _read(files: Sequence[str]) -> Files:
@@ -165,7 +161,7 @@ def _read(files: Sequence[str]) -> Files:
     read = read_files(paths)
     if "-" not in files:
         return read
-    piped = read_text(sys.stdin.buffer.read().decode("utf-8", "replace"), "<stdin>")
+    piped = standard_input()
     return Files((*read.documents, *piped.documents), (*read.names, *piped.names), (*read.errors, *piped.errors))
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 import orjson
 
-from webhook import cel, documents
+from webhook import cel
 from webhook.cel import answers, trace
 from webhook.cel.attributes import Failure
 from webhook.cel.bounds import Estimate
 from webhook.cli import exits
 from webhook.cli.eval_mutation import mutation
+from webhook.cli.inputs import json_lines, one_value
+from webhook.diagnostics import Diagnostic, Place, SourceError
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -31,14 +33,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--mutation", "mutates", is_flag=True, help="Use the environment of mutating policies.")
 @click.option("--trace", "traced", is_flag=True, help="Show the value of each part, the clauses first.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the answer.")
-@click.option("--batch", type=click.File("rb"), help="Read rows as JSON lines (- for stdin), write answers.")
-def eval_command(expression: str | None, batch: BinaryIO | None, output: str, traced: bool, **options: Any) -> None:
+@click.option("--batch", metavar="FILE", help="Read rows as JSON lines (- for stdin), write answers.")
+def eval_command(expression: str | None, batch: str | None, output: str, traced: bool, **options: Any) -> None:
     """Evaluate a CEL expression as the API server does: value, type, cost, and the cost estimated beforehand.
 
     Exit code 1 says that it does not compile or fails.
     """
     if batch is not None:
-        _batch(batch)
+        for place, row in json_lines(batch):
+            sys.stdout.buffer.write(_line(_checked(row, place)) + b"\n")
+        sys.stdout.buffer.flush()
         return
     if expression is None:
         raise click.UsageError("an expression or --batch is needed")
@@ -53,16 +57,15 @@ def _read(file: Path | None) -> object:
     """The one document of a file, null where there is no file."""
     if file is None:
         return None
-    return documents.read(file.read_text(encoding="utf-8"), str(file))[0].value
+    return one_value(file)
 
 
-def _batch(lines: Iterable[bytes]) -> None:
-    """Answer each row on a line of its own."""
-    for line in lines:
-        if line.strip():
-            row = orjson.loads(line)
-            sys.stdout.buffer.write(_line(_answer(row)) + b"\n")
-    sys.stdout.buffer.flush()
+def _checked(row: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Answer one row. Raises SourceError where it is not one."""
+    if not isinstance(row.get("expr"), str) or not isinstance(row.get("vars") or {}, dict):
+        hint = 'a row is {"expr": "object.x > 1", "vars": {"object": {...}}}'
+        raise SourceError([Diagnostic("LOAD002", place, "a row needs an expr, and vars are a map", hint=hint)])
+    return _answer(row)
 
 
 def _line(answer: Mapping[str, Any]) -> bytes:

@@ -8,4 +8,8 @@ FAILED: Final = 1
 BAD_INPUT: Final = 2
 """A file or an option cannot be used; what and where was printed."""
 NOTHING_TO_RUN: Final = 3
+INTERNAL: Final = 70
+"""A bug of Sluice itself; what to report was printed."""
 INTERRUPTED: Final = 130
+CLOSED: Final = 141
+"""Whoever read the output has gone away, as `head` does."""

@@ -19,6 +19,7 @@ from webhook.cel.attributes import Failure
 from webhook.cel.trace import Step, clauses
 from webhook.cli import exits
 from webhook.cli.eval import shown
+from webhook.cli.inputs import files_or_stdin
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.dryrun.outcome import Outcome
@@ -27,9 +28,8 @@ from webhook.offline.dryrun.run import inputs
 from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain import Clause, PolicyTrace, explain
-from webhook.offline.files import read_files, read_text
+from webhook.offline.files import objects_of, read_files
 from webhook.policy.load import load_bundle
-from webhook.policy.slices import entries
 
 EXAMPLES: Final = """\b
 Examples:
@@ -67,8 +67,7 @@ def explain_command(
     """
     sender = Sender(operation, user, namespace=namespace)
     bundle = load_bundle(policies or (Path("policies"),))
-    read = read_text(sys.stdin.buffer.read().decode("utf-8", "replace"), "<stdin>") if file == "-" else None
-    read = read or read_files([Path(file)])
+    read = files_or_stdin(file)
     known = read_files(cluster)
     found, wrong = inputs(read.documents, sender)
     if errors := (*read.errors, *known.errors, *wrong):
@@ -76,7 +75,7 @@ def explain_command(
     if not found:
         click.echo("sluice explain: there are no objects in this file", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    objects = [e.value for d in known.documents for e in entries(d) if isinstance(e.value, dict)]
+    objects = objects_of(known.documents)
     facts = FileFacts((*(i.obj for i in found), *objects, *bundle.objects), {})
     explained = []
     for item in found:

@@ -13,8 +13,9 @@ import click
 from rich.console import Console
 
 from webhook.cli import exits
+from webhook.cli.inputs import standard_input
 from webhook.diagnostics import Diagnostic, Severity, did_you_mean
-from webhook.offline.files import Files, read_files, read_text
+from webhook.offline.files import Files, read_files
 from webhook.offline.lint.pages import page, pages
 from webhook.offline.lint.run import Report, lint, mended
 from webhook.offline.lint.table import BY_CODE, RULES, TITLES
@@ -100,7 +101,7 @@ def _read(paths: tuple[Path, ...]) -> Files:
     if Path("-") in paths:
         if len(paths) > 1:
             raise click.UsageError("standard input (-) stands by itself")
-        return read_text(sys.stdin.buffer.read().decode("utf-8", "replace"), "<stdin>")
+        return standard_input()
     return read_files(paths, Path.cwd())
 
 

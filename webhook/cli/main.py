@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
+import traceback
+from pathlib import Path
 from typing import Final
 
 import click
@@ -61,12 +65,51 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; a mistake in a user's file is printed at its place, with exit code 2."""
+    """Run the command line and end the process with one of the exit codes of `exits`; never with a traceback.
+
+    A mistake in a user's file is printed at its place.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Run the command line and give the exit code."""
     try:
-        cli(prog_name="sluice")
+        cli.main(prog_name="sluice", standalone_mode=False)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else exits.PASSED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return exits.INTERRUPTED
     except SourceError as error:
         click.echo(error.render(), err=True)
-        sys.exit(exits.BAD_INPUT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.CLOSED
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        click.echo(f"sluice: {named}{error.strerror or error}", err=True)
+    except Exception as error:
+        return _internal(error)
+    else:
+        return exits.PASSED
+    return exits.BAD_INPUT
+
+
+def _internal(error: Exception) -> int:
+    """Say that Sluice itself is at fault, and where."""
+    if os.environ.get("SLUICE_TRACEBACK"):
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    click.echo(f"sluice: internal error: {said} ({Path(frame.filename).name}:{frame.lineno})", err=True)
+    click.echo("  this is a bug of Sluice, not of your files; SLUICE_TRACEBACK=1 shows where it happened", err=True)
+    return exits.INTERNAL
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from rich.console import Console
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
+from webhook.cli.inputs import files_or_stdin, json_lines
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import dump
-from webhook.offline.files import read_files, read_text
 from webhook.offline.plan import Plan, make_plan
 from webhook.offline.plan_objects import Cluster, cluster_of
 from webhook.offline.plan_output import answer, document
@@ -74,8 +73,8 @@ def plan(
     of the shipped rule sets (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
     """
     if batch is not None:
-        for line in _lines(batch):
-            click.echo(json.dumps(_answer(line), sort_keys=True))
+        for place, case in json_lines(batch):
+            click.echo(json.dumps(_checked(case, place), sort_keys=True))
         return
     if not files and not cluster:
         raise click.UsageError(f"nothing to decide: give --cluster, or -f FILE with what `{KUBECTL}` prints")
@@ -113,7 +112,7 @@ def _live(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
 
 def _cluster(files: tuple[str, ...]) -> Cluster:
     """Read the objects of all files. Raises SourceError with everything that is wrong."""
-    read = [read_text(sys.stdin.read(), "<stdin>") if f == "-" else read_files([Path(f)]) for f in files]
+    read = [files_or_stdin(f) for f in files]
     if errors := [e for part in read for e in part.errors]:
         raise SourceError(errors)
     return cluster_of(d.value for part in read for d in part.documents)
@@ -130,18 +129,15 @@ def _time(text: str | None) -> int:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _lines(batch: str) -> Iterator[dict[str, Any]]:
-    with click.open_file(batch) as source:
-        for number, line in enumerate(source, 1):
-            if not line.strip():
-                continue
-            try:
-                value = json.loads(line)
-            except json.JSONDecodeError as error:
-                bad = Diagnostic("PLAN001", Place(batch, number), f"not JSON: {error.msg}")
-                click.echo(bad.render(), err=True)
-                sys.exit(exits.BAD_INPUT)
-            yield value
+def _checked(case: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Decide one case. Raises SourceError where it is not one."""
+    if "id" not in case or not isinstance(case.get("objects"), list):
+        hint = 'a case is {"id": "...", "objects": [...]}, with now, fairSharing and featureGates where they are wanted'
+        raise SourceError([Diagnostic("LOAD002", place, "a case needs an id and a list of objects", hint=hint)])
+    try:
+        return _answer(case)
+    except ConversionError as error:
+        raise SourceError([Diagnostic("LOAD002", place, str(error))]) from None
 
 
 def _answer(case: dict[str, Any]) -> dict[str, Any]:

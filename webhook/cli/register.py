@@ -12,6 +12,7 @@ import click
 
 from webhook import documents
 from webhook.cli import exits
+from webhook.cli.inputs import certificates
 from webhook.cluster import registration
 from webhook.cluster.client import Client, Pace
 from webhook.cluster.hooks import hooks
@@ -62,7 +63,7 @@ def register(
     namespace, _, rest = service.partition("/")
     own, _, port = rest.partition(":")
     try:
-        authority = ca_file.read_bytes() if ca_file else b""
+        authority = certificates(ca_file) if ca_file else b""
     except OSError as error:
         _fail(str(error))
     target = Target(authority, url, own, namespace, int(port or 443))
@@ -72,7 +73,7 @@ def register(
     if printing:
         click.echo("---\n".join(documents.dump(obj) for obj in objects), nl=False)
         return
-    _write(kubeconfig, context, lambda store: registration.register(store, objects, name))
+    _write(kubeconfig, context, lambda store: registration.register(store, objects, name, target, options))
     for obj in objects:
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
 

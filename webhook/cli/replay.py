@@ -6,6 +6,7 @@ import gzip
 import json
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -17,10 +18,9 @@ from rich.text import Text
 from webhook.cli import exits
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.facts import FileFacts
-from webhook.offline.files import read_files
+from webhook.offline.files import objects_of, read_files
 from webhook.offline.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
 from webhook.policy.load import load_bundle
-from webhook.policy.slices import entries
 
 EXAMPLES: Final = """\b
 Examples:
@@ -50,11 +50,11 @@ def replay_command(
     known = read_files(cluster)
     if known.errors:
         raise SourceError(known.errors)
-    objects = [e.value for d in known.documents for e in entries(d) if isinstance(e.value, dict)]
+    objects = objects_of(known.documents)
     facts = FileFacts((*objects, *bundle.objects), {}, authorized=authorized)
     try:
         found = replay(_recorded(recordings), bundle, facts, time.perf_counter, time.time)
-    except (BadRecording, OSError) as error:
+    except (BadRecording, OSError, EOFError, zlib.error) as error:
         click.echo(f"sluice replay: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
     if not found.total:

@@ -12,7 +12,6 @@ import logging
 import signal
 import ssl
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,9 +21,9 @@ import aiohttp
 import click
 from rich.console import Console
 
-from webhook import documents
 from webhook.cli import exits, shipped
 from webhook.cli.embedded import Front, Outcome
+from webhook.cli.inputs import manifests
 from webhook.cli.kubelet import Kubelet
 from webhook.cli.run_table import Life, ended_table, sent_table
 from webhook.cluster.kinds import MANAGED
@@ -88,8 +87,8 @@ def run(
     """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     paths = files or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
-    there = _objects([queues or shipped.samples() / QUEUES])
-    sent = [(path, _objects([path])) for path in paths]
+    there = manifests(queues or shipped.samples() / QUEUES)
+    sent = [(path, manifests(path)) for path in paths]
     config = Config(
         policies=((folder or shipped.policies()).resolve(),),
         listen=listen,
@@ -103,10 +102,6 @@ def run(
     except (OSError, ValueError, StoreError) as error:
         click.echo(f"sluice run: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
-
-
-def _objects(paths: Iterable[Path]) -> list[Object]:
-    return [d.value for path in paths for d in documents.read(path.read_text(encoding="utf-8"), str(path))]
 
 
 async def _run(

@@ -68,11 +68,7 @@ class Client:
             if kubeconfig is None and _in_cluster():
                 kubernetes_config.load_incluster_config(configuration)
             else:
-                for file in _kubeconfigs(kubeconfig):
-                    _check(file)
-                await kubernetes_config.load_kube_config(
-                    str(kubeconfig) if kubeconfig else None, context, configuration
-                )
+                await _load(_kubeconfigs(kubeconfig), context, configuration)
         except (ConfigException, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"no way to reach a cluster: {error}") from None
         return cls(configuration, pace, clock)
@@ -133,8 +129,19 @@ def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
     return [path for path in named if path.is_file()]
 
 
-def _check(kubeconfig: Path) -> None:
-    """Read a kubeconfig before the library does: it neither bounds nesting nor tells where a mistake is.
+async def _load(files: list[Path], context: str | None, configuration: Any) -> None:
+    """Take credentials from a kubeconfig; several of them, or none, are the library's to merge and to tell."""
+    values = [_read(file) for file in files]
+    if len(values) != 1:
+        await kubernetes_config.load_kube_config(None, context, configuration)
+        return
+    base = str(files[0].absolute().parent)
+    loader = kubernetes_config.kube_config.KubeConfigLoader(values[0], context, config_base_path=base)
+    await loader.load_and_set(configuration)
+
+
+def _read(kubeconfig: Path) -> dict[str, Any]:
+    """Read a kubeconfig as all files are read: the library neither bounds nesting nor tells where a mistake is.
 
     Raises ValueError, with the place of the mistake, or OSError.
     """
@@ -145,6 +152,8 @@ def _check(kubeconfig: Path) -> None:
             raise SourceError([Diagnostic("LOAD002", Place(str(kubeconfig)), told)])
     except SourceError as error:
         raise ValueError(error.render()) from None
+    value: dict[str, Any] = found[0].value
+    return value
 
 
 class _Turns:

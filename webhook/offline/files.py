@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
+from webhook.policy.slices import entries
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 MAX_BYTES: Final = 64 * 2**20
@@ -44,8 +45,16 @@ def read_files(paths: Iterable[Path], root: Path | None = None) -> Files:
     return Files(tuple(found), tuple(names), tuple(errors))
 
 
+def read_stream(data: bytes, name: str) -> Files:
+    """Read documents from bytes, as from standard input, and collect what is wrong."""
+    try:
+        return read_text(documents.decode(data, name), name)
+    except SourceError as error:
+        return Files((), (name,), tuple(error.diagnostics))
+
+
 def read_text(text: str, name: str) -> Files:
-    """Read documents from a text, as from standard input, and collect what is wrong."""
+    """Read documents from a text, and collect what is wrong."""
     try:
         return Files(tuple(documents.read(text, name)), (name,))
     except SourceError as error:
@@ -57,7 +66,11 @@ def expand(path: Path) -> Iterator[Path]:
 
     Hidden files, other suffixes and folders called `cases` (objects of tests) are left out.
     """
-    if not path.is_dir():
+    try:
+        folder = path.is_dir()
+    except OSError:  # such as a name that is too long: reading tells
+        folder = False
+    if not folder:
         yield path
         return
     for child in sorted(path.rglob("*")):
@@ -71,11 +84,21 @@ def text_of(path: Path, name: str) -> str:
     try:
         if path.is_file() and path.stat().st_size > MAX_BYTES:
             raise SourceError([Diagnostic("FILE001", Place(name), f"larger than {MAX_BYTES // 2**20} MiB")])
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise SourceError([Diagnostic("FILE001", Place(name), "is not UTF-8 text")]) from None
+        return documents.decode(path.read_bytes(), name)
     except OSError as error:
         raise SourceError([Diagnostic("FILE001", Place(name), error.strerror or str(error))]) from None
+
+
+def objects_of(read: Iterable[Document]) -> list[dict[str, Any]]:
+    """Give the Kubernetes objects of documents, those of Lists one by one; other documents are left out."""
+    return [entry.value for whole in read for entry in entries(whole) if is_object(entry.value)]
+
+
+def is_object(value: Any) -> bool:
+    """Say whether a value has what every Kubernetes object has: apiVersion, kind, and metadata, if any, as a map."""
+    if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
+        return False
+    return all(isinstance(value.get(field), str) and value[field] for field in ("apiVersion", "kind"))
 
 
 def shown(path: Path, root: Path | None) -> str:

@@ -73,8 +73,11 @@ def assemble(documents: Iterable[Document], findings: Iterable[Diagnostic] = ())
 def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
     """Take one document in; gives what is wrong with it."""
     value = document.value
-    if not isinstance(value, dict) or not value.get("apiVersion") or not value.get("kind"):
+    if not isinstance(value, dict) or not all(_is_word(value.get(field)) for field in ("apiVersion", "kind")):
         yield document.diagnostic("LOAD002", (), "this is no Kubernetes object: apiVersion and kind are needed")
+        return
+    if not isinstance(value.get("metadata") or {}, dict):
+        yield document.diagnostic("LOAD002", ("metadata",), "metadata is a map, with a name at least")
         return
     gvk = gvk_of(value)
     if gvk.group == kinds.OWN:
@@ -84,6 +87,10 @@ def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
     else:
         parts.objects.append(normalise(value))
         parts.values.append(value)
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _registered(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:

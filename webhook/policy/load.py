@@ -39,13 +39,20 @@ def files_of(paths: Iterable[Path], findings: list[Diagnostic]) -> Iterator[Path
     """Give the policy files of some paths, each once, in the order of their names."""
     seen: set[Path] = set()
     for path in paths:
-        if not path.exists():
+        if not _exists(path):
             findings.append(Diagnostic("LOAD001", Place(str(path)), "there is no such file or folder"))
             continue
         for file in [path] if path.is_file() else sorted(_below(path)):
             if file.resolve() not in seen:
                 seen.add(file.resolve())
                 yield file
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -64,7 +71,7 @@ def is_suite(path: Path) -> bool:
 def read_file(file: Path) -> list[Document]:
     """Read the documents of one file. Raises SourceError."""
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError([Diagnostic("LOAD001", Place(str(file)), f"cannot be read: {error}")]) from None
-    return documents.read(text, str(file))
+        data = file.read_bytes()
+    except OSError as error:
+        raise SourceError([Diagnostic("LOAD001", Place(str(file)), error.strerror or str(error))]) from None
+    return documents.read(documents.decode(data, str(file)), str(file))

@@ -14,8 +14,20 @@ def entries(document: Document) -> Iterator[Document]:
         yield document
         return
     items = value.get("items")
-    for i in range(len(items) if isinstance(items, list) else 0):
-        yield below(document, ("items", i))
+    if not isinstance(items, list):
+        return
+    nodes, keys = _by_item(document.nodes), _by_item(document.keys)
+    for i, item in enumerate(items):
+        yield Document(item, document.file, document.lines, nodes.get(i, {}), keys.get(i, {}))
+
+
+def _by_item(table: dict[Path, Node]) -> dict[str | int, dict[Path, Node]]:
+    """Give what stands below each item, in one walk: a cluster's List has thousands of items."""
+    found: dict[str | int, dict[Path, Node]] = {}
+    for path, node in table.items():
+        if len(path) > 1 and path[0] == "items":
+            found.setdefault(path[1], {})[path[2:]] = node
+    return found
 
 
 def below(document: Document, path: Path) -> Document:

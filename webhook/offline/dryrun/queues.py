@@ -29,7 +29,7 @@ def with_queues(trial: Trial, known: Iterable[dict[str, Any]], bundle: Bundle, n
     tried = {(o.ref.kind, o.ref.namespace, o.ref.name) for o in trial.outcomes}
     objects = [o for o in known if _key(o) not in tried]
     admitted = [o.after for o in trial.outcomes if o.allowed and o.after is not None]
-    if not any(o.get("kind") in _DOORS for o in (*objects, *admitted)):
+    if not any(str(o.get("kind")) in _DOORS for o in (*objects, *admitted)):
         return trial
     cluster = cluster_of([*objects, *admitted])
     plan = make_plan(snapshot(cluster.objects), rules_among(bundle.queue_policies), int(now * 1000))

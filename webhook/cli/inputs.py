@@ -1,0 +1,88 @@
+"""What commands read besides folders of YAML: standard input, the one document of a file, JSON lines, PEM bundles."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import orjson
+
+from webhook import documents
+from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.offline.files import Files, is_object, read_files, read_stream, text_of
+from webhook.policy.slices import entries
+
+STDIN: Final = "<stdin>"
+_MAX_PEM: Final = 2**20
+_NO_OBJECT: Final = "this is no Kubernetes object: apiVersion and kind are needed, and metadata is a map"
+
+
+def standard_input() -> Files:
+    """Read documents from standard input; a closed one is empty."""
+    return read_stream(b"" if sys.stdin is None else sys.stdin.buffer.read(), STDIN)
+
+
+def files_or_stdin(name: str) -> Files:
+    """Read a file, a folder, or standard input where the name is `-`."""
+    return standard_input() if name == "-" else read_files([Path(name)])
+
+
+def one_value(file: Path) -> Any:
+    """Give the value of a file's only document. Raises SourceError (LOAD002) where there are none, or more."""
+    found = documents.read(text_of(file, str(file)), str(file))
+    if len(found) != 1:
+        told = f"{len(found)} documents" if found else "no document"
+        raise SourceError([Diagnostic("LOAD002", Place(str(file)), f"{told} in this file, one is needed")])
+    return found[0].value
+
+
+def json_lines(name: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Give the objects of a file of JSON lines (`-`: standard input), each with its place; empty lines are left out.
+
+    Raises SourceError (FILE001, YAML001) where the file cannot be read, or a line is no JSON object.
+    """
+    shown = STDIN if name == "-" else name
+    try:
+        with click.open_file(name, "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield Place(shown, number), _object(line, Place(shown, number))
+    except OSError as error:
+        raise SourceError([Diagnostic("FILE001", Place(shown), error.strerror or str(error))]) from None
+
+
+def _object(line: bytes, place: Place) -> dict[str, Any]:
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        at = Place(place.file, place.line, error.colno)
+        hint = "each line is one JSON object"
+        raise SourceError([Diagnostic("YAML001", at, f"not JSON: {error.msg}", hint=hint)]) from None
+    if not isinstance(value, dict):
+        raise SourceError([Diagnostic("LOAD002", place, "a JSON object is needed on each line")])
+    return value
+
+
+def certificates(file: Path) -> bytes:
+    """Read a bundle of certificates in PEM form. Raises a usage error where it is none."""
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_MAX_PEM + 1)
+    except OSError as error:
+        raise click.UsageError(f"{file}: {error.strerror or error}") from None
+    if b"-----BEGIN CERTIFICATE-----" not in data or len(data) > _MAX_PEM:
+        raise click.UsageError(f"{file}: this is no bundle of certificates (PEM); `sluice certs` writes ca.crt")
+    return data
+
+
+def manifests(path: Path) -> list[dict[str, Any]]:
+    """Give the objects of a file or folder, those of Lists one by one. Raises SourceError with all that is wrong."""
+    read = read_files([path])
+    found = [entry for whole in read.documents for entry in entries(whole)]
+    wrong = [d.diagnostic("LOAD002", (), _NO_OBJECT) for d in found if not is_object(d.value)]
+    if errors := (*read.errors, *wrong):
+        raise SourceError(errors)
+    return [document.value for document in found]
