@@ -1,4 +1,4 @@
-"""Runs the jobs of `sluice run`: a job that was let go ends after its time. No pods are made."""
+"""Runs the jobs of `sluice run`: a job or plain Pod that was let go ends after its time. Jobs make no pods here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class Kubelet:
         await asyncio.sleep(seconds_of(job, self._seconds))
         namespace, name = key_of(job)
         kind = "Complete" if gvk.kind == "Job" else "Succeeded"
-        status = {"conditions": [{"type": kind, "status": "True", "message": "its time is over"}]}
+        status: Object = {"conditions": [{"type": kind, "status": "True", "message": "its time is over"}]}
+        if gvk.kind == "Pod":
+            status = {"phase": "Succeeded"}
         try:
             done = await self._store.patch(gvk, name, namespace, {"status": status}, subresource="status")
         except NotFound:

@@ -1,4 +1,7 @@
-"""The two webhook configurations as objects, and writing them: opt-in, never the system's or our own namespace."""
+"""The two webhook configurations as objects, and writing them: opt-in, never the system's or our own namespace.
+
+Beside them, where our CRDs are converted. What the hooks are is `hooks.py`'s answer.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from webhook.api.crds import CONVERT_PATH
+from webhook.api.kinds import KINDS
 from webhook.cluster.hooks import Hook
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import NotFound
@@ -14,6 +19,9 @@ from webhook.store.objects import Object, ObjectStore
 
 MUTATING: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+PART_OF: Final = "app.kubernetes.io/part-of"
+OURS: Final = "sluice"
 SYSTEM: Final = ("kube-node-lease", "kube-public", "kube-system")
 MANAGER: Final = "sluice-register"
 NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')"
@@ -56,15 +64,26 @@ def configurations(hooks: Sequence[Hook], target: Target, options: Options) -> l
     for gvk, mutating in ((MUTATING, True), (VALIDATING, False)):
         entries = [_entry(hook, target, options) for hook in hooks if hook.mutating is mutating and hook.rules]
         if entries:
-            metadata: dict[str, Any] = {"name": options.name, "labels": {"app.kubernetes.io/part-of": "sluice"}}
+            metadata: dict[str, Any] = {"name": options.name, "labels": {PART_OF: OURS}}
             if options.annotations:
                 metadata["annotations"] = dict(options.annotations)
             made.append({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "webhooks": entries})
     return made
 
 
-async def register(store: ObjectStore, objects: Sequence[Object], name: str) -> None:
-    """Write the configurations; a kind that has none any more is taken away. Raises StoreError."""
+async def register(
+    store: ObjectStore,
+    objects: Sequence[Object],
+    name: str,
+    target: Target | None = None,
+    options: Options | None = None,
+) -> None:
+    """Write the configurations; a kind that has none any more is taken away. Raises StoreError.
+
+    With a `target`, our CRDs are told to convert there too: a chart's CRDs cannot know the release and its authority.
+    """
+    if target is not None:
+        await convert_at(store, target, options or Options())
     for obj in objects:
         await store.apply(obj, MANAGER)
     kinds = {obj["kind"] for obj in objects}
@@ -77,6 +96,27 @@ async def remove(store: ObjectStore, name: str) -> None:
     """Take both configurations away; it is no error where they are not there. Raises StoreError."""
     for gvk in (MUTATING, VALIDATING):
         await _delete(store, gvk, name)
+
+
+async def convert_at(store: ObjectStore, target: Target, options: Options) -> None:
+    """Write into our own CRDs where `/convert` is and whom to trust there; those of a Kueue are left alone."""
+    for kind in KINDS:
+        if len(kind.versions) < 2:
+            continue
+        try:
+            found = await store.get(CRD, kind.name)
+        except NotFound:
+            continue
+        labels = found["metadata"].get("labels") or {}
+        conversion = found.get("spec", {}).get("conversion") or {}
+        if labels.get(PART_OF) != OURS or conversion.get("strategy") != "Webhook":
+            continue
+        config = target.config(CONVERT_PATH.strip("/"))
+        absent = {"service": None} if target.url else {"url": None}
+        patch: dict[str, Any] = {"spec": {"conversion": {"webhook": {"clientConfig": {**absent, **config}}}}}
+        if options.annotations:
+            patch["metadata"] = {"annotations": dict(options.annotations)}
+        await store.patch(CRD, kind.name, None, patch)
 
 
 async def _delete(store: ObjectStore, gvk: GroupVersionKind, name: str) -> None:
