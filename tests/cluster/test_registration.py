@@ -10,7 +10,7 @@ from tests.shared import ROOT
 from webhook import documents
 from webhook.cli.register import register as command
 from webhook.cluster.hooks import hooks
-from webhook.cluster.registration import MUTATING, VALIDATING, Options, Target, configurations, register, remove
+from webhook.cluster.registration import CRD, MUTATING, VALIDATING, Options, Target, configurations, register, remove
 from webhook.documents import read
 from webhook.policy.assemble import assemble
 from webhook.store.errors import NotFound
@@ -125,6 +125,39 @@ def test_register_writes_and_remove_takes_away():
             await store.get(MUTATING, "sluice")
 
     asyncio.run(go())
+
+
+def crd(name, **metadata):
+    webhook = {"clientConfig": {"service": {"name": "sluice", "namespace": "sluice-system"}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{name}.kueue.x-k8s.io", **metadata},
+        "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}},
+    }
+
+
+def test_our_crds_are_told_where_to_convert():
+    """Registering writes the Service and the CA into the chart's CRDs; those that a Kueue brought stay as they are."""
+
+    async def go():
+        store = MemoryStore()
+        await store.create(crd("workloads", labels={"app.kubernetes.io/part-of": "sluice"}))
+        foreign = await store.create(crd("cohorts", labels={"app.kubernetes.io/part-of": "kueue"}))
+        target = Target(b"PEM", service="release", namespace="n", port=8443)
+        await register(store, [], "sluice", target, Options(annotations={"cert-manager.io/inject-ca-from": "n/c"}))
+        ours = await store.get(CRD, "workloads.kueue.x-k8s.io")
+        await register(store, [], "sluice", Target(b"PEM", url="https://h:1/"))
+        by_url = await store.get(CRD, "workloads.kueue.x-k8s.io")
+        return ours, by_url, foreign == await store.get(CRD, "cohorts.kueue.x-k8s.io")
+
+    ours, by_url, untouched = asyncio.run(go())
+    service = {"name": "release", "namespace": "n", "port": 8443, "path": "/convert"}
+    ca = base64.b64encode(b"PEM").decode()
+    assert ours["spec"]["conversion"]["webhook"]["clientConfig"] == {"service": service, "caBundle": ca}
+    assert ours["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": "n/c"}
+    assert by_url["spec"]["conversion"]["webhook"]["clientConfig"] == {"url": "https://h:1/convert", "caBundle": ca}
+    assert untouched
 
 
 def test_the_command_prints_what_it_would_write():

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.chart.helm import template
 from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.crds import install_foreign
-from tests.e2e.sluice import Sluice
+from tests.e2e.sluice import ROOT, Sluice
+from webhook.documents import read
 
 
 @pytest.fixture(scope="session")
@@ -24,9 +26,10 @@ def foreign(control_plane: ControlPlane) -> None:
 
 @pytest.fixture(scope="session")
 def sluice(control_plane: ControlPlane, foreign: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sluice]:
-    """Sluice with the shipped policies, registered, running."""
+    """Sluice with the shipped policies and the rights that the chart gives it, no others; registered, running."""
     made = Sluice(control_plane, tmp_path_factory.mktemp("sluice"))
     made.install()
+    made.restrict(document.value for document in read(template(ROOT / "charts" / "sluice"), "chart"))
     made.start()
     made.register()
     yield made

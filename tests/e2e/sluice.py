@@ -4,10 +4,11 @@ import json
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.processes import Child, free_ports
 from tests.e2e.crds import install
@@ -19,7 +20,10 @@ SYSTEM = "sluice-system"
 
 
 class Sluice:
-    """One replica of Sluice. `install` once, then `start`, `kill`, `stop` as often as wanted."""
+    """One replica of Sluice. `install` once, then `start`, `kill`, `stop` as often as wanted.
+
+    It has the rights of an administrator until `restrict` gives it those of the chart.
+    """
 
     def __init__(
         self, plane: ControlPlane, home: Path, policies: Sequence[Path] = (POLICIES,), flags: Sequence[str] = ()
@@ -32,6 +36,7 @@ class Sluice:
         self.port, self.state_port = free_ports(2)
         self.url = f"https://127.0.0.1:{self.port}"
         self.certificates = home / "certs"
+        self.kubeconfig = self.registrar = plane.kubeconfig
         self.starts = 0
         self.child: Child | None = None
 
@@ -42,6 +47,29 @@ class Sluice:
         self.plane.client.apply(namespace)
         made = self.command("crds", "--url", self.url, "--ca-file", str(self.authority), "-o", "json")
         install(self.plane, *json.loads(made)["items"])
+
+    def restrict(self, rendered: Iterable[dict[str, Any]]) -> None:
+        """Serve and register from now on as the ServiceAccounts of the chart, with the rights that it renders."""
+        for obj in rendered:
+            if obj["kind"] in ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"):
+                if obj["kind"] in ("ServiceAccount", "Role", "RoleBinding"):
+                    obj["metadata"]["namespace"] = SYSTEM
+                self.plane.client.apply(obj)
+        self.kubeconfig, self.registrar = (self._kubeconfig(name) for name in ("sluice", "sluice-registration"))
+
+    def account(self, namespace: str, name: str) -> Client:
+        """A client with the rights of a ServiceAccount; the caller closes it."""
+        return Client(self.plane.url, str(self.plane.ca), self._token(namespace, name))
+
+    def _kubeconfig(self, account: str) -> Path:
+        path = self.home / f"{account}.kubeconfig"
+        self.plane.write_kubeconfig(path, self._token(SYSTEM, account))
+        return path
+
+    def _token(self, namespace: str, account: str) -> str:
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        return str(self.plane.client.call("POST", path, request)["status"]["token"])
 
     @property
     def authority(self) -> Path:
@@ -56,7 +84,7 @@ class Sluice:
             f"--listen=127.0.0.1:{self.port}",
             f"--state-listen=127.0.0.1:{self.state_port}",
             f"--cert-dir={self.certificates}",
-            f"--kubeconfig={self.plane.kubeconfig}",
+            f"--kubeconfig={self.kubeconfig}",
             f"--namespace-selector={MANAGED}",
             "--identity=sluice-of-the-tests",
             "--lease-seconds=3",
@@ -84,13 +112,13 @@ class Sluice:
             f"--url={self.url}",
             f"--ca-file={self.authority}",
             f"--namespace-selector={MANAGED}",
-            f"--kubeconfig={self.plane.kubeconfig}",
+            f"--kubeconfig={self.registrar}",
             *(flag for flag in self.flags if flag.startswith("--mode=")),
         )
 
     def unregister(self) -> None:
         """Take the webhooks away, so that nobody waits for a Sluice that is gone."""
-        self.command("register", "--remove", f"--kubeconfig={self.plane.kubeconfig}")
+        self.command("register", "--remove", f"--kubeconfig={self.registrar}")
 
     def kill(self) -> None:
         """SIGKILL."""
