@@ -61,9 +61,15 @@ def encode(value: object) -> dict[str, Any]:
             return {"t": "list", "v": [encode(v) for v in value]}
         case dict():
             pairs = [[encode(bare(k)), encode(v)] for k, v in value.items()]
-            return {"t": "map", "v": sorted(pairs, key=lambda p: json.dumps(p[0], sort_keys=True))}
+            return {"t": "map", "v": sorted(pairs, key=_order)}
         case _:
             return _special(value)
+
+
+def _order(pair: list[Any]) -> bytes:
+    """What the pairs of a map are sorted by: the JSON of the key as Go writes it."""
+    text = json.dumps(pair[0], sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    return text.replace(b"&", b"\\u0026").replace(b"<", b"\\u003c").replace(b">", b"\\u003e")
 
 
 def _special(value: object) -> dict[str, Any]:
@@ -190,7 +196,12 @@ def variables(row: Row, env: Env) -> dict[str, object]:
 
 
 def spelled(declared: Type) -> str:
-    """A type as the reference rows spell it: `null_type` and the full names of timestamp and duration."""
+    """A type as the reference rows spell it: `null_type` and the full names of timestamp and duration.
+
+    A field that a JSONPatch does not have is of no type, which is dyn in a list or map.
+    """
+    if not declared.name:
+        return "dyn"
     if declared.kind in (types.Kind.NULL, types.Kind.WELL_KNOWN):
         return declared.name
     if declared.params:
@@ -209,7 +220,8 @@ def answer(row: Row) -> Outcome:
         program = compile(str(row["expr"]), env)
     except CompileError as error:
         return Outcome({**out, "ok": False, "error": str(error), "stage": "compile"})
-    out["type"] = spelled(program.type)
+    if program.type.name:
+        out["type"] = spelled(program.type)
     values = variables(row, env)
     if composed is not None:
         values["variables"] = composed.bind(values)

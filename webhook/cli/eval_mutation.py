@@ -10,7 +10,7 @@ from webhook.cel.types import Kind, Type
 from webhook.cel.values import ABSENT, JSONPatchValue
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
-from webhook.kube.merge import Foreign, MergeError, apply_configuration
+from webhook.kube.merge import NIL, Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
 from webhook.policy import patching
 from webhook.policy.native import Given
@@ -58,6 +58,8 @@ def _printed(value: Any) -> Any:
         return [_printed(inner) for inner in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT:
         return int(Decimal(repr(value)))
+    if value is NIL:
+        return []
     if isinstance(value, Foreign):
         return value.value if isinstance(value.value, int) else value.text
     return value

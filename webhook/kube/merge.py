@@ -30,6 +30,10 @@ class Foreign:
         return self.text
 
 
+NIL: Final = Foreign("[]")
+"""An empty list that an expression wrote: Go's nil slice. Checked as a list, and null where it is all there is."""
+
+
 class _Absent:
     __slots__ = ()
 
@@ -85,7 +89,7 @@ def _chosen(shape: Shape, value: Any) -> str:
 def _validate(schema: Schema, ref: Ref, value: Any, path: str) -> Problems:
     shape = schema.resolve(ref)
     chosen = _chosen(shape, value)
-    if value is None:
+    if value is None or (value is NIL and shape.list is not None):
         return []
     if chosen == "scalar":
         message = _scalar_problem(shape.scalar, value)
@@ -194,11 +198,22 @@ def _atomics(schema: Schema, ref: Ref, value: Any, path: str) -> Iterator[str]:
         for key, inner in value.items():
             if key in shape.map.fields:
                 yield from _atomics(schema, shape.map.fields[key], inner, f"{path}.{key}")
+    elif value is NIL and shape.list is not None and shape.list.atomic and shape.map is None:
+        yield path
     elif isinstance(value, list) and shape.list is not None:
         if shape.list.atomic:
             yield path
         for index, inner in enumerate(value):
             yield from _atomics(schema, shape.list.element, inner, f"{path}[{index}]")
+
+
+def _settled(value: Any) -> Any:
+    """What is taken over as it was written, with null for each nil slice in it."""
+    if value is NIL:
+        return None
+    if isinstance(value, dict):
+        return {key: _settled(inner) for key, inner in value.items()}
+    return [_settled(item) for item in value] if isinstance(value, list) else value
 
 
 class _Merger:
@@ -213,6 +228,8 @@ class _Merger:
         if right is _ABSENT:
             return left
         shape = self.schema.resolve(ref)
+        if right is NIL:
+            return None if shape.map is not None else self._list(shape.list, left, [], path) or None
         chosen = _chosen(shape, right)
         if chosen == "scalar":
             return self._scalar(shape, left, right, path)
@@ -230,12 +247,12 @@ class _Merger:
         mine = left if isinstance(left, dict) else {}
         theirs = right if isinstance(right, dict) else {}
         if shape is None or shape.atomic or (not mine and not theirs):
-            return right
+            return _settled(right)
         merged = mine
         for key, inner in theirs.items():
             ref = shape.fields.get(key, shape.others)
             old = mine.get(key, _ABSENT)
-            value = inner if ref is None else self.merge(ref, old, inner, f"{path}.{key}")
+            value = _settled(inner) if ref is None else self.merge(ref, old, inner, f"{path}.{key}")
             if value is not _ABSENT and value is not old:
                 merged = dict(mine) if merged is mine else merged
                 merged[key] = value
@@ -245,7 +262,7 @@ class _Merger:
         mine = left if isinstance(left, list) else []
         theirs = right if isinstance(right, list) else []
         if shape is None or shape.atomic or (not mine and not theirs):
-            return right
+            return _settled(right)
         try:
             a = [_identity(self.schema, shape, item) for item in mine]
             b = [_identity(self.schema, shape, item) for item in theirs]

@@ -7,6 +7,8 @@ adds it, negative indexes count from the end, and an operation on the whole docu
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import compress, islice
+from operator import is_, is_not
 from typing import Any, Final, NamedTuple
 
 from webhook.kube.equality import same
@@ -139,13 +141,11 @@ class _Draft:
 
 
 def _steps(path: str, kind: str, which: str) -> list[str]:
-    try:
-        steps = split(path)
-    except ValueError:
-        raise _missing(kind, path, which) from None
-    if not steps:
+    """The steps of a path; what stands before the first slash is passed over, as the API server's library does."""
+    at = path.find("/")
+    if at < 0:
         raise _missing(kind, path, which)
-    return steps
+    return split(path[at:])
 
 
 def _missing(kind: str, path: str, which: str) -> PatchError:
@@ -254,44 +254,49 @@ def diff(before: Any, after: Any) -> tuple[Operation, ...]:
 
 
 def _diff(before: Any, after: Any, path: str, out: list[Operation]) -> None:
-    if before is after:
-        return
-    if isinstance(before, dict) and isinstance(after, dict):
+    kind = type(before)
+    if kind is dict and type(after) is dict:
         _diff_maps(before, after, path, out)
-    elif isinstance(before, list) and isinstance(after, list):
+    elif kind is list and type(after) is list:
         _diff_lists(before, after, path, out)
     elif not same(before, after):
         out.append(Operation("replace", path, after))
 
 
 def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: list[Operation]) -> None:
-    if not before.keys() <= after.keys():
-        out.extend(Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after)
+    """Compare two maps; a changed copy has the keys of its original first, which is told without a look at each."""
+    if len(before) <= len(after) and all(map(is_, before, after)):
+        for key in compress(before, map(is_not, before.values(), after.values())):
+            _diff(before[key], after[key], f"{path}/{escape(key)}", out)
+        if len(before) < len(after):
+            new = islice(after, len(before), None)
+            out.extend(Operation("add", f"{path}/{escape(key)}", after[key]) for key in new)
+        return
+    out.extend(Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after)
     for key, value in after.items():
         old = before.get(key, ABSENT)
-        if old is value:
-            continue
         if old is ABSENT:
             out.append(Operation("add", f"{path}/{escape(key)}", value))
-        else:
+        elif old is not value:
             _diff(old, value, f"{path}/{escape(key)}", out)
 
 
 def _diff_lists(before: Sequence[Any], after: Sequence[Any], path: str, out: list[Operation]) -> None:
     """Compare by place, after the equal head and (where the lengths differ) the equal tail are set aside."""
+    if len(before) == len(after):
+        for i in compress(range(len(before)), map(is_not, before, after)):
+            _diff(before[i], after[i], f"{path}/{i}", out)
+        return
     shorter = min(len(before), len(after))
     head = 0
-    if len(before) != len(after):
-        while head < shorter and same(before[head], after[head]):
-            head += 1
+    while head < shorter and same(before[head], after[head]):
+        head += 1
     tail = 0
-    while len(before) != len(after) and tail < shorter - head and same(before[-1 - tail], after[-1 - tail]):
+    while tail < shorter - head and same(before[-1 - tail], after[-1 - tail]):
         tail += 1
     both = shorter - tail
     for i in range(head, both):
         if before[i] is not after[i]:
             _diff(before[i], after[i], f"{path}/{i}", out)
-    if len(before) == len(after):
-        return
     out.extend(Operation("remove", f"{path}/{i}") for i in range(len(before) - tail - 1, both - 1, -1))
     out.extend(Operation("add", f"{path}/{i}", after[i]) for i in range(both, len(after) - tail))

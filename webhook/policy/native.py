@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from webhook.cel.values import ObjectValue, Optional, TypeValue, Uint
-from webhook.kube.merge import Foreign
+from webhook.kube.merge import NIL, Foreign
 
 _ENDS: Final = frozenset({str, bool, int, float})
 
@@ -42,10 +42,10 @@ class Given:
         return id(value) in self._known
 
 
-def native(value: ObjectValue, given: Given | None = None, empty: list[Any] | None = None) -> dict[str, Any]:
+def native(value: ObjectValue, given: Given | None = None, empty: list[Any] | Foreign = NIL) -> dict[str, Any]:
     """Give the fields of an object as JSON; what JSON has no form for becomes `Foreign`.
 
-    `empty` is what an empty list that the expression wrote becomes: the structured merge sees a null one. Raises
+    `empty` is what an empty list that the expression wrote becomes: the structured merge sees Go's nil slice. Raises
     NotNative where a map that is one of its own fields has other keys than texts.
     """
     return _Conversion(given or Given(), empty).object(value)
@@ -54,7 +54,7 @@ def native(value: ObjectValue, given: Given | None = None, empty: list[Any] | No
 class _Conversion:
     __slots__ = ("empty", "given")
 
-    def __init__(self, given: Given, empty: list[Any] | None) -> None:
+    def __init__(self, given: Given, empty: list[Any] | Foreign) -> None:
         self.given, self.empty = given, empty
 
     def object(self, value: ObjectValue) -> dict[str, Any]:
