@@ -148,6 +148,7 @@ def _operators() -> Iterator[Case]:
         ("split and compared", "v0.split('a') == v0.split('')", {"v0": TEXT}),
         ("bytes", "bytes(v0) == bytes(v1)", {"v0": TEXT, "v1": TEXT}),
         ("closed", "quantity('1Gi').add(quantity('1')).isGreaterThan(quantity('2')) && v0", {"v0": BOOL}),
+        ("chain", "v0.a1 + v0['a2'] == 3 && dyn(v0).a1 == 1 && {'b': v0}.b.a1 == 1", {"v0": TABLE}),
         ("has", "has(v0.a1) && v0.?a2.orValue(0) == 2", {"v0": TABLE}),
         ("within a loop", "v0.all(x, v1 == v2 && v1 + v2 != x)", {"v0": TEXTS, "v1": TEXT, "v2": TEXT}),
         ("in within a loop", "v0.all(x, x in v0)", {"v0": TEXTS}),
