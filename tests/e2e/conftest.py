@@ -35,3 +35,4 @@ def sluice(control_plane: ControlPlane, foreign: None, tmp_path_factory: pytest.
     yield made
     made.unregister()
     made.stop()
+    assert made.refusals() == [], "the chart lacks a right"

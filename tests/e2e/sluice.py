@@ -104,6 +104,11 @@ class Sluice:
         except TimeoutError as error:
             raise RuntimeError(f"{error}\n{self.state('/readyz?verbose')}\n{child.tail(40)}") from None
 
+    def refusals(self) -> list[str]:
+        """What the API server refused it for want of rights, as its logs tell."""
+        logs = [path.read_text(encoding="utf-8") for path in self.plane.logs.glob("sluice-*.log")]
+        return [line for text in logs for line in text.splitlines() if "is forbidden: User" in line]
+
     def register(self) -> None:
         """Tell the API server of the webhooks."""
         self.command(
