@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tests.bench.load import Target, measure, post
+from tests.bench.load import WARM, Target, cpu, measure, post, resident
 from tests.controlplane.cluster import ControlPlane, start
 from tests.controlplane.processes import Child, free_ports
 from tests.e2e.hooks import configuration
@@ -29,7 +29,15 @@ JSON = dict[str, Any]
 SECONDS = float(os.environ.get("BENCH_SECONDS", "4"))
 PATH = "/apis/batch/v1/namespaces/default/jobs?dryRun=All"
 _RULES = [{"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}]
-_TICK = os.sysconf("SC_CLK_TCK")
+CONNECTIONS = (1, 16)
+NATIVE, NOOP, PATCHED, SAME, SHIPPED = (
+    "five policies, natively",
+    "two no-op webhook calls",
+    "two such, with a fixed patch",
+    "Sluice, the same five",
+    "Sluice, shipped policies and gate",
+)
+COUNTER = "apiserver_admission_webhook_admission_duration_seconds_count"
 
 
 def main() -> None:
@@ -43,45 +51,61 @@ def main() -> None:
     plane = start()
     try:
         _prepare(plane)
-        body = json.dumps(json.loads(job.read_text())).encode()
+        body = json.loads(job.read_text())
         host, port = plane.client.host, plane.client.port
-        target = Target(host, port, str(plane.ca), post(host, port, PATH, body, plane.token))
-        print(f"{'':34}{'1 connection':>30}{'16 connections':>32}{'CPU s per 10,000 (1 / 16)':>32}")
-        for name, setting in _settings(plane, native):
+        target = Target(host, port, str(plane.ca), post(host, port, PATH, json.dumps(body).encode(), plane.token))
+        print(f"{'':34}{'1 connection':>30}{'16 connections':>32}{'CPU s per 10,000':>28}{'calls':>7}{'hook MiB':>9}")
+        rates = {}
+        for name, setting in _settings(plane, native, body):
             with setting as hook:
-                _row(name, plane, target, hook)
+                rates[name] = _row(name, plane, target, hook)
+        _ratios(rates)
     finally:
         plane.stop()
 
 
-def _settings(plane: ControlPlane, native: Path) -> Iterator[tuple[str, Any]]:
+def _ratios(rates: dict[str, list[float]]) -> None:
+    """Print what Sluice reaches of the native policies and of the calls alone."""
+    for name in (SAME, SHIPPED):
+        for base, words in ((NATIVE, "native"), (NOOP, "two no-ops"), (PATCHED, "two no-ops, patch")):
+            shares = [mine / theirs for mine, theirs in zip(rates[name], rates[base], strict=True)]
+            print(f"{name}: {' and '.join(f'{share:.0%}' for share in shares)} of {words}, at 1 and 16 connections")
+
+
+def _settings(plane: ControlPlane, native: Path, body: JSON) -> Iterator[tuple[str, Any]]:
     yield "no policies", _nothing()
-    yield f"{native.name}, natively", _native(plane, native)
-    yield "two no-op webhook calls", _noop(plane)
-    yield f"Sluice, {native.name}", _sluice(plane, native, "--mode=none")
-    yield "Sluice, shipped policies and gate", _sluice(plane, POLICIES)
+    yield NATIVE, _native(plane, native)
+    yield NOOP, _noop(plane, body)
+    yield PATCHED, _noop(plane, body, _patch())
+    yield SAME, _sluice(plane, native, "--mode=none")
+    yield SHIPPED, _sluice(plane, POLICIES)
 
 
-def _row(name: str, plane: ControlPlane, target: Target, hook: Child | None) -> None:
+def _row(name: str, plane: ControlPlane, target: Target, hook: Child | None) -> list[float]:
+    """Print one setting's figures, and give its creates a second at each number of connections."""
     server = next(child for child in plane.children if child.name == "kube-apiserver")
-    cells, costs = [], []
-    for connections in (1, 16):
-        before = _cpu(server), _cpu(hook)
+    pids = [child.process.pid for child in (server, hook) if child is not None]
+    cells, costs, rates = [], [], []
+    calls, requests = _calls(plane), 0
+    for connections in CONNECTIONS:
+        before = [cpu(pid) for pid in pids]
         figures = measure(target, connections, SECONDS)
-        spent = [
-            10_000 * (now - then) / figures.requests
-            for now, then in zip((_cpu(server), _cpu(hook)), before, strict=True)
-        ]
+        spent = [10_000 * (cpu(pid) - then) / figures.requests for pid, then in zip(pids, before, strict=True)]
         cells.append(f"{figures.rate:7.0f}/s p50 {figures.p50:5.2f} p99 {figures.p99:6.1f}")
-        costs.append(f"{spent[0]:.1f} + {spent[1]:.1f}" if hook else f"{spent[0]:.1f}")
-    print(f"{name:34}{cells[0]:>30}{cells[1]:>32}{' / '.join(costs):>32}", flush=True)
+        costs.append(" + ".join(f"{seconds:.1f}" for seconds in spent))
+        rates.append(figures.rate)
+        requests += figures.requests + WARM
+    each = (_calls(plane) - calls) / requests
+    memory = f"{resident(hook.process.pid):.0f}" if hook else ""
+    print(f"{name:34}{cells[0]:>30}{cells[1]:>32}{' / '.join(costs):>28}{each:>7.1f}{memory:>9}", flush=True)
+    return rates
 
 
-def _cpu(child: Child | None) -> float:
-    if child is None:
-        return 0.0
-    fields = Path(f"/proc/{child.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
+def _calls(plane: ControlPlane) -> int:
+    """How often the API server has called a webhook."""
+    text, _, _ = plane.client.exchange("GET", "/metrics", None, {"Accept": "text/plain"})
+    lines = (line for line in text.decode().splitlines() if line.startswith(COUNTER))
+    return sum(int(float(line.rpartition(" ")[2])) for line in lines)
 
 
 def _prepare(plane: ControlPlane) -> None:
@@ -108,7 +132,7 @@ def _native(plane: ControlPlane, file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _noop(plane: ControlPlane) -> Iterator[Child]:
+def _noop(plane: ControlPlane, body: JSON, patch: str = "") -> Iterator[Child]:
     (port,) = free_ports(1)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -117,16 +141,30 @@ def _noop(plane: ControlPlane) -> Iterator[Child]:
         leaf = issue(authority, ("127.0.0.1",), now)
         (folder / "crt").write_bytes(leaf.certificate)
         (folder / "key").write_bytes(leaf.key)
-        command = [sys.executable, "-m", "tests.bench.noop", str(port), str(folder / "crt"), str(folder / "key")]
+        files = (str(folder / "crt"), str(folder / "key"))
+        command = [sys.executable, "-m", "tests.bench.noop", str(port), *files, patch]
         child = Child("noop", command, plane.logs)
         stack.callback(child.stop)
-        client = {"url": f"https://127.0.0.1:{port}/", "caBundle": base64.b64encode(authority.certificate).decode()}
+        trust = base64.b64encode(authority.certificate).decode()
         for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+            client = {"url": f"https://127.0.0.1:{port}/{kind}", "caBundle": trust}
             made = configuration(kind, "noop", client, _RULES, {})
             plane.client.create(made)
             stack.callback(plane.client.delete, plane.client.path_of(made))
-        plane.wait("the no-op webhook is called", lambda: plane.client.request("POST", PATH, _probe()).status < 300)
+        plane.wait("the no-op webhook is called", lambda: plane.client.request("POST", PATH, body).status < 300)
         yield child
+
+
+def _patch() -> str:
+    """What the five policies write into the job of this benchmark, as a webhook sends it."""
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    spec = "/spec/template/spec"
+    steps = [
+        {"op": "replace", "path": "/spec/suspend", "value": True},
+        {"op": "add", "path": f"{spec}/tolerations", "value": tolerations},
+        {"op": "add", "path": f"{spec}/containers/0/resources/requests/nvidia.com~1gpu", "value": "1"},
+    ]
+    return base64.b64encode(json.dumps(steps).encode()).decode()
 
 
 @contextmanager

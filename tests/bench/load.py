@@ -12,6 +12,8 @@ from time import perf_counter
 
 import uvloop
 
+WARM = 112
+"""Requests before the clock starts, over all connections."""
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -46,12 +48,12 @@ def post(host: str, port: int, path: str, body: bytes, token: str = "") -> bytes
     return head.encode() + body
 
 
-def measure(target: Target, connections: int, seconds: float, warm: int = 100) -> Figures:
+def measure(target: Target, connections: int, seconds: float, warm: int = WARM) -> Figures:
     """Send as fast as the answers come over so many connections; raises RuntimeError on a status that is no 2xx."""
     return uvloop.run(drive(target, connections, seconds, warm))
 
 
-async def drive(target: Target, connections: int, seconds: float, warm: int = 100) -> Figures:
+async def drive(target: Target, connections: int, seconds: float, warm: int = WARM) -> Figures:
     """The same, in a running loop."""
     loop = asyncio.get_running_loop()
     context = ssl.create_default_context(cafile=target.ca)
