@@ -67,7 +67,8 @@ class View:
 
     def mirror(self, gvk: GroupVersionKind) -> Mirror:
         """Give the mirror of a kind; the version does not matter. A kind that is not followed is empty."""
-        return self._mirrors.get((gvk.group, gvk.kind)) or Mirror(gvk)
+        found = self._mirrors.get((gvk.group, gvk.kind))
+        return Mirror(gvk) if found is None else found  # one that is there may be empty
 
     def follows(self, gvk: GroupVersionKind) -> bool:
         """Say whether the kind is in the view."""

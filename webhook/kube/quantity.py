@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 _DIGITS: Final = frozenset("0123456789")
@@ -21,6 +22,8 @@ _INT64_DIGITS: Final = 18
 _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
 _NANO: Final = -9
+_SHORT: Final = 32
+"""Characters up to which a quantity is remembered."""
 _WIDEST: Final = 20_000
 
 WRONG_FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -203,6 +206,16 @@ def parse(text: str | int | float) -> Quantity:
     """
     if not isinstance(text, str):
         return parse(repr(text))
+    return _known(text) if len(text) <= _SHORT else _read(text)
+
+
+@lru_cache(4096)
+def _known(text: str) -> Quantity:
+    """A cluster writes the same few quantities again and again."""
+    return _read(text)
+
+
+def _read(text: str) -> Quantity:
     if not text:
         raise QuantityError(WRONG_FORMAT)
     if text == "0":
