@@ -29,6 +29,7 @@ from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs
 from webhook.offline.dryrun.show import comparison_json, comparison_markdown, trial_json, trial_markdown
 from webhook.offline.dryrun.terminal import comparison_text, trial_text
 from webhook.offline.files import Files, objects_of, read_files
+from webhook.offline.readable import readable
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.load import load_bundle
 from webhook.store.errors import StoreError
@@ -102,7 +103,8 @@ def dry_run_command(
     paths = policies or (Path("policies"),)
     bundle = load_bundle(paths)
     world = _world(files, cluster, labels, authorized, sender, _live(kubeconfig, context, bundle))
-    trial = _try(world, bundle)
+    with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *cluster, *paths)).documents):
+        trial = _try(world, bundle)
     if against is None:
         _print_trial(trial, output, every=verbose)
         sys.exit(exits.FAILED if any(not o.allowed for o in trial.outcomes) else exits.PASSED)

@@ -84,7 +84,7 @@ class Front:
     def _received(self, obj: Object, namespace: str) -> Object:
         """Give the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""
         obj = defaulted(copy.deepcopy(obj))
-        metadata = obj.setdefault("metadata", {})
+        metadata = obj["metadata"] = obj.get("metadata") or {}
         if obj["kind"] not in CLUSTER_SCOPED:
             metadata.setdefault("namespace", namespace)
         if "name" not in metadata and "generateName" in metadata:

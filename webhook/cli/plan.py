@@ -17,12 +17,13 @@ from webhook.api.snapshot import snapshot
 from webhook.cli import exits
 from webhook.cli.inputs import files_or_stdin, json_lines
 from webhook.diagnostics import Diagnostic, Place, SourceError
-from webhook.documents import dump
+from webhook.documents import Document, dump
 from webhook.offline.plan import Plan, make_plan
 from webhook.offline.plan_objects import Cluster, cluster_of
 from webhook.offline.plan_output import answer, document
 from webhook.offline.plan_rules import rules_of
 from webhook.offline.plan_table import summary, tables
+from webhook.offline.readable import readable
 from webhook.store.errors import StoreError
 
 STABLE = "until-stable"
@@ -78,13 +79,16 @@ def plan(
         return
     if not files and not cluster:
         raise click.UsageError(f"nothing to decide: give --cluster, or -f FILE with what `{KUBECTL}` prints")
+    moment = _time(now)
     try:
-        found = cluster_of(_live(kubeconfig, context)) if cluster else _cluster(files)
+        read = [] if cluster else _documents(files)
         rules = rules_of(names, heads_per_cycle)
+        with readable(lambda: read):
+            found = cluster_of(_live(kubeconfig, context) if cluster else (d.value for d in read))
+            made = make_plan(snapshot(found.objects), rules, moment, cycles or None)
     except (SourceError, ConversionError, StoreError, ValueError, OSError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
-    made = make_plan(snapshot(found.objects), rules, _time(now), cycles or None)
     _show(made, found, output)
 
 
@@ -110,12 +114,12 @@ def _live(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
     return found
 
 
-def _cluster(files: tuple[str, ...]) -> Cluster:
-    """Read the objects of all files. Raises SourceError with everything that is wrong."""
+def _documents(files: tuple[str, ...]) -> list[Document]:
+    """Read all files. Raises SourceError with everything that is wrong."""
     read = [files_or_stdin(f) for f in files]
     if errors := [e for part in read for e in part.errors]:
         raise SourceError(errors)
-    return cluster_of(d.value for part in read for d in part.documents)
+    return [document for part in read for document in part.documents]
 
 
 def _time(text: str | None) -> int:

@@ -19,6 +19,7 @@ from webhook.offline import simulate as virtual
 from webhook.offline.files import read_files, text_of
 from webhook.offline.plan_objects import cluster_of
 from webhook.offline.plan_rules import rules_of, title
+from webhook.offline.readable import readable
 from webhook.offline.simulate import Outcome
 from webhook.offline.simulate_generate import generate
 from webhook.offline.simulate_plot import plot
@@ -60,7 +61,9 @@ def simulate(
         runs = [(queues, s) for s in compare or ("+".join(names or ("kueue",)),)]
         if compare_queues:
             runs.append((_queues((compare_queues,)), runs[0][1]))
-        outcomes = [_run(q, arrivals, s, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]
+        queue_files = [*files, *([compare_queues] if compare_queues else [])]
+        with readable(lambda: read_files(queue_files).documents):
+            outcomes = [_run(q, arrivals, s, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]
     except (SourceError, ConversionError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
@@ -99,7 +102,8 @@ def _queues(files: tuple[Path, ...]) -> Snapshot:
     found = read_files(files)
     if found.errors:
         raise SourceError(found.errors)
-    return snapshot(cluster_of(d.value for d in found.documents).objects)
+    with readable(lambda: found.documents):
+        return snapshot(cluster_of(d.value for d in found.documents).objects)
 
 
 def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, name: str) -> Outcome:

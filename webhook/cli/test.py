@@ -60,7 +60,10 @@ def test(
 
     Exit codes: 0 all passed, 1 a case failed, 2 a file cannot be read, 3 there is nothing to run.
     """
-    places = [path.resolve() for path in paths] or [Path.cwd()]
+    try:
+        places = [path.resolve() for path in paths] or [Path.cwd()]
+    except RuntimeError as error:  # a link that leads to itself
+        raise click.BadParameter(str(error), param_hint="PATHS") from None
     places = [shorter(place) for place in places]
     try:
         re.compile(pattern)

@@ -113,7 +113,8 @@ def _container(container: dict[str, Any], *, requests: bool) -> None:
     container.setdefault("terminationMessagePolicy", "File")
     container.setdefault("imagePullPolicy", _pull_policy(str(container.get("image") or "")))
     resources = container.setdefault("resources", {})
-    for port in container.get("ports") or ():
+    ports = container.get("ports")
+    for port in ports if isinstance(ports, list) else ():
         if isinstance(port, dict):
             port.setdefault("protocol", "TCP")
     if not isinstance(resources, dict):
@@ -121,8 +122,9 @@ def _container(container: dict[str, Any], *, requests: bool) -> None:
     for field in ("limits", "requests"):
         if isinstance(resources.get(field), dict):
             resources[field] = {k: _canonical(v) for k, v in resources[field].items()}
-    if requests and isinstance(resources.get("limits"), dict):
-        resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
+    asked = resources.get("requests") or {}
+    if requests and isinstance(resources.get("limits"), dict) and isinstance(asked, dict):
+        resources["requests"] = {**resources["limits"], **asked}
 
 
 def _canonical(value: Any) -> Any:

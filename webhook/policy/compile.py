@@ -145,7 +145,7 @@ class _Compiler:
         place = self.document.text_place(path, max(offset, 0), max(length, 1))
         return Diagnostic("CEL001", place, message, source=self.document.source(place))
 
-    def annotations(self, notes: dict[str, str]) -> None:
+    def annotations(self, notes: dict[str, Any]) -> None:
         for key, value in notes.items():
             path: Path = ("metadata", "annotations", key)
             if not key.startswith("sluice.dev/"):
@@ -154,6 +154,8 @@ class _Compiler:
                 hint = did_you_mean(key, kinds.ANNOTATIONS) or f"the annotations are {', '.join(kinds.ANNOTATIONS)}"
                 message = f'annotation "{key}" is not known'
                 self.findings.append(self.document.diagnostic("POL001", path, message, key=True, hint=hint))
+            elif value is None:
+                self.findings.append(self.document.diagnostic("POL003", path, "an annotation is a text", key=True))
             elif kinds.ANNOTATIONS[key] and value not in kinds.ANNOTATIONS[key]:
                 hint = f"one of {', '.join(kinds.ANNOTATIONS[key])}"
                 self.findings.append(self.document.diagnostic("POL003", path, f'"{value}" is not known', hint=hint))
@@ -224,8 +226,8 @@ class _Compiler:
                 made.append(Mutation(apply, expression))
         return tuple(made)
 
-    def warning(self, notes: dict[str, str]) -> Expression | None:
-        if kinds.WARNING not in notes:
+    def warning(self, notes: dict[str, Any]) -> Expression | None:
+        if notes.get(kinds.WARNING) is None:
             return None
         return self.expression(("metadata", "annotations", kinds.WARNING), (STRING,))
 

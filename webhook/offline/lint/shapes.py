@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from webhook.api.crds import definitions
+from webhook.api.crds import Webhook, definitions
 from webhook.api.kinds import FILE_KINDS, KINDS
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
@@ -23,6 +23,8 @@ from webhook.policy.kinds import EXCEPTION, SHAPES
 from webhook.policy.shapes import dotted
 
 _LOADED: Final = frozenset({EXCEPTION, "Suite", *SHAPES})
+_ALL_VERSIONS: Final = Webhook(url="https://localhost")
+"""With a conversion webhook a CRD describes its older versions, too."""
 _ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata"})
 _VERSIONS: Final = ("v1", "v2", "v1beta1", "v1beta2", "v1alpha1")
 _SERVED: Final = ("", "apps", "batch", "policy", "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io",
@@ -43,7 +45,7 @@ class Wrong:
 def _own() -> dict[tuple[str, str], dict[str, Any]]:
     """Give the CRDs of the queue's kinds, and the like of those that live in files only."""
     kinds = (*KINDS, *FILE_KINDS)
-    return {(k.group, k.kind): crd for k, crd in zip(kinds, definitions(kinds=kinds), strict=True)}
+    return {(k.group, k.kind): crd for k, crd in zip(kinds, definitions(_ALL_VERSIONS, kinds), strict=True)}
 
 
 def schema_for(world: World, gvk: GroupVersionKind) -> Schema | None:

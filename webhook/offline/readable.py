@@ -1,0 +1,60 @@
+"""Whose fault it was: when reading objects of files fails inside, the objects that cannot be read, at their places.
+
+The queue core's readers and the engine take objects as an API server stores them, and check nothing: it refuses a
+list where a map belongs long before. Files have passed no API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+from webhook.api.convert import ConversionError
+from webhook.api.snapshot import snapshot
+from webhook.diagnostics import Diagnostic, Severity, SourceError
+from webhook.documents import Document
+from webhook.offline.files import is_object
+from webhook.offline.lint.model import world_of
+from webhook.offline.lint.shapes import wrong_type
+from webhook.offline.plan_objects import cluster_of
+from webhook.policy.slices import entries
+
+_FAILURES: Final = (TypeError, ValueError, AttributeError, LookupError, OverflowError)
+
+
+@contextmanager
+def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
+    """Run a block that reads the objects of `documents`; tell what cannot be read in them where the block fails.
+
+    Raises SourceError (SCH002, LOAD002) in place of the failure; a failure that is no object's stays as it is.
+    """
+    try:
+        yield
+    except ConversionError:
+        raise
+    except _FAILURES:
+        if found := culprits(documents()):
+            raise SourceError(found) from None
+        raise
+
+
+def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
+    """Give the fields of a wrong type, else the objects that cannot be read by themselves."""
+    given = list(documents)
+    world = world_of(given, datetime.fromtimestamp(0, UTC))
+    typed = [finding.diagnostic(wrong_type.code, Severity.ERROR) for finding in wrong_type.check(world)]
+    return typed or [told for whole in given for document in entries(whole) for told in _unreadable(document)]
+
+
+def _unreadable(document: Document) -> Iterator[Diagnostic]:
+    if not is_object(document.value):
+        yield document.diagnostic("LOAD002", (), "this is no Kubernetes object: apiVersion and kind are needed")
+        return
+    try:
+        snapshot(cluster_of([document.value]).objects)
+    except ConversionError:
+        return
+    except _FAILURES as error:
+        yield document.diagnostic("SCH002", (), f"this {document.value['kind']} cannot be read: {error}")
