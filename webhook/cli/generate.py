@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -49,12 +50,22 @@ def native(paths: tuple[Path, ...]) -> None:
     values = (e.value for d in read_files(places).documents for e in entries(d))
     bindings = [v for v in values if isinstance(v, dict) and str(v.get("kind")).endswith("PolicyBinding")]
     made = twins(bundle, bindings)
-    for name, reason in made.left_out:
-        click.echo(f"left out: {name}: {reason}", err=True)
+    for line in _left_out(made.left_out):
+        click.echo(line, err=True)
     if not made.objects:
         click.echo("sluice generate native: nothing has a native form", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     click.echo("---\n".join(documents.dump(obj) for obj in made.objects), nl=False)
+
+
+def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Say what got no twin, a line for each policy and reason."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for title, reason in rows:
+        policy, _, kind = title.partition(" for ")
+        kinds.setdefault((policy, reason), []).extend([kind] if kind else [])
+    for (policy, reason), found in kinds.items():
+        yield f"left out: {policy}{' for ' if found else ''}{', '.join(found)}: {reason}"
 
 
 @generate_command.command(name="schema", epilog=SCHEMA_EXAMPLES)

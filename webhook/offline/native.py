@@ -1,7 +1,7 @@
 """Native twins: policies of the API server itself, so that a cluster keeps a floor while the webhook is away.
 
-A validating policy for Pods that Sluice expands into job kinds becomes one policy per kind. What has no native form is
-left out, and said. Nothing is loaded or written here.
+A policy for Pods that Sluice expands into job kinds becomes one policy per kind; a mutation does so for the kinds that
+have one pod template. What has no native form is left out, and said. Nothing is loaded or written here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from webhook.offline.lint.engine import wrong_with
 from webhook.offline.lint.mutations import typed_list_value
 from webhook.offline.lint.trees import walk
 from webhook.offline.native_expressions import Templates, inlined, renamed, templates_of
+from webhook.offline.native_mutations import for_template
 from webhook.policy.bundle import Bundle
-from webhook.policy.kinds import EXPAND, MODE, SKIP
+from webhook.policy.kinds import EXPAND, MODE, SKIP, WARNING
 from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"
@@ -28,6 +29,9 @@ WHOLE: Final = frozenset(
     {"oldObject == null || object.spec != oldObject.spec", "oldObject == null || object != oldObject"}
 )
 """Conditions that mean the same, or more, when they are asked of the whole object instead of a template."""
+_OWN: Final = frozenset({EXPAND, MODE, SKIP, WARNING})
+_BUILT_IN: Final = frozenset({"", "batch", "apps"})
+"""Groups of job kinds whose lists the API server merges by name, as it does those of a Pod."""
 LABEL: Final = "sluice.dev/native-twin-of"
 _SYSTEM: Final = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "sluice-system"]}
 
@@ -70,8 +74,6 @@ def twins(bundle: Bundle, bindings: Iterable[dict[str, Any]]) -> Twins:
 
 def _refuse(policy: Policy) -> None:
     """Raise NoTwin for what only Sluice can do."""
-    if policy.mutating and policy.expand:
-        raise NoTwin("a mutation of pod templates has no native form; the Pods themselves are not changed natively")
     if policy.mutating and policy.skip_owned:
         raise NoTwin("the native server cannot look an owner up by its UID")
     if policy.mode != "enforce":
@@ -97,7 +99,7 @@ def _twin(policy: Policy, spec: dict[str, Any], suffix: str) -> dict[str, Any]:
     assert policy.document is not None
     value = policy.document.value
     metadata = value["metadata"]
-    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in (EXPAND, MODE, SKIP)}
+    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in _OWN}
     name = f"{policy.name}-{suffix}{SUFFIX}" if suffix else f"{policy.name}-{SUFFIX}"
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -125,12 +127,24 @@ def _for_kind(policy: Policy, kind: Kind) -> dict[str, Any]:
     rules = [_rule(rule, kind) for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ()]
     spec["matchConstraints"] = {**(spec.get("matchConstraints") or {}), "resourceRules": rules}
     templates = templates_of(kind)
-    if templates.many:
+    if policy.mutating:
+        _mutating(policy, spec, kind, templates)
+    elif templates.many:
         _of_many(spec, templates)
     else:
         _of_one(spec, templates)
     spec.pop("auditAnnotations", None)
     return _twin(policy, spec, f"{kind.resource}.{kind.group}-")
+
+
+def _mutating(policy: Policy, spec: dict[str, Any], kind: Kind, templates: Templates) -> None:
+    """Change the one template instead of a Pod. Raises NoTwin where there are several, or its schema is not known."""
+    if templates.many:
+        raise NoTwin("it has several pod templates; one fragment or patch cannot be for each of them")
+    if kind.group not in _BUILT_IN and any(m.apply for m in policy.mutations):
+        raise NoTwin("the lists of a custom kind may be atomic: a fragment would replace its containers, not merge")
+    _of_one(spec, templates)
+    spec["mutations"] = [for_template(m, kind.templates[0].path, _as_pod) for m in spec["mutations"]]
 
 
 def _of_one(spec: dict[str, Any], templates: Templates) -> None:
@@ -140,9 +154,10 @@ def _of_one(spec: dict[str, Any], templates: Templates) -> None:
     declared += [{**v, "expression": _as_pod(v["expression"])} for v in spec.get("variables") or ()]
     spec["variables"] = declared
     worded = ("expression", "messageExpression")
-    spec["validations"] = [
-        {**v, **{field: _as_pod(v[field]) for field in worded if field in v}} for v in spec["validations"]
-    ]
+    if "validations" in spec:
+        spec["validations"] = [
+            {**v, **{field: _as_pod(v[field]) for field in worded if field in v}} for v in spec["validations"]
+        ]
     if conditions := spec.get("matchConditions"):
         inline = (f"({templates.text})", old)
         spec["matchConditions"] = [{**c, "expression": _condition(c["expression"], *inline)} for c in conditions]

@@ -62,7 +62,11 @@ def renamed(text: str, into: str, name: str = "object") -> str:
 
 
 def inlined(text: str, variables: dict[str, str]) -> str:
-    """Write out each `variables.x`, those in their expressions as well. Raises CompileError where a text is no CEL."""
+    """Write out each `variables.x`, those in their expressions as well. Raises CompileError where a text is no CEL.
+
+    They stand in dyn(): of a variable's type the API server knows less than of its text, and would warn of fields that
+    its schemas leave out, such as a LimitRange's `min`.
+    """
     for _ in range(_MOST):
         found = [
             n
@@ -75,5 +79,5 @@ def inlined(text: str, variables: dict[str, str]) -> str:
             at = node.operand.pos
             match = re.compile(rf"variables\s*\.\s*{re.escape(node.field)}").match(text, at)
             if match and node.field in variables:
-                text = f"{text[:at]}({variables[node.field]}){text[match.end() :]}"
+                text = f"{text[:at]}dyn({variables[node.field]}){text[match.end() :]}"
     return text

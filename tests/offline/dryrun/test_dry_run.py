@@ -146,14 +146,14 @@ def test_against_a_folder_tells_only_differences(branch):
     assert "Job team-a/plain: stored in another form\n" in text
     assert "  -  backoffLimit: 6\n" in text
     assert "team-a/half" not in text
-    assert "1 of 3 objects would be now refused\n1 of 3 objects would be stored in another form\n" in text
+    assert "1 of 3 objects would now be refused\n1 of 3 objects would be stored in another form\n" in text
 
 
 def test_against_as_markdown_and_json(branch):
     """The same as a comment for a pull request and as JSON."""
     args = ("-f", "job.yaml", "-c", "ns.yaml", "--against", "old", "-o")
     markdown = branch(*args, "markdown").stdout
-    assert "- 1 of 1 objects would be now refused\n" in markdown
+    assert "- 1 of 1 objects would now be refused\n" in markdown
     assert "- **Job team-a/train**\n  - denied: whole-gpus: spec.template: give GPUs in whole units\n" in markdown
     found = json.loads(branch(*args, "json").stdout)
     assert (found["total"], found["summary"]) == (1, {"now refused": 1})
@@ -173,7 +173,7 @@ def test_against_a_revision_reads_git(run):
     git("commit", "-q", "-m", "first")
     Path("policies/gpu.yaml").write_text(GPU.replace(".isInteger()", ".isInteger() && false"))
     done = run("-f", "job.yaml", "-c", "ns.yaml", "--against", "HEAD")
-    assert "1 of 1 objects would be now refused" in done.stdout
+    assert "1 of 1 objects would now be refused" in done.stdout
     assert "&& false" in Path("policies/gpu.yaml").read_text()
     assert (
         "none of 1 objects" in run("-f", "job.yaml", "-c", "ns.yaml", "-p", "policies", "--against", "policies").stdout

@@ -51,10 +51,15 @@ class Comparison:
         return sum(d.change is change for d in self.differences)
 
     def sentences(self) -> list[str]:
-        """Say it in words: `14 of 2,310 objects would be now refused`, a sentence per kind of change."""
+        """Say it in words: `14 of 2,310 objects would now be refused`, a sentence per kind of change."""
         counted = [(change, self.count(change)) for change in ORDER]
-        told = [f"{n:,} of {self.total:,} objects would be {change}" for change, n in counted if n]
+        told = [f"{n:,} of {self.total:,} objects would {_be(change)}" for change, n in counted if n]
         return told or [f"none of {self.total:,} objects would be treated otherwise"]
+
+
+def _be(change: Change) -> str:
+    now = change.value.removeprefix("now ")
+    return f"be {change}" if now == change else f"now be {now}"
 
 
 def compare(old: Sequence[Outcome], new: Sequence[Outcome]) -> Comparison:
