@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -103,4 +105,27 @@ func estimateRule(row Row) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("%s", strings.TrimSpace(results[0].Error.Error()))
 	}
 	return Estimate{results[0].MaxCardinality, results[0].MaxCost}, nil
+}
+
+// refusals answers a row with `ask` "crd": what the API server says against a CustomResourceDefinition when it is made.
+func refusals(row Row) Answer {
+	answer := Answer{ID: row.ID, Stage: "compile"}
+	var external apiextensionsv1.CustomResourceDefinition
+	if err := json.Unmarshal(row.Schema, &external); err != nil {
+		answer.Error = err.Error()
+		return answer
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(&external)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&external.Spec)
+	var internal apiextensions.CustomResourceDefinition
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&external, &internal, nil); err != nil {
+		answer.Error = err.Error()
+		return answer
+	}
+	found := []string{}
+	for _, refusal := range crdvalidation.ValidateCustomResourceDefinition(context.Background(), &internal) {
+		found = append(found, refusal.Error())
+	}
+	answer.OK, answer.Stage, answer.Value = len(found) == 0, "crd", found
+	return answer
 }

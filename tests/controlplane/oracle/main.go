@@ -97,8 +97,11 @@ func answerLine(line []byte) (answer Answer) {
 			answer = Answer{ID: row.ID, Stage: "panic", Error: fmt.Sprint(r)}
 		}
 	}()
-	if row.Ask == "estimate" {
+	switch row.Ask {
+	case "estimate":
 		return estimated(row)
+	case "crd":
+		return refusals(row)
 	}
 	return ask(row)
 }
