@@ -29,9 +29,12 @@ _ABSENT: Final = _Absent()
 
 
 class Course:
-    """What may stand at one place of a kind, and what its type is called there; places below are made when needed."""
+    """What may stand at one place of a kind, and what its type is called there; places below are made when needed.
 
-    __slots__ = ("_schema", "below", "element", "key", "map", "path", "scalars")
+    `values` are the types of scalars that the values of a plain map may have, None where the place is no such map.
+    """
+
+    __slots__ = ("_schema", "below", "element", "key", "map", "path", "scalars", "values")
 
     def __init__(self, schema: Schema, ref: Ref, path: str) -> None:
         shape = schema.resolve(ref)
@@ -42,6 +45,9 @@ class Course:
         self.key = shape.list.keys[0] if shape.list is not None and keyed else ""
         self.element = Course(schema, shape.list.element, path) if shape.list is not None and keyed else None
         self.below: dict[str, Course] = {}
+        plain = self.map is not None and not self.map.fields and self.map.others is not None
+        others = schema.resolve(self.map.others) if plain and self.map and self.map.others is not None else None
+        self.values = None if others is None else _TYPES.get(others.scalar, _NONE)
 
     def step(self, name: str) -> Course:
         """Give the place of a field. Raises Detour where there is none."""
@@ -55,48 +61,47 @@ class Course:
             found = self.below[name] = Course(self._schema, ref, f"{self.path}.{name}")
         return found
 
-    def values(self) -> frozenset[type]:
-        """Give the types of scalars that the values of a plain map may have. Raises Detour where it is no such map."""
-        if self.map is None or self.map.fields or self.map.others is None:
-            raise Detour
-        shape = self._schema.resolve(self.map.others)
-        return _TYPES.get(shape.scalar, _NONE)
 
-
-def course_of(schema: Schema) -> Course:
-    """Give where the fragments of a kind start."""
-    return Course(schema, schema.root, _ROOT)
+def course_of(schema: Schema) -> Course | None:
+    """Give where the fragments of a kind start; None where its apiVersion and kind are no texts."""
+    course = Course(schema, schema.root, _ROOT)
+    try:
+        return course if all(str in course.step(name).scalars for name in _GIVEN) else None
+    except Detour:
+        return None
 
 
 def fused(course: Course, obj: dict[str, Any], value: ObjectValue) -> dict[str, Any]:
-    """Give the object with a fragment merged in, or the same object where nothing changes. Raises Detour."""
-    for name in _GIVEN:
-        if name in value.fields or type(obj.get(name)) is not str or str not in course.step(name).scalars:
-            raise Detour
-    merged: dict[str, Any] = _fuse(course, obj, value)
+    """Give the object, whose apiVersion and kind are texts, with a fragment merged in; the same one if nothing changes.
+
+    Raises Detour.
+    """
+    fields = value.fields
+    if "apiVersion" in fields or "kind" in fields:
+        raise Detour
+    merged: dict[str, Any] = _fuse_object(course, obj, value)
     return merged
-
-
-def _fuse(course: Course, left: Any, value: Any) -> Any:
-    kind = type(value)
-    if kind in course.scalars:
-        return left if type(left) is kind and left == value else value
-    if kind is ObjectValue:
-        return _fuse_object(course, left, value)
-    if kind is dict:
-        return _fuse_plain(course, left, value)
-    if kind is list:
-        return _fuse_list(course, left, value)
-    raise Detour
 
 
 def _fuse_object(course: Course, left: Any, value: ObjectValue) -> Any:
     if value.type_name != course.path or course.map is None:
         raise Detour
     mine = merged = left if type(left) is dict else {}
+    inner: Any
     for name, inner in value.fields.items():
+        place = course.below.get(name) or course.step(name)
         old = mine.get(name, _ABSENT)
-        new = _fuse(course.below.get(name) or course.step(name), old, inner)
+        kind = type(inner)
+        if kind in place.scalars:
+            new = old if type(old) is kind and old == inner else inner
+        elif kind is ObjectValue:
+            new = _fuse_object(place, old, inner)
+        elif kind is dict:
+            new = _fuse_plain(place, old, inner)
+        elif kind is list:
+            new = _fuse_list(place, old, inner)
+        else:
+            raise Detour
         if new is not old:
             if merged is mine:
                 merged = dict(mine)
@@ -107,12 +112,15 @@ def _fuse_object(course: Course, left: Any, value: ObjectValue) -> Any:
 
 def _fuse_plain(course: Course, left: Any, value: dict[Any, Any]) -> Any:
     mine = merged = left if type(left) is dict else {}
-    types = course.values()
+    types = course.values
+    if types is None:
+        raise Detour
     for key, new in value.items():
-        if type(key) is not str or type(new) not in types:
+        kind = type(new)
+        if type(key) is not str or kind not in types:
             raise Detour
         old = mine.get(key, _ABSENT)
-        if type(old) is not type(new) or old != new:
+        if type(old) is not kind or old != new:
             if merged is mine:
                 merged = dict(mine)
             merged[key] = new

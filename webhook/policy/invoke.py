@@ -8,7 +8,7 @@ from webhook.policy.expand import Stand, whole
 from webhook.policy.findings import Denial, Findings
 from webhook.policy.model import Binding, Policy
 from webhook.policy.params import ParamError, collect
-from webhook.policy.scene import Run, Scene, conditions_hold
+from webhook.policy.scene import Run
 from webhook.policy.steps import Step
 from webhook.policy.world import World
 
@@ -44,15 +44,3 @@ def stands_for(step: Step, world: World) -> Sequence[Stand]:
     """Give what the policy is to be evaluated on: the object, or each pod template in it."""
     found = world.stands() if step.expanded else whole(world.object, world.old)
     return [at for at in found if step.takes(at)] if step.selecting else found
-
-
-def enter(one: Run, world: World, at: Stand, findings: Findings, before: Scene | None = None) -> Scene | str | None:
-    """Test the match conditions: the scene for the rules where all hold, None where the policy is to be skipped.
-
-    A text is the errors of conditions of which none is false. `before` is the scene that the new one follows.
-    """
-    if one.step.policy.conditions:
-        held = conditions_hold(one, world, at, findings)
-        if held is not True:
-            return held or None
-    return Scene(one, world, at, before)

@@ -13,31 +13,32 @@ from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand, put_back
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import Denial, Findings
-from webhook.policy.invoke import enter, runs, stands_for
+from webhook.policy.invoke import runs, stands_for
 from webhook.policy.model import Policy
 from webhook.policy.patching import MutationError, patched
-from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene
+from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene, conditions_hold
 from webhook.policy.steps import Step
 from webhook.policy.world import World
 
 
 def mutate(steps: Sequence[Step], world: World, findings: Findings) -> dict[str, Any] | None:
-    """Give the object as the policies leave it; what they did not touch is shared with the request's."""
+    """Give the object as the policies leave it; what they did not touch is shared with the request's.
+
+    Where any policy changed it, all that may be invoked again are, once; not those that had nothing to change in it.
+    """
     if world.object is None:
         return None
     done = list(runs(steps, world, findings))
     for one in done:
         run(one, world, findings)
+    before = world.object
     again = [one for one in done if one.ran and one.step.policy.reinvoke]
-    if again:
-        before = world.object
-        for one in again:
-            if one.settled is not world.object:
-                run(one, world, findings)
-        if world.object is not before and not findings.denials:
-            _look_for_oscillation(again, world, findings)
-    for one in done:
-        one.close()
+    for one in again:
+        if one.settled is not world.object:
+            run(one, world, findings)
+    if world.object is not before and not findings.denials:
+        _look_for_oscillation(again, world, findings)
+    world.close()
     return world.object
 
 
@@ -47,11 +48,10 @@ def _look_for_oscillation(again: Sequence[Run], world: World, findings: Findings
     ignored = Findings()
     for one in again:
         before = trial.object
-        tried = Run(one.step, one.param)
-        run(tried, trial, ignored)
-        tried.close()
+        run(Run(one.step, one.param), trial, ignored)
         if trial.object is not before:
             findings.oscillating.append(one.step.policy.name)
+    trial.close()
 
 
 def run(one: Run, world: World, findings: Findings) -> None:
@@ -66,16 +66,18 @@ def run(one: Run, world: World, findings: Findings) -> None:
 
 def _run_on(one: Run, world: World, at: Stand, findings: Findings) -> None:
     policy = one.step.policy
-    first = enter(one, world, at, findings, one.last.get(at.path))
-    if first is None:
-        return
-    if isinstance(first, str):
-        findings.denials.append(Denial(policy.name, one.step.binding.name, first, "Forbidden", place=at.path))
-        return
-    one.ran = True
-    if policy.name not in findings.evaluated:
-        findings.evaluated.append(policy.name)
-    seen, after = first, at.object
+    if policy.conditions:
+        held = conditions_hold(one, world, at, findings)
+        if held is not True:
+            if held:
+                findings.denials.append(Denial(policy.name, one.step.binding.name, held, "Forbidden", place=at.path))
+            return
+    if not one.ran:
+        one.ran = True
+        if policy.name not in findings.evaluated:
+            findings.evaluated.append(policy.name)
+    first = seen = Scene(one, world, at, one.last.get(at.path))
+    after = at.object
     for i in range(len(policy.mutations)):
         if seen.stand.object is not after:
             seen = Scene(one, world, at._replace(object=after), None if findings.observer else seen)

@@ -50,9 +50,9 @@ def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str,
     if not value.fields:
         return obj
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    if type(api_version) is str and type(kind) is str:
+    if type(api_version) is str and type(kind) is str and (course := _course(api_version, kind)) is not None:
         try:
-            return fused(_course(api_version, kind), obj, value)
+            return fused(course, obj, value)
         except Detour:
             pass
     check_names(value)
@@ -72,8 +72,8 @@ def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _course(api_version: str, kind: str) -> Course:
-    """Give where fragments of a kind start; there are as many as kinds that mutating policies are for."""
+def _course(api_version: str, kind: str) -> Course | None:
+    """Give where fragments of a kind start, None where none goes straight; as many as kinds with mutating policies."""
     return course_of(schema_of(gvk_of({"apiVersion": api_version, "kind": kind})))
 
 
@@ -81,6 +81,8 @@ def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict
     """Apply the operations; where a `test` does not hold the object stays as it was."""
     if not isinstance(value, list):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
+    if not value:
+        return obj
     seen = Given(given)
     try:
         result = patch.apply(obj, [operation(step, seen) for step in value])

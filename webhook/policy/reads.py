@@ -67,16 +67,12 @@ def _shortest(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(kept)
 
 
-def unchanged(before: Any, after: Any, paths: Iterable[Path]) -> bool:
-    """Say whether all that stands at the paths is the very same in both objects, or is missing at the same step."""
-    for path in paths:
-        one, other = before, after
-        for step in path:
-            if one is other:
-                break
-            if type(one) is not dict or type(other) is not dict:
-                return False
-            one, other = one.get(step, _MISSING), other.get(step, _MISSING)
-        if one is not other:
+def unchanged(before: Any, after: Any, path: Path) -> bool:
+    """Say whether what stands at a path is the very same in both objects, or is missing at the same step."""
+    for step in path:
+        if before is after:
+            return True
+        if type(before) is not dict or type(after) is not dict:
             return False
-    return True
+        before, after = before.get(step, _MISSING), after.get(step, _MISSING)
+    return before is after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from webhook.cel.compose import TYPE_NAME
@@ -15,7 +15,7 @@ from webhook.policy.expand import Stand
 from webhook.policy.expression import Expression, OutOfBudget, Values
 from webhook.policy.findings import Findings
 from webhook.policy.model import Policy
-from webhook.policy.reads import unchanged
+from webhook.policy.reads import Path, unchanged
 from webhook.policy.steps import Step
 from webhook.policy.world import World
 
@@ -24,27 +24,20 @@ _NOBODY: Final = (None, None)
 OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
-@dataclass(slots=True)
 class Run:
     """A step with one parameter, and what became of it.
 
-    `ran`: its conditions held somewhere. `settled` is the object that it last left unchanged. `scenes` are all there
-    were, `last` has the last one of each place.
+    `ran`: its conditions held somewhere. `settled` is the object that it last left unchanged. `last` has the last
+    scene of each place.
     """
 
-    step: Step
-    param: dict[str, Any] | None = None
-    ran: bool = False
-    settled: Any = None
-    scenes: list[Scene] = field(default_factory=list)
-    last: dict[Any, Scene] = field(default_factory=dict)
+    __slots__ = ("last", "param", "ran", "settled", "step")
 
-    def close(self) -> None:
-        """Let go of what refers to itself, so that nothing is left to the garbage collector."""
-        for scene in self.scenes:
-            scene.values = ()
-            scene.before = None
-            scene.budget.noted.clear()
+    def __init__(self, step: Step, param: dict[str, Any] | None = None) -> None:
+        self.step, self.param = step, param
+        self.ran = False
+        self.settled: Any = None
+        self.last: dict[Any, Scene] = {}
 
 
 class Scene:
@@ -56,20 +49,30 @@ class Scene:
     for too much, never for too little.
     """
 
-    __slots__ = ("_failed", "_known", "before", "budget", "stand", "step", "values")
+    __slots__ = ("_failed", "_known", "_same", "_table", "before", "budget", "stand", "values")
     cel_type: ClassVar[Type] = VARIABLES
 
     def __init__(self, one: Run, world: World, at: Stand, before: Scene | None = None) -> None:
-        self.step = step = one.step
+        step = one.step
         self.stand, self.before = at, before
         self.budget: Budget = Budget(POLICY_LIMIT) if before is None else before.budget
+        self._table = step.policy.variables
         self._known: dict[Any, Any] = {}
         self._failed: dict[str, CelError] | None = None
+        self._same: dict[Path, bool] = {}
+        request, namespace = world.context()
         check, resource = world.authorizers() if step.asks else _NOBODY
-        seen = at.object, at.old, world.attributes, world.namespace(), self
-        param = () if step.policy.param_kind is None else (one.param,)
-        self.values: Values = (*seen, *param, check, resource)
-        one.scenes.append(self)
+        self.values: Values
+        if step.policy.param_kind is None:
+            self.values = (at.object, at.old, request, namespace, self, check, resource)
+        else:
+            self.values = (at.object, at.old, request, namespace, self, one.param, check, resource)
+        world.scenes.append(self)
+
+    def close(self) -> None:
+        """Let go of what refers to itself, so that nothing is left to the garbage collector."""
+        self.values, self.before = (), None
+        self.budget.noted.clear()
 
     def call(self, expression: Expression) -> Any:
         """Evaluate an expression. Raises CelError, OutOfBudget, Unanswered."""
@@ -77,7 +80,7 @@ class Scene:
 
     def mutation(self, expression: Expression) -> Any:
         """Evaluate a mutation's expression, and keep the value. Raises CelError, OutOfBudget, Unanswered."""
-        value = self._taken_over(expression, expression)
+        value = MISSING if self.before is None else self._taken_over(self.before, expression, expression.reads)
         if value is MISSING:
             value = expression.call(self.values, self.budget)
         self._known[expression] = value
@@ -89,30 +92,40 @@ class Scene:
         return self._computed(name) if value is MISSING else value
 
     def _computed(self, name: Any) -> Any:
-        expression = self.step.policy.variables.get(name)
+        expression = self._table.get(name)
         if expression is None:
             return MISSING
+        if self.before is not None:
+            value = self._taken_over(self.before, name, expression.reads)
+            if value is not MISSING:
+                self._known[name] = value
+                return value
         if self._failed is not None and name in self._failed:
             raise self._failed[name].with_traceback(None)
-        value = self._taken_over(name, expression)
-        if value is MISSING:
-            try:
-                value = expression.call(self.values, self.budget)
-            except CelError as error:
-                failure = EvalError(f'composited variable "{name}" fails to evaluate: {error.message}')
-                self._failed = {**(self._failed or {}), name: failure}
-                raise failure from None
-        self._known[name] = value
+        try:
+            value = self._known[name] = expression.program.metered(self.values, self.budget)
+        except CelError as error:
+            failure = EvalError(f'composited variable "{name}" fails to evaluate: {error.message}')
+            self._failed = {**(self._failed or {}), name: failure}
+            if self.budget.remaining < 0:
+                raise OutOfBudget from None
+            raise failure from None
+        if self.budget.remaining < 0:
+            raise OutOfBudget
         return value
 
-    def _taken_over(self, key: Any, expression: Expression) -> Any:
-        """Give the value that the scene before has, if all that the expression reads is still the same."""
-        before = self.before
-        if before is None:
-            return MISSING
+    def _taken_over(self, before: Scene, key: Any, paths: Iterable[Path]) -> Any:
+        """Give the value that the scene before has, if all that its expression reads is still the same."""
         value = before._known.get(key, MISSING)
-        if value is MISSING or not unchanged(before.stand.object, self.stand.object, expression.reads):
-            return MISSING
+        if value is MISSING:
+            return value
+        known = self._same
+        for path in paths:
+            same = known.get(path)
+            if same is None:
+                same = known[path] = unchanged(before.stand.object, self.stand.object, path)
+            if not same:
+                return MISSING
         return value
 
 
@@ -122,12 +135,13 @@ def conditions_hold(one: Run, world: World, at: Stand, findings: Findings) -> st
     Rules: matchconditions.Matcher of the API server; conditions see neither the Namespace nor variables.
     """
     policy = one.step.policy
+    request, _ = world.context()
     check, resource = world.authorizers() if one.step.asks else _NOBODY
     values: Values
     if policy.param_kind is None:
-        values = (at.object, at.old, world.attributes, None, check, resource)
+        values = (at.object, at.old, request, None, check, resource)
     else:
-        values = (at.object, at.old, world.attributes, None, one.param, check, resource)
+        values = (at.object, at.old, request, None, one.param, check, resource)
     budget = Budget(CONDITIONS_LIMIT)
     errors = []
     for i, condition in enumerate(policy.conditions):

@@ -11,9 +11,9 @@ from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.findings import FAILURE_KEY, Denial, Findings
-from webhook.policy.invoke import enter, runs, stands_for
+from webhook.policy.invoke import runs, stands_for
 from webhook.policy.model import Policy, Validation
-from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene
+from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene, conditions_hold
 from webhook.policy.steps import Step
 from webhook.policy.world import World
 
@@ -30,17 +30,17 @@ def validate(steps: Sequence[Step], world: World, findings: Findings) -> None:
                 _evaluate(one, world, at, findings)
             except Unanswered as unanswered:
                 findings.unknown.append(unanswered.check)
-        one.close()
+    world.close()
 
 
 def _evaluate(one: Run, world: World, at: Stand, findings: Findings) -> None:
     policy = one.step.policy
-    seen = enter(one, world, at, findings)
-    if seen is None:
+    held = conditions_hold(one, world, at, findings) if policy.conditions else True
+    if held is not True:
+        if held:
+            _denied(one, at, 0, held, "", findings)
         return
-    if isinstance(seen, str):
-        _denied(one, at, 0, seen, "", findings)
-        return
+    seen = Scene(one, world, at)
     if policy.name not in findings.evaluated:
         findings.evaluated.append(policy.name)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from webhook.jobs.describe import Templates, describe, templates
 from webhook.jobs.model import Job
@@ -20,23 +20,31 @@ _DEPTH: Final = 10
 _STAND_INS: Final = 1024
 
 
+class Closes(Protocol):
+    """What refers to itself until it is closed."""
+
+    def close(self) -> None:
+        """Let go."""
+
+
 class World:
     """A request, the facts, and what was derived from both. `object` is replaced, never changed."""
 
     __slots__ = (
         "_asked",
         "_authorizers",
+        "_context",
         "_job",
         "_namespace",
         "_owned",
         "_stands",
         "_stood",
         "_templates",
-        "attributes",
         "facts",
         "object",
         "old",
         "request",
+        "scenes",
     )
 
     def __init__(
@@ -48,7 +56,6 @@ class World:
         found: Templates | None = None,
     ) -> None:
         self.request, self.facts, self.object, self.old = request, facts, obj, old
-        self.attributes = request.attributes
         self._templates = found
         self._asked = False
         self._namespace: dict[str, Any] | None = None
@@ -57,6 +64,8 @@ class World:
         self._job: Job | None = None
         self._stands: list[Stand] | None = None
         self._stood: dict[str, Any] | None = None
+        self._context: tuple[dict[str, Any], dict[str, Any] | None] | None = None
+        self.scenes: list[Closes] = []
 
     def copy(self) -> World:
         """Give a world of the same request and object, of which the object may be replaced."""
@@ -73,6 +82,17 @@ class World:
             if name and not self._is_namespace():
                 self._namespace = self.facts.namespace(name) or stand_in(name)
         return self._namespace
+
+    def context(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """Give `request` and `namespaceObject`, as every expression sees them."""
+        if self._context is None:
+            self._context = (self.request.attributes, self.namespace())
+        return self._context
+
+    def close(self) -> None:
+        """Take apart what was made for the evaluation and refers to itself."""
+        for scene in self.scenes:
+            scene.close()
 
     def namespace_labels(self) -> Mapping[str, str] | None:
         """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in."""
