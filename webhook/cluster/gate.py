@@ -54,7 +54,10 @@ class ViewGate:
             return GateAnswer(allowed=True)
         if workload.problem:
             return _let_in(f"queue {name}: {workload.problem}")
-        found = standing(self._core.state, line, workload, self._core.rules, self._clock_ms())
+        try:
+            found = standing(self._core.state, line, workload, self._core.rules, self._clock_ms())
+        except self._core.rules.failures as error:
+            return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
         if found.never:
             way_out = "ask for less, or name another queue" + self._others(namespace, but=job.queue or "")
             return GateAnswer(False, "Forbidden", f"queue {name}: this job can never start: {found.never} ({way_out})")

@@ -17,6 +17,7 @@ from webhook.diagnostics import Diagnostic, SourceError, did_you_mean
 from webhook.documents import Document, Path, read
 from webhook.policy.rule_points import ADMIT, ALLOWED, POINTS, Point
 from webhook.policy.rule_settings import SETTINGS, Settings, settings_of
+from webhook.policy.rule_values import BadValue, Fix, key_fix, result_fix
 from webhook.queue.defaults import KueueRules
 from webhook.queue.model import ClusterQueue, Workload
 from webhook.queue.rules import Denial, Facts, Rules
@@ -128,8 +129,10 @@ class _Loader:
             calls = [source.compile((*path, i), point.sees, None) for i in range(len(value))]
             self.texts[point.method] = " ".join(map(str, value))
             if None not in calls:
-                self.points[point.method] = source.tuple_of(path, [str(v) for v in value], point.sees)
-        elif (call := source.compile(path, point.sees, point.result)) is not None:
+                keys = source.tuple_of(path, [str(v) for v in value], point.sees)
+                if keys is not None:
+                    self.points[point.method] = keys
+        elif (call := source.compile(path, point.sees, point.result, point.method)) is not None:
             self.texts[point.method] = str(value)
             self.points[point.method] = call
 
@@ -163,8 +166,9 @@ class _Source:
     parameters: Mapping[str, Any]
     problems: list[Diagnostic]
     origins: dict[object, Origin]
+    types: dict[Path, Type] = field(default_factory=dict)
 
-    def compile(self, path: Path, sees: Mapping[str, Type], result: Type | None) -> Call | None:
+    def compile(self, path: Path, sees: Mapping[str, Type], result: Type | None, method: str = "") -> Call | None:
         """Compile the expression at a path; a mistake is noted, and None given."""
         text = self.document.at(path)
         if not isinstance(text, str):
@@ -181,20 +185,33 @@ class _Source:
             self.problems.append(self.document.diagnostic("QUE004", path, message))
             return None
         self.origins[program] = Origin(self.document, ((0, path),))
-        return self._bound(text, program)
+        self.types[path] = program.type
+        call = self._bound(text, program)
+        fix = result_fix(method, result, program.type) if method and result is not None else None
+        return call if fix is None else _fixed(call, fix, program)
 
-    def tuple_of(self, path: Path, texts: list[str], sees: Mapping[str, Type]) -> Call:
-        """Compile keys, each compiled alone before, to one function: one call is cheaper than many."""
+    def tuple_of(self, path: Path, texts: list[str], sees: Mapping[str, Type]) -> Call | None:
+        """Compile keys, each compiled alone before, to one function: one call is cheaper than many.
+
+        A key of a type without an order is noted, and None given.
+        """
         text, paths = "[", []
+        fixes: list[tuple[int, int, Fix]] = []
         for index, key in enumerate(texts):
             text += ", dyn(" if index else "dyn("
             paths.append((len(text), (*path, index)))
+            try:
+                if (fix := key_fix(self.types[*path, index])) is not None:
+                    fixes.append((index, len(text), fix))
+            except BadValue as error:
+                self.problems.append(self.document.diagnostic("QUE004", (*path, index), str(error)))
+                return None
             text += f"{key})"
         text += "]"
         program = cel.compile(text, self._environment(text, sees))
         self.origins[program] = Origin(self.document, tuple(paths))
         call = self._bound(text, program)
-        return lambda *values: tuple(call(*values))
+        return _ordered(call, tuple(fixes), program) if fixes else lambda *values: tuple(call(*values))
 
     def _environment(self, text: str, sees: Mapping[str, Type]) -> cel.Env:
         fields = {name: _type_of(value) for name, value in self.parameters.items()}
@@ -213,6 +230,34 @@ class _Source:
             place = self.document.text_place(path, max(0, issue.offset), max(1, issue.length))
             source = self.document.source(place)
             self.problems.append(Diagnostic("QUE005", place, issue.message, source=source))
+
+
+def _fixed(call: Call, fix: Fix, program: cel.Program) -> Call:
+    """Give a call whose result is looked at."""
+
+    def fixed(*values: Any) -> Any:
+        try:
+            return fix(call(*values))
+        except BadValue as error:
+            raise cel.EvalError(str(error), lambda: 0, program=program) from None
+
+    return fixed
+
+
+def _ordered(call: Call, fixes: tuple[tuple[int, int, Fix], ...], program: cel.Program) -> Call:
+    """Give a call for sort keys, some of which (index, offset of the text, how) must be made comparable."""
+
+    def ordered(*values: Any) -> tuple[Any, ...]:
+        keys = list(call(*values))
+        for index, offset, fix in fixes:
+            try:
+                keys[index] = fix(keys[index])
+            except BadValue as error:
+                where = offset
+                raise cel.EvalError(str(error), lambda: where, program=program) from None  # noqa: B023
+        return tuple(keys)
+
+    return ordered
 
 
 def _type_of(value: Any) -> Type:

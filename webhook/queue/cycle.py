@@ -341,7 +341,8 @@ class _Call:
         amounts = []
         for column, asked in assignment.usage.items():
             at = node.base + column
-            amounts.append((column, self.rules.reserved(self.tree.cells[at], self.usage[at], asked, assignment.borrow)))
+            held = self.rules.reserved(self.tree.cells[at], self.usage[at], asked, assignment.borrow)
+            amounts.append((column, max(0, held)))  # a rule that gives less than nothing must not make room
         self.tree.add(node, amounts, self.usage)
         if self.rules.hold:
             self.tree.add(node, amounts, self.base)
