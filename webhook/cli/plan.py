@@ -74,8 +74,7 @@ def plan(
     of the shipped rule sets (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
     """
     if batch is not None:
-        for place, case in json_lines(batch):
-            click.echo(json.dumps(_checked(case, place), sort_keys=True))
+        _batch(batch)
         return
     if not files and not cluster:
         raise click.UsageError(f"nothing to decide: give --cluster, or -f FILE with what `{KUBECTL}` prints")
@@ -131,6 +130,16 @@ def _time(text: str | None) -> int:
     except ValueError:
         raise click.BadParameter(f'"{text}" is not a time such as 2026-01-15T12:00:00Z', param_hint="--now") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _batch(name: str) -> None:
+    """Answer each case on a line of its own; ends the program at one that is none."""
+    try:
+        for place, case in json_lines(name):
+            click.echo(json.dumps(_checked(case, place), sort_keys=True))
+    except SourceError as error:
+        click.echo(error.render(), err=True)
+        sys.exit(exits.BAD_INPUT)
 
 
 def _checked(case: dict[str, Any], place: Place) -> dict[str, Any]:
