@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from webhook.cel.types import Type
 
 MOST: Final = 2**64 - 1
+_BEYOND: Final = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,12 @@ class Estimate:
     def __str__(self) -> str:
         if self.min == self.max:
             return f"{self.min:,}"
-        return f"{self.min:,}..{f'{self.max:,}' if self.max < MOST else 'unbounded'}"
+        return f"{self.min:,}..{self.most}"
+
+    @property
+    def most(self) -> str:
+        """The upper end in words: what no request can reach is no bound."""
+        return f"{self.max:,}" if self.max < _BEYOND else "unbounded"
 
 
 def _scaled(count: int, factor: float) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -14,11 +16,11 @@ from rich.console import Console
 
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
-from webhook.diagnostics import Diagnostic, Severity, did_you_mean
-from webhook.offline.files import Files, read_files
+from webhook.diagnostics import Diagnostic, Place, Severity, SourceError, did_you_mean
+from webhook.offline.files import Files, expand, read_files, shown
 from webhook.offline.lint.pages import page, pages
 from webhook.offline.lint.run import Report, lint, mended
-from webhook.offline.lint.table import BY_CODE, RULES, TITLES
+from webhook.offline.lint.table import BY_CODE, ON_REQUEST, RULES, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
 from webhook.offline.reports.sarif import sarif
@@ -31,6 +33,7 @@ Examples:
   sluice lint policies/ cluster.yaml --fix    mend what can be mended safely
   kubectl get cq,lq,rf -A -o yaml | sluice lint -
   sluice lint . -o sarif > lint.sarif         for code scanning
+  sluice lint policies/ --costs               what each expression may cost, too
   sluice lint --explain LIM001                what a code means
 """
 
@@ -72,10 +75,17 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
 @click.option("--only", multiple=True, callback=_codes, help="Only these codes, or codes that start so: LIM,QUE001.")
 @click.option("--ignore", multiple=True, callback=_codes, help="Leave these codes out.")
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+@click.option("--costs", is_flag=True, help="Say what each expression may cost, too.")
 @click.option("--explain", callback=_explain, expose_value=False, metavar="CODE", help="Say what a code means.")
 @click.option("--pages", callback=_pages, expose_value=False, type=click.Path(path_type=Path), hidden=True)
 def lint_command(
-    paths: tuple[Path, ...], output: str, fix: bool, only: frozenset[str], ignore: frozenset[str], strict: bool
+    paths: tuple[Path, ...],
+    output: str,
+    fix: bool,
+    only: frozenset[str],
+    ignore: frozenset[str],
+    strict: bool,
+    costs: bool,
 ) -> None:
     """Find mistakes and holes in policies, queues, LimitRanges and jobs.
 
@@ -84,9 +94,9 @@ def lint_command(
     """
     now = datetime.now(UTC)
     files = _read(paths)
-    rules = [rule for rule in RULES if _wanted(rule.code, only, ignore)]
+    rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignore)]
     report = lint(files, now, rules)
-    if fix and _write(report):
+    if fix and _write(report, paths):
         files = _read(paths)
         report = lint(files, now, rules)
     findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
@@ -105,18 +115,35 @@ def _read(paths: tuple[Path, ...]) -> Files:
     return read_files(paths, Path.cwd())
 
 
-def _write(report: Report) -> bool:
+def _write(report: Report, paths: Iterable[Path]) -> bool:
     """Write the repairs, each file in one step; standard input has no file to write to."""
+    named = {shown(path, Path.cwd()): path for given in paths for path in expand(given)}
     written = False
-    for name, text in mended(report.edits).items():
-        path = Path(name)
-        if path.is_file():
-            fresh = path.with_name(path.name + ".sluice-fix")
-            fresh.write_text(text, encoding="utf-8")
-            fresh.replace(path)
-            click.echo(f"mended {name}", err=True)
-            written = True
+    for name, text in mended([e for e in report.edits if e.document.file in named], lambda n: _raw(named[n])).items():
+        _replace(named[name], text)
+        click.echo(f"mended {name}", err=True)
+        written = True
     return written
+
+
+def _raw(path: Path) -> str:
+    """Read a file with its line ends and its byte order mark."""
+    return path.read_bytes().decode("utf-8")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file beside the old one and put it in its place, with the same rights; a link stays one."""
+    path = path.resolve()
+    fresh = path.with_name(path.name + ".sluice-fix")
+    try:
+        fresh.write_bytes(text.encode("utf-8"))
+        shutil.copymode(path, fresh)
+        fresh.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        wrong = Diagnostic("FILE001", Place(str(path)), f"cannot be mended: {error.strerror or error}")
+        raise SourceError([wrong]) from None
 
 
 def _wanted(code: str, only: frozenset[str], ignore: frozenset[str]) -> bool:

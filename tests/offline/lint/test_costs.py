@@ -4,7 +4,9 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from click.testing import CliRunner
 
+from webhook.cli.lint import lint_command
 from webhook.offline.files import read_text
 from webhook.offline.lint import costs, custom
 from webhook.offline.lint.run import lint
@@ -50,6 +52,7 @@ def rules(*texts, **schema):
 
 
 TEXT = {"type": "string"}
+INT = {"type": "integer"}
 
 
 def test_estimate_finds_a_dear_expression_where_no_object_was_tried():
@@ -127,3 +130,22 @@ def test_message_expression_is_a_text():
     schema["x-kubernetes-validations"][0]["messageExpression"] = "1 + 1"
     (found,) = findings(crd(schema), custom.rules_compile)
     assert found.message == "this must be string, and is int"
+
+
+def test_costs_are_said_on_request(tmp_path):
+    """`--costs` gives a note for each expression and each rule, with least and most; without it there is none."""
+    schema = rules(
+        "self.l.all(x, x > 1)", type="object", properties={"l": {"type": "array", "maxItems": 5, "items": INT}}
+    )
+    for name, document in (("p.json", policy("object.data.size() > 1")), ("c.json", crd(schema))):
+        (tmp_path / name).write_text(json.dumps(document))
+    said = {}
+    for options in ((), ("--costs",)):
+        result = CliRunner().invoke(lint_command, [str(tmp_path), "-o", "json", *options])
+        found = json.loads(result.stdout)["findings"]
+        said[options] = [f["message"] for f in found if f["code"] == "CEL021"]
+    assert said[()] == []
+    assert said[("--costs",)] == [
+        "this costs 0..28 units for all values together",
+        "this costs 3 units; for usual sizes 3",
+    ]

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.cel import CALL_LIMIT, POLICY_LIMIT
-from webhook.cel.bounds import MOST, NOTHING, Estimate
+from webhook.cel.bounds import NOTHING, Estimate
 from webhook.cel.estimate import estimate
 from webhook.diagnostics import Severity
 from webhook.documents import Document
+from webhook.offline.lint.custom import versions
 from webhook.offline.lint.model import Finding, Rule, World, rule
 from webhook.offline.lint.samples import Sample
 from webhook.offline.lint.trial import Bench, Heard, large_request, requests_for
@@ -75,15 +76,11 @@ def _estimated(policy: Policy, document: Document) -> Iterator[Finding]:
         total += cost
         if cost.max > CALL_LIMIT:
             dear = True
-            message = f"this may cost {_shown(cost)} units where lists are long; {CALL_LIMIT:,} are allowed"
+            message = f"this may cost {cost.most} units where lists are long; {CALL_LIMIT:,} are allowed"
             yield Finding(document, expression.path, message, hint)
     if not dear and total.max > POLICY_LIMIT:
-        message = f"the expressions may cost {_shown(total)} units together; a policy may spend {POLICY_LIMIT:,}"
+        message = f"the expressions may cost {total.most} units together; a policy may spend {POLICY_LIMIT:,}"
         yield Finding(document, (*policy.path, "spec"), message, hint, key=True)
-
-
-def _shown(cost: Estimate) -> str:
-    return f"{cost.max:,}" if cost.max < MOST else "any number of"
 
 
 def _tried(bench: Bench, policy: Policy, sample: Sample, request: Request) -> Iterator[Finding]:
@@ -111,4 +108,22 @@ def _failed(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> l
     return list(heard.failed)
 
 
+@rule("CEL021", Severity.NOTE, "what an expression may cost")
+def each_cost(world: World) -> Iterator[Finding]:
+    """Said on request only, by `sluice lint --costs`: the least and the most units that an expression may cost, by its
+    text and types alone, as the API server estimates it; then the most for values of usual sizes (see CEL017). A rule
+    of a custom kind has the bounds of its schema, and counts as often as its value can stand in an object (CEL020).
+    """
+    for policy in world.bundle.policies:
+        for expression in policy.expressions() if policy.document is not None else ():
+            assert policy.document is not None
+            cost = f"this costs {expression.program.estimate} units; for usual sizes {usual_cost(expression)}"
+            yield Finding(policy.document, expression.path, cost)
+    for version in versions(world):
+        for path, most in version.costs.items():
+            message = f"this costs {Estimate(0, most)} units for all values together"
+            yield version.crd.finding(path, message)
+
+
 RULES: Final[tuple[Rule, ...]] = (too_dear,)
+ON_REQUEST: Final[tuple[Rule, ...]] = (each_cost,)

@@ -43,5 +43,8 @@ _MODULES: Final = (
 RULES: Final[tuple[Rule, ...]] = tuple(rule for module in _MODULES for rule in module.RULES)
 """Every rule that looks at documents."""
 
-BY_CODE: Final[Mapping[str, Rule]] = {rule.code: rule for rule in (*READING, *RULES)}
+ON_REQUEST: Final[tuple[Rule, ...]] = costs.ON_REQUEST
+"""Rules that only say something: `--costs`."""
+
+BY_CODE: Final[Mapping[str, Rule]] = {rule.code: rule for rule in (*READING, *RULES, *ON_REQUEST)}
 TITLES: Final[Mapping[str, str]] = {code: rule.title for code, rule in BY_CODE.items()}
