@@ -142,7 +142,9 @@ def test_hostile_values_fare_alike():
     """Long texts and lists, far beyond every threshold, pass the limit or not as in the API server, at its cost."""
     asked = []
     for case in cases():
-        size = 50_000 if "list" not in str(case.variables) and "map" not in str(case.variables) else 1_500
+        size = 1_500 if "list" in str(case.variables) or "map" in str(case.variables) else 50_000
+        if "matches" in case.text or "find" in case.text:
+            size = 2_000  # a pattern of 50,000 characters takes Go and RE2 more than ten seconds
         asked += [(form, case.values(size)) for form in (case, case.untyped()) if program(form) is not None]
     wrong, passed = [], 0
     for (case, values), answer in zip(asked, ask(asked), strict=True):
