@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from webhook.cel import syntax
 from webhook.cel.env import Env
 from webhook.cel.errors import CompileError, Issue
-from webhook.cel.overloads import Function, Overload
+from webhook.cel.overloads import Function
+from webhook.cel.resolve import resolve
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import (
     BOOL,
@@ -29,7 +28,7 @@ from webhook.cel.types import (
     param,
     type_of,
 )
-from webhook.cel.unify import Substitution, is_dyn_or_error, most_general
+from webhook.cel.unify import Substitution, most_general
 from webhook.cel.values import Uint
 
 _LITERALS = {bool: BOOL, int: INT, Uint: UINT, float: DOUBLE, str: STRING, bytes: BYTES, type(None): NULL}
@@ -60,18 +59,6 @@ class Checked:
     def type(self) -> Type:
         """The type of the whole."""
         return self.types.get(self.root.id, DYN)
-
-
-@cache
-def _generic(overload: Overload) -> bool:
-    """Whether an overload has type parameters."""
-    stack = [*overload.args, overload.result]
-    while stack:
-        at = stack.pop()
-        if at.kind is Kind.PARAM:
-            return True
-        stack += at.params
-    return False
 
 
 class Checker:
@@ -237,43 +224,12 @@ class Checker:
         if function.name in (syntax.AND, syntax.OR):
             self.logical(node, function, given)
             return
-        result: Type | None = None
-        fitting: list[str] = []
-        for overload in function.overloads:
-            if overload.member != (target is not None):
-                continue
-            wanted, gives = overload.args, overload.result
-            if len(wanted) != len(given):
-                continue
-            if _generic(overload):
-                wanted, gives = self.instance((*wanted, gives))
-            if not self.known.all_assignable(given, wanted):
-                continue
-            fitting.append(overload.id)
-            gives = self.known.apply(gives)
-            if result is None:
-                result = gives
-            elif result.kind is not Kind.DYN and gives != result:
-                result = DYN
-        if result is None:
+        found = resolve(function, given, self.known, self.fresh, member=target is not None)
+        if found is None:
             self.no_overload(node, function.name, given, member=target is not None)
             return
-        self.out.calls[node.id] = Target(function.name, tuple(fitting), namespaced)
-        self.set(node, result)
-
-    def instance(self, types: tuple[Type, ...]) -> tuple[tuple[Type, ...], Type]:
-        """The argument types and the result of an overload, with fresh type parameters."""
-        names: dict[Type, Type] = {}
-
-        def renamed(t: Type) -> Type:
-            if t.kind is Kind.PARAM:
-                if t not in names:
-                    names[t] = self.fresh()
-                return names[t]
-            return Type(t.name, tuple(map(renamed, t.params)), t.kind) if t.params else t
-
-        *args, result = map(renamed, types)
-        return tuple(args), result
+        self.out.calls[node.id] = Target(function.name, found.overloads, namespaced)
+        self.set(node, found.result)
 
     def logical(self, node: Call, function: Function, given: tuple[Type, ...]) -> None:
         """`&&` and `||` ask each operand to be bool."""
@@ -398,11 +354,3 @@ class Checker:
 def check(text: str, root: Node, env: Env) -> Checked:
     """Check `root` against `env`. Raises CompileError with every issue, each with its offset in `text`."""
     return Checker(env).run(text, root)
-
-
-def describe(types: Sequence[Type]) -> str:
-    """Types as they are listed in a message."""
-    return ", ".join(map(str, types))
-
-
-__all__ = ["Checked", "Target", "check", "is_dyn_or_error"]
