@@ -140,7 +140,7 @@ def during_reload(bench: Bench, server: Server, folder: Path) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=1.5, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=["bare", "many", "reload"], action="append")
     arguments = parser.parse_args()

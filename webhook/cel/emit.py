@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from webhook.cel import emit_calls, emit_costs, emit_folds, host, syntax
@@ -381,10 +383,16 @@ def _small(root: Node) -> None:
 _BUILTINS = {b.__name__: b for b in (type, len, dict, list, str, int, float, bool, bytes, Exception)}
 
 
+@lru_cache(1)
+def _code(source: str) -> CodeType:
+    """Compile a source; the two functions that a program makes of one are made one after the other."""
+    return compile(source, "<cel>", "exec")
+
+
 def load(fast: Fast, exact: Callable[[tuple[object, ...]], object], spent: list[int]) -> Callable[..., object]:
     """The function of a source that `emit` wrote."""
     space: dict[str, object] = {"__builtins__": _BUILTINS}
-    exec(compile(fast.source, "<cel>", "exec"), space)  # noqa: S102 - the source is ours: generated names, operators
+    exec(_code(fast.source), space)  # noqa: S102 - the source is ours: generated names, operators
     make = space["make"]
     assert callable(make)
     function: Callable[..., object] = make(tuple(fast.constants), exact, spent, **HELPERS)
