@@ -26,6 +26,7 @@ _CHAINS = frozenset((syntax.INDEX, syntax.OPT_INDEX, syntax.OPT_SELECT))
 _PLUMBING = frozenset((syntax.AND, syntax.OR, syntax.NOT, syntax.NOT_STRICTLY_FALSE, syntax.CONDITIONAL, syntax.ADD))
 _WIDE = "\U0001f600"
 """The character with the most bytes, which is what some functions are charged by."""
+_HUGE = 10**12
 _SINGLE = {BOOL: True, INT: 1, UINT: 1, DOUBLE: 1.0, NULL: None}
 _COUNTED_ONE = (Kind.OPAQUE, Kind.WELL_KNOWN, Kind.OBJECT)
 
@@ -111,7 +112,11 @@ def most(cost: Cost, codes: Sequence[Code]) -> int | None:
     if dispatch.by_result(cost, len(codes)):
         return None
     largest = [_largest(code) for code in codes]
-    return None if any(value is ABSENT for value in largest) else cost(largest, "")
+    if any(value is ABSENT for value in largest):
+        return None
+    units = cost(largest, "")
+    by_number = [_HUGE if value is _SINGLE[INT] else value for value in largest]
+    return units if cost(by_number, "") == units else None
 
 
 def _largest(code: Code) -> object:

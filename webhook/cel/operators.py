@@ -90,11 +90,11 @@ def joined_bytes(a: bytes, b: bytes) -> bytes:
 
 
 def joined_lists(a: list[object], b: list[object]) -> list[object]:
-    """`a + b` of lists; an accumulator grows in place."""
+    """`a + b` of lists; an accumulator grows in place. An element takes the room of eight characters."""
     if type(a) is MutableList:
         a.extend(b)
         return a
-    sized(len(a) + len(b))
+    sized(8 * (len(a) + len(b)))
     return a + b if a and b else a or b
 
 

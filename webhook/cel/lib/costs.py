@@ -115,9 +115,15 @@ def _listed(arguments: Sequence[object], result: object) -> int:
     return allocated(1, size(result))
 
 
+def _ranged(arguments: Sequence[object], result: object) -> int:
+    """The cost of the list that will be made: known, so that too long a one never is."""
+    count = arguments[0]
+    return allocated(1, max(count, 0) if type(count) is int else 1)
+
+
 _RESULT: Final = "11, and 1 for each element of the result"
 SLICED: Final = Price(_listed, estimates.sliced, _RESULT)
-RANGED: Final = Price(_listed, estimates.ranged, _RESULT)
+RANGED: Final = Price(_ranged, estimates.ranged, _RESULT)
 COPIED: Final = Price(_listed, estimates.copied, _RESULT)
 
 

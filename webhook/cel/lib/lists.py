@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Final
 
-from webhook.cel.errors import CelError
+from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.ordering import NO_OVERLOAD, comparable, compare, known_equal
 from webhook.cel.lib.rows import library, member, plain, priced
@@ -206,7 +206,7 @@ def _ascending(keys: list[object]) -> list[int]:
 def count_up(count: int) -> list[int]:
     """The integers from 0 up to `count`; CelError where that would take all memory."""
     if count > LARGEST_RANGE:
-        raise CelError("operation cancelled: actual cost limit exceeded")
+        raise BudgetError(EXCEEDED)
     return list(range(count))
 
 
