@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -19,7 +20,15 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
     return tuple(f"{service}.{namespace}{end}" for end in (".svc", ".svc.cluster.local", ""))
 
 
-@click.command()
+EXAMPLES: Final = """\b
+Examples:
+  sluice certs --dir certs --name sluice.example.com         a CA and a leaf in certs/
+  sluice certs --service sluice --namespace sluice-system    for the names of a Service
+  sluice certs --dir certs --rotate                          a new CA; the old one stays trusted
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("certs/dev"), show_default=True)
 @click.option("--name", "names", multiple=True, help="A DNS name or address of the server; may be given several times.")
 @click.option("--service", help="Also the names of this Service.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -18,8 +18,15 @@ from webhook.documents import dump
 SERVICE = "sluice-system/sluice"
 HEADER = "# Made by `sluice crds`; change the types in webhook/api/, not this file.\n"
 
+EXAMPLES: Final = """\b
+Examples:
+  sluice crds --url https://HOST:9443 --ca-file ca.crt | kubectl apply --server-side -f -
+  sluice crds --no-conversion --kind ClusterQueue
+  sluice crds --json-schema --kind Workload
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @click.option("--kind", "only", multiple=True, help="Only this kind; may be given several times.")
 @click.option("--url", default="", help="Where the API server reaches Sluice, for `/convert`: https://HOST:PORT.")

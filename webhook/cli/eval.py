@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import orjson
@@ -22,8 +22,15 @@ from webhook.diagnostics import Diagnostic, Place, SourceError
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
+EXAMPLES: Final = """\b
+Examples:
+  sluice eval 'quantity("500m").isInteger()'
+  sluice eval 'object.spec.replicas > 3' --object deployment.yaml --trace
+  sluice eval --mutation 'Object{metadata: Object.metadata{labels: {"a": "b"}}}' --object pod.yaml
+"""
 
-@click.command("eval")
+
+@click.command("eval", epilog=EXAMPLES)
 @click.argument("expression", required=False)
 @click.option("--object", "object_", type=_FILE, help="The object: a YAML or JSON file.")
 @click.option("--old-object", type=_FILE, help="The object as it was.")

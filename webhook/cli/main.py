@@ -87,7 +87,8 @@ def _run() -> int:
     except (click.Abort, KeyboardInterrupt):
         return exits.INTERRUPTED
     except SourceError as error:
-        click.echo(error.render(), err=True)
+        hinted = importlib.import_module("webhook.offline.hinted").hinted  # brings the CEL compiler
+        click.echo(hinted(error).render(), err=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.CLOSED

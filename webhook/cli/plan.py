@@ -7,7 +7,7 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.console import Console
@@ -44,7 +44,15 @@ class Cycles(click.ParamType[int]):
         return int(value)
 
 
-@click.command()
+EXAMPLES: Final = """\b
+Examples:
+  sluice plan -f cluster/ -f jobs.yaml                who runs, who waits, and why
+  kubectl get -A -o json clusterqueues,localqueues,resourceflavors,workloads,jobs | sluice plan -f -
+  sluice plan --cluster --context prod --rules kueue-fair
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.option("-f", "--file", "files", multiple=True, help="Objects: a file, a folder, or - for standard input.")
 @click.option("--cluster", is_flag=True, help="Read the objects from the cluster of the kubeconfig; writes nothing.")
 @click.option("--kubeconfig", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="For --cluster.")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import monotonic
+from typing import Final
 
 import click
 
@@ -23,8 +24,15 @@ from webhook.policy.load import load_bundle
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 
+EXAMPLES: Final = """\b
+Examples:
+  sluice register --policies policies --ca-file ca.crt --print    what would be written
+  sluice register --policies policies --url https://HOST:9443 --ca-file ca.crt
+  sluice register --remove
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 @click.option("--policies", multiple=True, type=click.Path(path_type=Path), help="A folder or file of policies.")
 @click.option("--url", default="", help="https://HOST:PORT of the server, where the API server reaches it directly.")
 @click.option("--service", default="sluice-system/sluice:443", show_default=True, help="NAMESPACE/NAME:PORT instead.")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
+from typing import Final
 
 import aiohttp
 import click
@@ -69,7 +70,14 @@ class Run:
         return [life for life in self.lives.values() if life.started is not None and life.finished is None]
 
 
-@click.command()
+EXAMPLES: Final = """\b
+Examples:
+  sluice run                                  the manifests of five articles, until Ctrl-C
+  sluice run --once -f jobs.yaml --policies policies --queues cluster/queues.yaml
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.option("-f", "--file", "files", multiple=True, type=click.Path(path_type=Path, exists=True), help="Manifests.")
 @click.option("--policies", "folder", type=click.Path(path_type=Path, exists=True), help="A folder of policies.")
 @click.option("--queues", type=click.Path(path_type=Path, exists=True), help="Objects that are there at the start.")

@@ -29,8 +29,15 @@ middle of large reviews."""
 SWITCH: Final = 0.001
 """Seconds after which a thread (of files, of recordings) gives way to admission; the default is five times that."""
 
+EXAMPLES: Final = """\b
+Examples:
+  sluice serve --policies policies --cert-dir certs --no-cluster     admission alone
+  sluice serve --policies policies --cert-dir certs --kubeconfig ~/.kube/config
+  sluice serve --policies policies --cert-dir certs --record-folder recorded --record-sample 0.1
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 @click.option("--config", "file", type=click.Path(path_type=Path), help="A YAML file with any of these settings.")
 @click.option("--policies", multiple=True, help="A folder or file of policies; may be given several times.")
 @click.option("--queue-rules", multiple=True, help="A QueuePolicy in force, by name; several add up.  [default: kueue]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
@@ -31,8 +32,15 @@ from webhook.queue.model import Snapshot
 GENERATORS = (".yaml", ".yml")
 PATH = click.Path(exists=True, path_type=Path)
 
+EXAMPLES: Final = """\b
+Examples:
+  sluice simulate trace.csv -f cluster/queues.yaml
+  sluice simulate load.yaml --compare kueue kueue-fair --plot waits.svg
+  sluice simulate trace.swf -f now.yaml --compare-queues tomorrow.yaml
+"""
 
-@click.command("simulate")
+
+@click.command("simulate", epilog=EXAMPLES)
 @click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-f", "--file", "files", multiple=True, type=PATH, help="The queues: files or folders of objects.")
 @click.option("--rules", "names", multiple=True, metavar="NAME|FILE", help="Rule sets to combine.  [default: kueue]")
