@@ -11,11 +11,13 @@ import signal
 import sys
 import time
 import traceback
+from collections import Counter
 from types import FrameType
 
 from tests.fuzz.targets import TARGETS
 
 MEMORY = 2 * 1024**3
+REPORT_SECONDS = 30.0
 CASE_SECONDS = 5.0
 """Processor time that one case may take; the largest take about a second on a busy machine."""
 
@@ -40,6 +42,14 @@ def run(target: str, number: int) -> float:
     return time.process_time() - start
 
 
+def report(began: float, done: Counter[str], number: int) -> None:
+    """Print how far a run is, so that it proves something even when it is cut short."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(done.items()))
+    spent = time.monotonic() - began
+    print(f"{spent:4.0f} s: {counts}; at seed {number}, peak {peak:.0f} MiB, nothing found", flush=True)
+
+
 def main() -> int:
     """Run cases until the time is over."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
@@ -50,7 +60,8 @@ def main() -> int:
     chosen = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGPROF, _alarm)
-    end, done, slowest = time.monotonic() + chosen.seconds, 0, (0.0, "", 0)
+    began = told = time.monotonic()
+    done, slowest = Counter[str](), (0.0, "", 0)
     names = [chosen.only] if chosen.only else list(TARGETS)
     for number in itertools.count(chosen.seed):
         for name in names:
@@ -60,10 +71,17 @@ def main() -> int:
                 traceback.print_exc()
                 print(f"finding: --only {name} --seed {number} --cases 1")
                 return 1
-            done += 1
-        if time.monotonic() > end or 0 < chosen.cases <= number - chosen.seed + 1:
+            done[name] += 1
+        now = time.monotonic()
+        if now - told > REPORT_SECONDS:
+            report(began, done, number)
+            told = now
+        if now - began > chosen.seconds or 0 < chosen.cases <= number - chosen.seed + 1:
             break
-    print(f"{done} cases from seed {chosen.seed}, nothing found; the longest took {slowest[0]:.2f} s {slowest[1:]}")
+    report(began, done, number)
+    print(
+        f"{done.total()} cases from seed {chosen.seed}, nothing found; the longest took {slowest[0]:.2f} s {slowest[1:]}"
+    )
     return 0
 
 
