@@ -1,46 +1,58 @@
 """Our answer to a row as `sluice eval --batch` writes it, with the fast form evaluated beside the exact one."""
 
+import signal
 from typing import Any
 
+import orjson
+
 from webhook.cel import answers
-from webhook.cel.compose import Variables, compose
-from webhook.cel.errors import CelError, CompileError
-from webhook.cel.program import compile
+from webhook.cel.errors import CelError
 from webhook.cli.eval_mutation import mutation
 
 JSON = dict[str, Any]
+_SECONDS = 30
+"""After so long a row counts as one that hangs."""
 
 
 def answer(row: JSON) -> JSON:
     """The answer to a row; `forms` is there only where the fast form gave something else than the exact one."""
     outcome = answers.answer(row)
     out = outcome.answer
-    if out["stage"] != "compile" and (fast := _fast(row)) is not None:
+    if outcome.program is not None:
         exact = {"value": out["value"]} if out["ok"] else {"error": out["error"]}
+        fast = _fast(outcome)
         if fast != exact:
             out["forms"] = fast
     if out["ok"] and row.get("env") == "mutation" and outcome.type is not None:
         given = row.get("vars") or {}
-        out["mutation"] = mutation(
-            outcome.type, outcome.value, given.get("object") if row.get("apply") else None, given
-        )
+        obj = given.get("object") if row.get("apply") else None
+        out["mutation"] = mutation(outcome.type, outcome.value, obj, given)
     return out
 
 
-def _fast(row: JSON) -> JSON | None:
-    """What the fast form gives: `value` or `error`; None where a row has none."""
-    env = answers.environment(row)
-    composed: Variables | None = None
-    if row.get("decl") == "vap":
-        env, composed = compose(env, row.get("variables") or ())
+def _fast(outcome: answers.Outcome) -> JSON:
+    assert outcome.program is not None
     try:
-        program = compile(str(row["expr"]), env)
-    except CompileError:
-        return None
-    values = answers.variables(row, env)
-    if composed is not None:
-        values["variables"] = composed.bind(values)
-    try:
-        return {"value": answers.encode(program.run(values))}
+        return {"value": answers.encode(outcome.program.run(outcome.values))}
     except CelError as error:
         return {"error": error.message}
+
+
+def guarded(line: bytes) -> JSON:
+    """The answer to a row written as a line; a crash of ours, or 30 seconds without an answer, is an answer too."""
+    try:
+        signal.alarm(_SECONDS)
+        return answer(orjson.loads(line))
+    except Exception as error:  # whatever it is: it differs, and has to be shown
+        return {"ok": False, "stage": "crash", "error": f"{type(error).__name__}: {error}"}
+    finally:
+        signal.alarm(0)
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError("no answer")
+
+
+def watch() -> None:
+    """Let a row that takes too long raise; in the main thread only."""
+    signal.signal(signal.SIGALRM, _too_long)

@@ -8,7 +8,8 @@ import pytest
 from tests.cel_diff.judge import differs
 from tests.cel_diff.ours import answer
 
-ROWS = [json.loads(line) for line in Path(__file__).with_name("kept.jsonl").read_text(encoding="utf-8").splitlines()]
+TEXT = Path(__file__).with_name("kept.jsonl").read_text(encoding="utf-8")
+ROWS = [json.loads(line) for line in TEXT.split("\n") if line]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["expr"][:80])

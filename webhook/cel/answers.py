@@ -10,7 +10,7 @@ import base64
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.cel import types
@@ -160,11 +160,13 @@ def type_from(written: object) -> Type:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a row gave: the answer to write, and the value where there is one."""
+    """What a row gave: the answer to write, the value where there is one, and what was evaluated with what."""
 
     answer: dict[str, Any]
     value: object = None
     type: Type | None = None
+    program: Program | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
 
 
 def environment(row: Row) -> Env:
@@ -233,10 +235,10 @@ def _run(program: Program, values: Mapping[str, object], out: dict[str, Any]) ->
         value = program.evaluate(values)
         tagged = encode(value)
     except CelError as error:
-        return Outcome({**out, "ok": False, "error": error.message, "stage": "run", "cost": _cost(program, values)})
-    return Outcome(
-        {**out, "ok": True, "value": tagged, "stage": "run", "cost": _cost(program, values)}, value, program.type
-    )
+        failed = {**out, "ok": False, "error": error.message, "stage": "run", "cost": _cost(program, values)}
+        return Outcome(failed, program=program, values=values)
+    given = {**out, "ok": True, "value": tagged, "stage": "run", "cost": _cost(program, values)}
+    return Outcome(given, value, program.type, program, values)
 
 
 def _cost(program: Program, values: Mapping[str, object]) -> int:

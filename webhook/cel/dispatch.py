@@ -83,6 +83,8 @@ def no_overload(name: str, args: Sequence[object]) -> CelError:
 
 SINGLE = frozenset(("size", "matches"))
 """Functions with one body for all their overloads: what the checker settled on does not bind the values."""
+VARIADIC = frozenset(("string_format",))
+"""Overloads that cel-go calls with any number of arguments: the first argument that fails is the end of it."""
 
 
 def call(function: Function, overload: Overload | None, args: tuple[Eval, ...], *, eager: bool = True) -> Eval:
@@ -187,12 +189,14 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, 
                 raise no_overload(name, values)
         return call_row(*values)
 
-    return _evaluator(apply, args, charge, eager=eager and len(args) < 3)
+    in_order = len(args) > 2 or overload.id in VARIADIC
+    return _evaluator(apply, args, charge, eager=eager and not in_order)
 
 
 def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
     rows = [(o, guards_of(o)) for o in fitting]
-    eager = eager and len(args) < 3 and (len(function.overloads) == 1 or function.name in SINGLE)
+    in_order = len(args) > 2 or any(o.id in VARIADIC for o in fitting)
+    eager = eager and not in_order and (len(function.overloads) == 1 or function.name in SINGLE)
 
     def apply(values: list[object]) -> object:
         for row, tests in rows:

@@ -284,10 +284,10 @@ class Planner:
         free = all(isinstance(i, (bool, int, float, str)) for i in items)
 
         def evaluate(frame: Frame) -> object:
-            value = left(frame)
-            if not free:
-                frame[COST] += len(items)
-            return operators.contains(value, items)
+            try:
+                return operators.contains(left(frame), items)
+            finally:
+                frame[COST] += 0 if free else len(items)
 
         return Plan(eval=evaluate)
 

@@ -221,8 +221,9 @@ def validate(value: NamedFormat, text: str) -> Optional:
 
 def _validation(arguments: Sequence[object], result: object) -> int:
     form, text = arguments
-    pattern = form.pattern_size if isinstance(form, NamedFormat) else 1
-    return costs.traversal(1 + costs.size(text)) * costs.traversal(pattern, costs.REGEX_FACTOR)
+    if not isinstance(form, NamedFormat):
+        return 1
+    return costs.traversal(1 + costs.size(text)) * costs.traversal(form.pattern_size, costs.REGEX_FACTOR)
 
 
 _VALIDATED: Final = Price(
