@@ -1,6 +1,7 @@
 """`sluice completion` prints a script, and the shells' questions are answered."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -25,3 +26,46 @@ def test_commands_are_completed():
     command = [sys.executable, "-m", "webhook.cli.main"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert "plain,dry-run" in done.stdout
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A PATH on which `sluice` is this checkout's."""
+    script = tmp_path / "sluice"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m webhook.cli.main "$@"\n')
+    script.chmod(0o755)
+    return {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("sluice dry", "dry-run"),
+        ("sluice test --min", "--min-coverage"),
+        ("sluice test -o j", "json junit"),
+        ("sluice generate ", "native schema"),
+    ],
+)
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
+def test_bash_completes(path, words, wanted):
+    """A real bash that has read the script offers commands, options, their words, and commands of a group."""
+    line = words.split(" ")
+    script = f"""
+        source <(sluice completion bash)
+        complete -p sluice > /dev/null || exit 1
+        COMP_WORDS=({" ".join(repr(w) for w in line)}); COMP_CWORD={len(line) - 1}
+        _sluice_completion sluice "${{COMP_WORDS[COMP_CWORD]}}" ""
+        echo "${{COMPREPLY[*]}}"
+    """
+    done = subprocess.run(["bash", "-c", script], env=path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, wanted), done.stderr
+
+
+@pytest.mark.parametrize(("shell", "check"), [("zsh", "-n"), ("fish", "--no-execute")])
+def test_other_shells_can_read_the_script(path, tmp_path, shell, check):
+    """Where zsh or fish is installed, it finds no mistake in its script."""
+    if not shutil.which(shell):
+        pytest.skip(f"there is no {shell} here")
+    script = tmp_path / "script"
+    script.write_text(invoke(cli, "completion", shell).stdout)
+    subprocess.run([shell, check, str(script)], check=True)
