@@ -79,9 +79,8 @@ def main() -> int:
         if now - began > chosen.seconds or 0 < chosen.cases <= number - chosen.seed + 1:
             break
     report(began, done, number)
-    print(
-        f"{done.total()} cases from seed {chosen.seed}, nothing found; the longest took {slowest[0]:.2f} s {slowest[1:]}"
-    )
+    longest = f"the longest took {slowest[0]:.2f} s {slowest[1:]}"
+    print(f"{done.total()} cases from seed {chosen.seed}, nothing found; {longest}")
     return 0
 
 
