@@ -149,7 +149,7 @@ class World:
     async def workload(self, name: str) -> dict[str, Any] | None:
         """The Workload of a job, by the job's name."""
         for found in (await self.store.list(WORKLOAD)).items:
-            if found["metadata"]["ownerReferences"][0]["name"] == name:
+            if any(owner["name"] == name for owner in found["metadata"].get("ownerReferences") or []):
                 return found
         return None
 

@@ -7,6 +7,7 @@ know it leaves alone. Nothing is checked here: that is admission's, and `lint`'s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api import snapshot_quota as quota
@@ -42,6 +43,8 @@ QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], Callable[[Object], Defin
     "LocalQueue": (LocalQueue, quota.local_queue),
     "AdmissionCheck": (AdmissionCheck, quota.check),
 }
+MALFORMED: Final = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
+"""What reading an object of odd types raises."""
 AROUND: Final = ("LimitRange", "PriorityClass", "WorkloadPriorityClass", "Configuration", "RuntimeClass")
 """Kinds that change how Workloads are read."""
 
@@ -52,16 +55,22 @@ def snapshot(objects: Iterable[Object]) -> Snapshot:
 
 
 class Reader:
-    """Keeps the objects it has seen, so that one object's change becomes the events it causes."""
+    """Keeps the objects it has seen, so that one object's change becomes the events it causes.
 
-    def __init__(self, objects: Iterable[Object] = ()) -> None:
+    A malformed object raises what reading it does, unless the reader is `tolerant`: then `problems` says what is wrong
+    with it, a Workload keeps what of it can be read (the quota it holds first), and a definition stays as it was.
+    """
+
+    def __init__(self, objects: Iterable[Object] = (), *, tolerant: bool = False) -> None:
+        self._tolerant = tolerant
+        self.problems: dict[str, str] = {}
+        self._sent: dict[tuple[type[Definition], str], Definition] = {}
         self._objects: dict[str, dict[str, Object]] = {}
         for obj in objects:
             for item in obj.get("items") or () if str(obj.get("kind", "")).endswith("List") else (obj,):
                 if kind := _kind(item):
                     self._objects.setdefault(kind, {})[_name(item)] = item
         self._around = self._surroundings()
-        self._sent: dict[tuple[type[Definition], str], Definition] = {}
         self._workloads: dict[str, Workload] = {}
 
     def snapshot(self) -> Snapshot:
@@ -116,7 +125,7 @@ class Reader:
     def _one(self, key: str, obj: Object | None) -> list[Event]:
         if obj is None:
             return [WorkloadGone(key)] if self._workloads.pop(key, None) is not None else []
-        workload = load.workload(obj, self._around)
+        workload = self._workload(obj)
         if self._workloads.get(key) == workload:
             return []
         self._workloads[key] = workload
@@ -131,21 +140,66 @@ class Reader:
         return self._objects.get(kind, {}).values()
 
     def _surroundings(self) -> Surroundings:
-        return Surroundings.of({kind: tuple(self._all(kind)) for kind in AROUND})
+        found = {kind: tuple(self._all(kind)) for kind in AROUND}
+        if not self._tolerant:
+            return Surroundings.of(found)
+        try:
+            return Surroundings.of(found)
+        except MALFORMED as error:
+            self.problems["surroundings"] = f"{', '.join(AROUND)}: {error!r}"
+            return Surroundings()
+
+    def _workload(self, obj: Object) -> Workload:
+        if not self._tolerant:
+            return load.workload(obj, self._around)
+        key = f"Workload {_name(obj)}"
+        try:
+            workload = load.workload(obj, self._around)
+        except MALFORMED as error:
+            self.problems[key] = repr(error)
+            return self._part(obj, f"the Workload cannot be read: {error!r}")
+        self.problems.pop(key, None)
+        return workload
+
+    def _part(self, obj: Object, problem: str) -> Workload:
+        """Read what can be read of a malformed Workload: without its pod sets, else by name only."""
+        namespace, _, name = _name(obj).partition("/")
+        try:
+            spec = {**obj["spec"], "podSets": []}
+            return replace(load.workload({**obj, "spec": spec}, self._around), problem=problem)
+        except MALFORMED:
+            return Workload(namespace, name, problem=problem)
+
+    def _definition(
+        self, made: type[Definition], read: Callable[[Object], Definition], obj: Object
+    ) -> Definition | None:
+        if not self._tolerant:
+            return read(obj)
+        key = f"{made.__name__} {_name(obj)}"
+        try:
+            definition = read(obj)
+        except MALFORMED as error:
+            self.problems[key] = repr(error)
+            return self._sent.get((made, _name(obj)))
+        self.problems.pop(key, None)
+        return definition
 
     def _all_workloads(self) -> dict[str, Workload]:
-        workloads = {name: load.workload(obj, self._around) for name, obj in self._objects.get("Workload", {}).items()}
+        workloads = {name: self._workload(obj) for name, obj in self._objects.get("Workload", {}).items()}
         for group in self._all("PodGroup"):
             made = volcano.workload(group, self._around)
             workloads.setdefault(made.key, made)
         return workloads
 
     def _definitions(self) -> dict[tuple[type[Definition], str], Definition]:
-        found: list[tuple[type[Definition], Definition]] = [
-            (made, read(obj)) for kind, (made, read) in QUOTA_KINDS.items() for obj in self._all(kind)
-        ]
         quotas = tuple(self._all("ResourceQuota"))
-        found += [(Namespace, quota.namespace(obj, quotas)) for obj in self._all("Namespace")]
+        readers = {**QUOTA_KINDS, "Namespace": (Namespace, lambda obj: quota.namespace(obj, quotas))}
+        found = [
+            (made, definition)
+            for kind, (made, read) in readers.items()
+            for obj in self._all(kind)
+            if (definition := self._definition(made, read, obj)) is not None
+        ]
         if self._objects.get("Queue"):
             found += volcano.definitions(self._all("Queue"), self._all("PodGroup"), self._all("Node"))
         return {(kind, _definition_name(d)): d for kind, d in found}

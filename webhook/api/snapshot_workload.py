@@ -18,6 +18,8 @@ USER: Final = "sluice.dev/user"
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
 EVICTION_ORDERS: Final = ("PodsReadyTimeout", "AdmissionCheck")
 """Reasons of an eviction after which a workload is ordered by the time it was evicted."""
+KNOWN_END: Final = ("PodsReadyTimeout", "AdmissionCheck", "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
+"""How the reasons begin for which `Requeued` is False until something that the core sees by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         requeue_at=milliseconds(requeue.get("requeueAt")),
         requeue_count=int(requeue.get("count") or 0),
         problem=problem_of(specs, ranges),
+        held=_held(status),
+        deadline=_deadline(spec, status, conditions),
         checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},
         user=labels["annotations"].get(USER, ""),
         run_time=_run_time(spec, labels["annotations"]),
@@ -192,6 +196,28 @@ def _assignment(value: Object, done: Mapping[str, int]) -> PodSetAssignment:
     if count and left < count:
         usage = {r: n // count * left for r, n in usage.items()}
     return PodSetAssignment(name, dict(value.get("flavors") or {}), usage, left)
+
+
+def _held(status: Object) -> str:
+    """Say why the condition `Requeued` keeps a workload out of its queue.
+
+    It does not where the core itself knows when that ends: a back-off, a stopped queue, a workload set inactive.
+    """
+    rows = (c for c in status.get("conditions") or () if c.get("type") == "Requeued" and c.get("status") == "False")
+    row = next(rows, None)
+    if row is None:
+        return ""
+    reason = str(row.get("reason") or "Unknown")
+    return "" if reason.startswith(KNOWN_END) else reason
+
+
+def _deadline(spec: Object, status: Object, conditions: Mapping[str, Object]) -> int:
+    """Give when a workload's maximum execution time ends; what it was admitted before counts (`Admit` to `Evict`)."""
+    limit, admitted = spec.get("maximumExecutionTimeSeconds"), conditions.get("Admitted")
+    if not limit or admitted is None:
+        return 0
+    past = status.get("accumulatedPastExecutionTimeSeconds") or status.get("accumulatedPastExexcutionTimeSeconds") or 0
+    return milliseconds(admitted.get("lastTransitionTime")) + 1000 * max(0, int(limit) - int(past))
 
 
 def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:

@@ -38,6 +38,7 @@ def _workload(obj: Object | None) -> Any:
         at(obj, ("status", "admission")),
         at(obj, ("status", "admissionChecks")),
         at(obj, ("status", "reclaimablePods")),
+        at(obj, ("status", "requeueState")),
         at(obj, ("metadata", "deletionTimestamp")),
     )
 

@@ -20,6 +20,7 @@ from webhook.cluster.report import Report
 from webhook.cluster.view import View
 from webhook.cluster.writer import NotLeading, Writer
 from webhook.queue.decisions import Admitted, Evicted, Preempted
+from webhook.queue.due import OVERTIME
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of
 
@@ -111,7 +112,13 @@ class Cycle:
         self._report.preempted(decision)
 
     async def _evict(self, decision: Evicted) -> None:
-        await self._stop(decision.workload, decision.reason, f"the queue core evicts it: {decision.reason}", "")
+        message = f"the queue core evicts it: {decision.reason}"
+        workload = self._find(decision.workload)
+        if decision.reason == OVERTIME and workload is not None:
+            limit = workload["spec"].get("maximumExecutionTimeSeconds")
+            message = f"the workload is deactivated: it was admitted for its maximum execution time of {limit} seconds"
+            await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
+        await self._stop(decision.workload, decision.reason, message, "")
 
     async def _stop(self, key: str, reason: str, message: str, preemption: str) -> None:
         workload = self._find(key)

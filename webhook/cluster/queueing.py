@@ -5,6 +5,7 @@ The state lives on between rounds, so that what is parked stays parked; what the
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -19,6 +20,8 @@ from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 from webhook.store.objects import Object
+
+log = logging.getLogger(__name__)
 
 BUDGET: Final = 500
 """Heads considered in one call; between two calls, admission requests are answered."""
@@ -36,6 +39,7 @@ class QueueCore:
         self._seen: dict[_Key, Object] = {}
         self._facts: dict[str, Workload] = {}
         self._doubtful: set[str] = set()
+        self._told: dict[str, str] = {}
         self.revision = 0
 
     @property
@@ -75,23 +79,33 @@ class QueueCore:
         What was decided may not have come to be: it is told again as the objects have it.
         """
         current = {_key(obj): obj for obj in objects}
-        if self._reader is None:
-            self._begin(objects)
+        reader = self._reader
+        if reader is None:
+            reader = self._begin(objects)
         else:
             for key, obj in current.items():
                 if self._seen.get(key) is not obj:
-                    self._apply(self._reader.changed(in_order_of_arrival(obj)))
+                    self._apply(reader.changed(in_order_of_arrival(obj)))
             for key in self._seen.keys() - current.keys():
-                self._apply(self._reader.gone(self._seen[key]))
+                self._apply(reader.gone(self._seen[key]))
         self._seen = current
+        self._tell(reader)
         self._apply([WorkloadChanged(self._facts[key]) for key in self._doubtful if key in self._facts])
         self._doubtful = set()
 
-    def _begin(self, objects: Sequence[Object]) -> None:
-        self._reader = Reader(map(in_order_of_arrival, objects))
-        facts = self._reader.snapshot()
+    def _tell(self, reader: Reader) -> None:
+        """Log what cannot be read, once each."""
+        for name, problem in reader.problems.items():
+            if self._told.get(name) != problem:
+                log.error("%s is malformed, and left as it was: %s", name, problem)
+        self._told = dict(reader.problems)
+
+    def _begin(self, objects: Sequence[Object]) -> Reader:
+        reader = self._reader = Reader(map(in_order_of_arrival, objects), tolerant=True)
+        facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
         self._facts = {workload.key: workload for workload in facts.workloads}
+        return reader
 
     def _apply(self, events: Iterable[Event]) -> None:
         for event in events:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from webhook.api.snapshot import MALFORMED
 from webhook.cluster.actions import Actions
 from webhook.cluster.conditions import EVICTED, QUOTA_RESERVED, holds
 from webhook.cluster.managed import (
@@ -20,6 +21,7 @@ from webhook.cluster.placement import is_changed
 from webhook.cluster.steps import Step, gone, next_step
 from webhook.cluster.view import View
 from webhook.cluster.writer import NotLeading, Writer
+from webhook.jobs.model import Job
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
 from webhook.store.objects import Object, uid_of
@@ -69,16 +71,24 @@ class Reconciler:
             if described.kind.gate and described.suspended:  # its owner was not in view yet when it was created
                 await self.actions.ungate(job, described)
             return None
-        waits = workload is None or not holds(workload, QUOTA_RESERVED)
-        digest = self.actions.draft(job, described)[1] if waits else ""
-        changed = workload is not None and holds(workload, EVICTED) and is_changed(described, workload)
-        step = next_step(job, described, workload, digest, changed)
+        try:
+            step = self._next(job, described, workload)
+        except MALFORMED as error:
+            log.error("%s is malformed, and left as it is: %r", key, error)
+            return None
         if step is Step.WAIT:
             return POLL
         if step is Step.NONE:
             return None
         await self.actions.take(step, job, described, workload)
         return POLL if step is Step.RELEASE else SOON
+
+    def _next(self, job: Object, described: Job, workload: Object | None) -> Step:
+        """Give the next step. Raises what reading a malformed job does: custom kinds may hold anything."""
+        waits = workload is None or not holds(workload, QUOTA_RESERVED)
+        digest = self.actions.draft(job, described)[1] if waits else ""
+        changed = workload is not None and holds(workload, EVICTED) and is_changed(described, workload)
+        return next_step(job, described, workload, digest, changed)
 
     async def _not_ours(self, key: JobKey, workload: Object | None) -> float | None:
         """See to the Workload of an object that no queue holds any more, once the Workload is being deleted."""

@@ -6,8 +6,9 @@ The wire form is kueue.x-k8s.io/v1beta2; the words of reasons are Kueue's, so th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from webhook.api.snapshot_quota import milliseconds
 from webhook.cluster.conditions import (
     ADMITTED,
     EVICTED,
@@ -17,14 +18,24 @@ from webhook.cluster.conditions import (
     REQUEUED,
     Conditions,
     conditions_of,
+    find,
     holds,
     with_condition,
 )
 from webhook.cluster.lifecycle import Finish
+from webhook.jobs.describe import at
 from webhook.queue.decisions import Admitted
+from webhook.queue.due import OVERTIME
 from webhook.queue.model import PodSetAssignment
 from webhook.store.objects import Object
 
+REQUEUES: Final = {
+    "Deactivated": "Reactivated",
+    "ClusterQueueStopped": "ClusterQueueRestarted",
+    "LocalQueueStopped": "LocalQueueRestarted",
+}
+"""Evictions after which a workload is not queued again until they are undone: reason before -> reason after."""
+PAST: Final = "accumulatedPastExecutionTimeSeconds"
 Amount = Callable[[str, int], str]
 """Resource name and the core's int -> a Kubernetes quantity."""
 
@@ -49,6 +60,10 @@ def admitted(workload: Object, decision: Admitted, amount: Amount, now: str) -> 
     for type_ in (EVICTED, PREEMPTED):
         if holds(workload, type_):
             rows = with_condition(rows, type_, False, "QuotaReserved", "the workload has quota again", now, generation)
+    held = find(workload, REQUEUED) or {}
+    if held.get("status") == "False":
+        again = next((new for old, new in REQUEUES.items() if str(held.get("reason")).startswith(old)), "QuotaReserved")
+        rows = with_condition(rows, REQUEUED, True, again, "the workload was queued again", now, generation)
     assignments = [_assignment(pods, amount) for pods in decision.pod_sets]
     admission = {"clusterQueue": queue, "podSetAssignments": assignments}
     return {**_status(workload), "conditions": rows, "admission": admission}
@@ -71,13 +86,29 @@ def released(workload: Object, now: str) -> Object:
     generation = _generation(workload)
     message = "the pods of the job are gone; the workload waits again"
     rows = conditions_of(workload)
+    why = find(workload, EVICTED) or {}
+    status = {**_status(workload), PAST: _past(workload, now)}
     for type_ in (QUOTA_RESERVED, ADMITTED):
         if type_ == QUOTA_RESERVED or holds(workload, type_):
             rows = with_condition(rows, type_, False, "Pending", message, now, generation)
-    rows = with_condition(rows, REQUEUED, True, "QuotaReleased", message, now, generation)
-    status = {**_status(workload), "conditions": rows}
-    status["admission"] = None
-    return status
+    reason = str(why.get("reason") or "")
+    if reason.startswith(tuple(REQUEUES)):
+        rows = with_condition(rows, REQUEUED, False, reason, str(why.get("message") or ""), now, generation)
+    else:
+        rows = with_condition(rows, REQUEUED, True, "QuotaReleased", message, now, generation)
+    return {**status, "conditions": rows, "admission": None}
+
+
+def _past(workload: Object, now: str) -> int | None:
+    """Give for how many seconds the workload was admitted up to now; begun anew after its time was over."""
+    admitted = find(workload, ADMITTED) or {}
+    if (find(workload, EVICTED) or {}).get("reason") == OVERTIME:
+        return None
+    past = _status(workload).get(PAST)
+    if admitted.get("status") != "True" or not at(workload, ("spec", "maximumExecutionTimeSeconds")):
+        return past if isinstance(past, int) else None
+    lasted = milliseconds(now) - milliseconds(admitted.get("lastTransitionTime"))
+    return int(past or 0) + max(0, lasted // 1000)
 
 
 def pending(workload: Object, reason: str, message: str, now: str) -> Object:

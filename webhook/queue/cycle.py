@@ -71,7 +71,7 @@ def decide(state: State, rules: Rules, now: int, reporter: Reporter = SILENT, bu
         tuple(log.ready),
         _pending(state, log),
         left > 0,
-        state.backoff[0][0] if state.backoff else None,
+        state.next_at(),
     )
 
 

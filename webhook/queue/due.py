@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from webhook.queue.decisions import Admitted, Evicted
 from webhook.queue.line import Entry, Status
 from webhook.queue.model import CheckState, ClusterQueue, PodSetAssignment, StopPolicy, Workload
 from webhook.queue.state import State
+
+OVERTIME: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
+"""The reason of an eviction after `maximumExecutionTimeSeconds`: who carries it out deactivates the workload too."""
 
 
 def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
@@ -20,7 +24,7 @@ def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[Pod
 
 
 def settle(state: State, ready: list[Admitted], evicted: list[Evicted]) -> None:
-    """Admit whose checks came ready, and evict who must go: not active, a check failed, or a queue is drained."""
+    """Admit whose checks came ready; evict who must go: not active, out of time, a check failed, a queue is drained."""
     due, state.due = state.due, {}
     for key in due:
         entry = state.entries.get(key)
@@ -42,6 +46,8 @@ def _must_go(state: State, entry: Entry) -> str:
     assert admission is not None
     if not workload.active:
         return "Deactivated"
+    if workload.deadline and workload.deadline <= state.changes.now:
+        return OVERTIME
     if any(c in (CheckState.RETRY, CheckState.REJECTED) for c in workload.checks.values()):
         return "AdmissionCheck"
     if state.cluster_queues[admission.cluster_queue].stop_policy == StopPolicy.DRAIN:

@@ -275,6 +275,8 @@ class Workload:
     `queued_at` is the time it is ordered by: creation, or its last eviction where the rules of requeueing say so.
     `first`: others are being evicted for it, so it should be looked at before others take what they give back.
     `problem` says why it can never be queued as it stands (LimitRange, requests above limits), empty where it can.
+    `held` says why it is not to be queued again yet (condition `Requeued` False), empty where it may be. `deadline` is
+    when the time it may be admitted for is over, 0 where there is none.
     """
 
     namespace: str
@@ -295,6 +297,8 @@ class Workload:
     requeue_at: int = 0
     requeue_count: int = 0
     problem: str = ""
+    held: str = ""
+    deadline: int = 0
     checks: Mapping[str, str] = EMPTY
     user: str = ""
     run_time: int | None = None

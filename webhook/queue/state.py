@@ -71,6 +71,7 @@ class State:
         self.changes = Changes()
         self.histories = Histories()
         self.backoff: list[tuple[int, str]] = []
+        self.deadlines: list[tuple[int, str]] = []
         self.due: dict[str, None] = {}
         self._stale = True
         self._seq = 0
@@ -139,7 +140,7 @@ class State:
             self.by_tree[tree] = [Line(n, why) for n in tree.nodes if n.is_queue]
             self.lines.update((line.node, line) for line in self.by_tree[tree])
         self.by_queue = {line.queue.name: line for line in self.lines.values()}
-        self.ready, self.changes, self.backoff, self.due = {}, Changes(), [], {}
+        self.ready, self.changes, self.backoff, self.deadlines, self.due = {}, Changes(), [], [], {}
         self.changes.now = now
         self._plans, self._shapes = {}, {}
         for line in self.lines.values():
@@ -211,6 +212,8 @@ class State:
             return "the workload is not active"
         if workload.evicted:
             return "the workload is being evicted"
+        if workload.held:
+            return f"the workload is not to be queued again yet: {workload.held}"
         local = self.local_queues.get(f"{workload.namespace}/{workload.queue}")
         if local is None:
             return f'LocalQueue "{workload.queue}" is not there' if workload.queue else "no queue is named"
@@ -317,6 +320,8 @@ class State:
         self.histories.held(entry, self)
         self.changes.held(entry, line)
         self.due[entry.key] = None
+        if workload.deadline:
+            heappush(self.deadlines, (workload.deadline, entry.key))
 
     def _leave(self, entry: Entry) -> None:
         line = entry.line
@@ -336,6 +341,8 @@ class State:
     def awake(self, now: int) -> None:
         """Take back into their lines whose back-off ended, and look again at kinds that a change may help."""
         self.changes.now = max(now, self.changes.now)
+        while self.deadlines and self.deadlines[0][0] <= now:
+            self.due[heappop(self.deadlines)[1]] = None
         while self.backoff and self.backoff[0][0] <= now:
             _, key = heappop(self.backoff)
             entry = self.entries.get(key)
@@ -348,6 +355,10 @@ class State:
         assert self.rules is not None
         for line in self.changes.wake(self.rules, self.by_tree):
             self.ready[line] = None
+
+    def next_at(self) -> int | None:
+        """Give the next time at which something must be decided though nothing changes, None where there is none."""
+        return min((heap[0][0] for heap in (self.backoff, self.deadlines) if heap), default=None)
 
     def _why_inactive(self, queue: ClusterQueue) -> str:
         if queue.stop_policy != StopPolicy.NONE:
@@ -394,6 +405,7 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
         evicted_at=queued_at,
         requeue_at=requeue_at,
         requeue_count=count,
+        deadline=0,
     )
 
 
