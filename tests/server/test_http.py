@@ -241,6 +241,8 @@ def test_headers_are_bounded():
     assert Talk().feed(many).statuses == [431]
     assert Talk().feed(post(BODY, f"X: {'v' * 40_000}")).statuses == [431]
     assert Talk().feed(post(path="/" + "a" * 40_000)).statuses == [431]
+    without_end = Talk().feed(b"POST /", *([b"a" * 1000] * 40))
+    assert without_end.statuses == [431]
     endless = Talk().feed(b"POST /validate HTTP/1.1\r\nX: ", *([b"v" * 1000] * 40))
     assert endless.statuses == [431]
     trailing = Talk().feed(post(b"", "Transfer-Encoding: chunked"), b"0\r\nX: ", *([b"v" * 1000] * 40))

@@ -152,6 +152,8 @@ class Connection(asyncio.Protocol):
         self._moved = True
         self._url += url
         self._seen += len(url)
+        if self._seen > self._port.limits.head:
+            self._bound_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; those behind a chunked body count towards the same bound and mean nothing."""
