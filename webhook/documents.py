@@ -31,12 +31,13 @@ BLANK_ESCAPES: Final = "tnvfr _NLP"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _NOT_YAML: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_UNCLOSED: Final = "did not find expected ',' or"
 _HINTS: Final = {
     "mapping values are not allowed": 'a text with ": " in it stands in quotes; or a line is indented too far',
     "could not find expected ':'": 'a key ends with ": "; a text over several lines stands behind | or in quotes',
     "did not find expected key": "a line is indented otherwise than those it belongs to, or a quote ends too early",
     "did not find expected '-' indicator": "a line is indented otherwise than the items it belongs to",
-    "did not find expected ',' or": "a bracket is not closed, or a comma is missing",
+    _UNCLOSED: "a bracket is not closed, or a comma is missing",
     "did not find expected node content": "a value is missing, or a comma is too much",
     "found unexpected end of stream": "the quote that begins here is never closed",
     "found unknown escape character": r"in double quotes \ begins an escape: write \\ for it, or use single quotes",
@@ -324,6 +325,9 @@ def _syntax_error(error: yaml.YAMLError, file: str, lines: tuple[str, ...]) -> D
         return Diagnostic("YAML001", Place(file), message)
     source = _line(lines, mark.line)
     hint = _template(source) or next((way for start, way in _HINTS.items() if message.startswith(start)), "")
+    opened = getattr(error, "context_mark", None)
+    if opened and opened.line != mark.line and message.startswith(_UNCLOSED):
+        hint = hint.replace("a bracket", f"the bracket that opens in line {opened.line + 1}")
     if source[mark.column : mark.column + 1] == "\t":
         hint = "indent with spaces: a tab does not count in YAML"
     return Diagnostic("YAML001", Place(file, mark.line + 1, mark.column + 1), message, source=source, hint=hint)

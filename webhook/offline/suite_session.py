@@ -86,7 +86,7 @@ def report(session: Session) -> list[ReportSuite]:
     groups: dict[str, list[ReportCase]] = {}
     for result in session.results:
         case, findings = result.case, result.findings
-        first = findings[0].message if findings else case.skip
+        first = findings[0].message if findings else case.skip or ("not run" if result.outcome is Outcome.ERROR else "")
         details = "\n".join(f.render() for f in findings)
         entry = ReportCase(case.name, case.suite, result.outcome, first, details, result.seconds)
         groups.setdefault(case.suite, []).append(entry)

@@ -130,11 +130,11 @@ TOLD = (
     (POLICY, "kind: ValidatingAdmissionPolicy\n", "kind: ValidatingAdmisionPolicy\n", 'did you mean "ValidatingAdm'),
     (POLICY, 'apiGroups: [""]', "apiGroups: [core]", 'the group of pods and the like is written ""'),
     (POLICY, "c.?resources.?limits", "c.resources.limits", "read a field that may be absent as .?limits"),
-    (POLICY, "[CREATE, UPDATE]", "[CREATE, UPDATE", "a bracket is not closed"),
+    (POLICY, "[CREATE, UPDATE]", "[CREATE, UPDATE", "the bracket that opens in line 18 is not closed"),
     (POLICY, "  failurePolicy", "\tfailurePolicy", "indent with spaces"),
     (SUITE, "expect: {allowed: true}", "expect: {alowed: true}", 'did you mean "allowed"?'),
     (SUITE, "expect: {allowed: true}", "expect: {allowed: false}", "expected to be denied, was allowed"),
-    (SUITE, "metadata: {name: train}", "metadata: {name: train", "a bracket is not closed"),
+    (SUITE, "metadata: {name: train}", "metadata: {name: train", "the bracket that opens in line 13 is not closed"),
 )
 
 
