@@ -39,7 +39,11 @@ def test_command_prints_value_type_and_cost(tmp_path):
     file.write_text("a: 1\nl: [3, 1]\n", encoding="utf-8")
     result = CliRunner().invoke(eval_command, ["object.l.map(x, x + object.a)", "--object", str(file), "-o", "json"])
     assert result.exit_code == 0
-    assert json.loads(result.output)["type"] == "list(dyn)"
+    answer = json.loads(result.output)
+    assert (answer["type"], answer["cost"]) == ("list(dyn)", 35)
+    assert answer["estimate"]["min"] <= 35 < answer["estimate"]["max"] == 2**64 - 1
+    text = CliRunner().invoke(eval_command, ["[1, 2].map(x, x + object.a)", "--object", str(file)]).output
+    assert text == "[2, 3]   type list(int), cost 33, estimated 51\n"
 
 
 def test_command_shows_the_place_of_a_failure(tmp_path):

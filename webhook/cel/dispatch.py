@@ -9,6 +9,7 @@ from functools import cache
 from webhook.cel.attributes import COST, LIMIT, Eval, Frame
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.lib import costs
+from webhook.cel.lib.estimates import KUBERNETES
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import Kind, Type
 from webhook.cel.values import Optional, type_name
@@ -57,12 +58,18 @@ def comparison_cost(args: Sequence[object], _: object = None) -> int:
     return math.ceil(min(size(args[0]), size(args[1])) * costs.STRING_FACTOR)
 
 
+def _equality_cost(args: Sequence[object], _: object = None) -> int:
+    """The cost of `==`: 1 where the left side is one of Kubernetes' own values, whatever it is compared with."""
+    declared = getattr(args[0], "cel_type", None)
+    return 1 if declared is not None and declared.name in KUBERNETES else comparison_cost(args)
+
+
 def _add_cost(args: Sequence[object], _: object = None) -> int:
     return math.ceil((size(args[0]) + size(args[1])) * costs.STRING_FACTOR)
 
 
 OPERATOR_COSTS: dict[str, Callable[[Sequence[object], object], int]] = {
-    "equals": comparison_cost,
+    "equals": _equality_cost,
     "not_equals": comparison_cost,
     "add_string": _add_cost,
     "add_bytes": _add_cost,
