@@ -111,7 +111,7 @@ class SourceError(Exception):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean "x"?` for the nearest known word, or nothing where none is near.
 
-    Plain edit distance, at most a third of the word's length; ties go to the first in alphabetical order.
+    Edit distance, at most a third of the word's length; ties go to the first in alphabetical order.
     """
     limit = max(1, len(word) // 3)
     near = sorted((distance(word, k), k) for k in set(known) if abs(len(k) - len(word)) <= limit)
@@ -119,11 +119,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def distance(a: str, b: str) -> int:
-    """Levenshtein distance between two words; letters that differ only in case cost nothing extra."""
+    """Edit distance between two words: two neighbours that changed places count once, case costs nothing."""
     a, b = a.lower(), b.lower()
+    before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        diagonal, row[0] = row[0], i
+        last, before, row = before, row, [i]
         for j, y in enumerate(b, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
     return row[-1]

@@ -16,9 +16,10 @@ from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import Expression, enforced, expressions, match_rules, policies, words
 from webhook.policy.kinds import VALIDATING
 
-_CONTAINERS: Final = re.compile(r"\.(\??)containers\b")
+_CONTAINERS: Final = re.compile(r"(?:\.\??|\[\??['\"])containers\b(?!['\"]?\]?\.size\(\)|['\"]?\]?\))")
+_COMMENT: Final = re.compile(r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*""")
 _NO_INIT: Final = re.compile(r"Probe|lifecycle|\bports\b")
-_OWNERS: Final = re.compile(r"\bownerReferences\b")
+_OWNERS: Final = re.compile(r"\bownerReferences\b(?!(?:\.orValue\(\[\]\))?\.all\()")
 _MUTABLE: Final = frozenset(
     {
         "deployments",
@@ -73,6 +74,11 @@ def _asks(pods: PodSet, ranges: list[dict[str, Any]]) -> bool:
         return True
 
 
+def code(text: str) -> str:
+    """Give an expression without its comments; what stays is where it was."""
+    return _COMMENT.sub(lambda found: found[0] if found[1] else " " * len(found[0]), text)
+
+
 @rule("BYP002", Severity.WARNING, "init containers are looked at as well")
 def init_containers(world: World) -> Iterator[Finding]:
     """A policy over `spec.containers` alone does not see `spec.initContainers`: the same image, the same device or
@@ -80,14 +86,14 @@ def init_containers(world: World) -> Iterator[Finding]:
     """
     for policy in policies(world):
         found = list(expressions(policy))
-        if any("initContainers" in e.text for e in found):
+        if any("initContainers" in code(e.text) for e in found):
             continue
         for expression in found:
-            match = _CONTAINERS.search(expression.text)
+            match = _CONTAINERS.search(code(expression.text))
             if match and expression.role != "matchConditions" and not _NO_INIT.search(expression.text):
                 message = "containers are looked at, initContainers are not"
                 hint = "(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ...)"
-                yield policy.finding(expression.path, message, hint, span=(match.start() + 1, len(match[0]) - 1))
+                yield policy.finding(expression.path, message, hint, span=(match.end() - 10, 10))
                 break
 
 
@@ -156,7 +162,7 @@ def forged_owner(world: World) -> Iterator[Finding]:
     """
     for policy in policies(world):
         for expression in expressions(policy):
-            if match := _OWNERS.search(expression.text):
+            if match := _OWNERS.search(code(expression.text)):
                 message = "an ownerReference can be written by anybody"
                 hint = "use the annotation sluice.dev/skip: owned-by-workload, which checks the owner's UID"
                 yield policy.finding(expression.path, message, hint, span=(match.start(), len(match[0])))

@@ -135,7 +135,7 @@ def _of(policy: Subject, scopes: list[dict[str, Any]]) -> Iterator[Finding]:
                 expression.path,
                 f'no kind that the policy is for has the field "{wrong.name}" here',
                 _hint(wrong),
-                span=(wrong.offset, wrong.offset + len(wrong.name)),
+                span=(wrong.offset, len(wrong.name)),
             )
 
 

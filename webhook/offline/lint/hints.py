@@ -10,11 +10,36 @@ from typing import Final
 
 from webhook.cel.env import ADMISSION_OBJECTS
 from webhook.cel.functions import rows
-from webhook.diagnostics import Diagnostic, did_you_mean
+from webhook.diagnostics import Diagnostic, Place, did_you_mean
 from webhook.documents import Document
 
 VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
 MACROS: Final = ("all", "exists", "exists_one", "filter", "map", "has", "optMap", "optFlatMap")
+_SYNTAX: Final = (
+    (
+        re.compile(r"(token recognition error at|extraneous input|mismatched input|missing '\(' at): ?'=[ ']"),
+        "write == to compare",
+    ),
+    (re.compile(r"token recognition error at: '&"), "write && for and"),
+    (re.compile(r"(token recognition error at: '\||extraneous input '\|')"), "write || for or"),
+    (re.compile(r"input 'and'"), "write && for and"),
+    (re.compile(r"input 'or'"), "write || for or"),
+    (re.compile(r"input 'not'"), "write ! for not"),
+    (
+        re.compile(r"mismatched input '[^']*' expecting \{'\['"),
+        "something to compare or to call is missing before this",
+    ),
+    (
+        re.compile(r"mismatched input '<EOF>' expecting"),
+        "the expression ends too early: a bracket is not closed, or a part is missing",
+    ),
+    (re.compile(r"extraneous input '[])}]'"), "this bracket was never opened"),
+)
+_WAYS: Final = {
+    "params": "say spec.paramKind in the policy, and paramRef in its binding",
+    "variables": "say spec.variables: a list of names and expressions",
+    "oldObject": "oldObject is not there in this place",
+}
 _FIELD: Final = re.compile(r"undefined field '([^']+)'")
 _NAME: Final = re.compile(r"undeclared reference to '([^']+)'")
 _OPEN: Final = re.compile(r"'<EOF>' expecting '([)\]}])'")
@@ -32,20 +57,32 @@ def with_hint(finding: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
     """Add the way out to a finding of the CEL compiler (CEL001); others, and those that have one, stay."""
     if finding.code != "CEL001" or finding.hint:
         return finding
+    finding = replace(finding, place=_at_name(finding))
     hint = _hint(finding.message, [d for d in documents if d.file == finding.place.file])
     return replace(finding, hint=hint) if hint else finding
+
+
+def _at_name(finding: Diagnostic) -> Place:
+    """Give the place of the name of a function: the compiler, as cel-go, points at the bracket behind it."""
+    match, place = _NAME.search(finding.message) or _OVERLOAD.search(finding.message), finding.place
+    if match is None or not finding.source[: place.column - 1].endswith(match[1]):
+        return place
+    return replace(place, column=place.column - len(match[1]), length=len(match[1]))
 
 
 def _hint(message: str, documents: list[Document]) -> str:
     if match := _OPEN.search(message):
         return f"a {_BRACKETS[match[1]]} is not closed"
+    for pattern, way in _SYNTAX:
+        if pattern.search(message):
+            return way
     if match := _FIELD.search(message):
         return _field(match[1], documents)
     if match := _NAME.search(message):
         name = match[1]
         if name in _declared(documents):
             return f"a variable of the policy is read as variables.{name}"
-        return did_you_mean(name, {*VARIABLES, *functions()})
+        return _WAYS.get(name) or did_you_mean(name, {*VARIABLES, *functions()} - {name})
     if match := _OVERLOAD.search(message):
         known = next((row for row in rows() if row.name == match[1]), None)
         examples = getattr(known, "examples", ())

@@ -48,11 +48,12 @@ def whole_units(world: World) -> Iterator[Finding]:
     for subject, path, field, resource, value in _values(world):
         found = amount(value)
         name = resource.removeprefix("requests.")
-        if found is None or field == "maxLimitRequestRatio" or not is_extended(name) or is_whole(found):
+        ratio_or_negative = field == "maxLimitRequestRatio" or (found is not None and found.sign < 0)
+        if found is None or ratio_or_negative or not is_extended(name) or is_whole(found):
             continue
         message = f"{field} of {name} is {value}: an extended resource is counted in whole units"
         finding = subject.finding(path, message, _whole_hint(field, found))
-        if field in ("min", "max") and found.sign > 0:
+        if field in ("min", "max"):
             text = str(_up(found) if field == "min" else _up(found) - 1)
             finding = replace(finding, edit=subject.edit(path, text))
         yield finding
@@ -87,7 +88,7 @@ def quantities(world: World) -> Iterator[Finding]:
     `G`, `T`, `P`, `E` and `Ki`, `Mi`, `Gi`, `Ti`, `Pi`, `Ei`; there is no space and no `B`.
     """
     for subject, path, field, resource, value in _values(world):
-        if amount(value) is None:
+        if amount(value) is None and not isinstance(value, dict | list):
             hint = "a quantity is a number with a suffix such as m, k, M, G, Ki, Mi or Gi: 500m, 2, 16Gi"
             yield subject.finding(path, f"{field} of {resource} is no quantity: {value!r}", hint)
 
@@ -116,16 +117,32 @@ def _same_default(low: str, high: str, resource: str) -> bool:
 @rule("LIM005", Severity.ERROR, "default equals defaultRequest where overcommit is not possible")
 def equal_defaults(world: World) -> Iterator[Finding]:
     """Devices and huge pages cannot be overcommitted: a container's request must equal its limit. A LimitRange with
-    another `defaultRequest` than `default` for such a resource is refused by the API server.
+    another `defaultRequest` than `default` for such a resource is refused by the API server; where `default` is left
+    out, `max` stands in for it. With neither, each container that does not name the resource gets a request without a
+    limit, and its pod is refused.
     """
     for subject, path, item in _items(world):
-        default, request = amounts(item.get("default")), amounts(item.get("defaultRequest"))
-        for resource in default:
-            if resource in request and not overcommits(resource) and default[resource].compare(request[resource]):
-                shown = f"{item['defaultRequest'][resource]}, but default is {item['default'][resource]}"
-                message = f"defaultRequest of {resource} is {shown}: it cannot be overcommitted"
-                hint = "leave defaultRequest out: it is taken from default"
-                yield subject.finding((*path, "defaultRequest", resource), message, hint)
+        request = amounts(item.get("defaultRequest")) if item.get("type") == "Container" else {}
+        for resource in request:
+            limits = [
+                (field, found[resource])
+                for field in ("default", "max")
+                if resource in (found := amounts(item.get(field)))
+            ]
+            if overcommits(resource) or (limits and not limits[0][1].compare(request[resource])):
+                continue
+            asked = item["defaultRequest"][resource]
+            if limits:
+                other = f"{limits[0][0]} is {item[limits[0][0]][resource]}"
+                message = f"defaultRequest of {resource} is {asked}, but {other}: it cannot be overcommitted"
+            else:
+                message = f"defaultRequest of {resource} is {asked} without a default: a request without its limit"
+            hint = (
+                f"leave defaultRequest out: it is taken from {limits[0][0]}"
+                if limits
+                else f"write default: {{{resource}: {asked}}} instead"
+            )
+            yield subject.finding((*path, "defaultRequest", resource), message, hint)
 
 
 @rule("LIM006", Severity.ERROR, "a LimitRange type that exists, once, with the fields it allows")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from webhook.cel import syntax
 from webhook.diagnostics import Severity
+from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.kube.schemas import built_in_kinds
+from webhook.offline.lint.fields import plural
 from webhook.offline.lint.model import Finding, Rule, World, rule
 from webhook.offline.lint.trees import Facts, junction, key, names, truth
 from webhook.policy.expression import Expression
@@ -20,11 +24,30 @@ def facts_of(policy: Policy) -> Facts:
     rules = policy.match.rules
     operations = frozenset().union(*(r.operations for r in rules)) if rules else OPERATIONS
     found = {"request.operation": OPERATIONS if "*" in operations else operations}
+    if kinds := kinds_of(policy):
+        found["object.kind"] = found["request.kind.kind"] = kinds
     if rules and not policy.match.equivalent and not policy.expand:
         groups = frozenset().union(*(r.groups for r in rules))
         if "*" not in groups:
             found["request.resource.group"] = groups
     return found
+
+
+@cache
+def _kinds() -> dict[tuple[str, str], str]:
+    """Give (group, resource) -> kind, of the kinds that are built in and of job kinds."""
+    found = {(gvk.group, plural(gvk.kind)): gvk.kind for gvk in built_in_kinds()}
+    return found | {(row.group, row.resource): row.kind for row in JOB_KINDS}
+
+
+def kinds_of(policy: Policy) -> frozenset[str]:
+    """Name the kinds that a policy's rules choose; nothing where that is not known for each."""
+    if policy.expand:
+        return frozenset()
+    named = {(group, name, part) for r in policy.match.rules for group in r.groups for name, part in r.resources}
+    if not named or any(part or (group, name) not in _kinds() for group, name, part in named):
+        return frozenset()
+    return frozenset(_kinds()[group, name] for group, name, _ in named)
 
 
 def holding(policy: Policy) -> dict[Any, bool]:
@@ -83,8 +106,10 @@ def unreachable(world: World) -> Iterator[Finding]:
             before = {key(c.expression.program.checked.root): True for c in policy.conditions[:i]}
             if _judged(policy, condition.expression, before) is False:
                 operations = ", ".join(sorted(facts_of(policy)["request.operation"]))
+                kinds = ", ".join(sorted(kinds_of(policy)))
                 said = "this is never true: the policy is never evaluated"
-                yield from _at(policy, condition.expression, said, f"its rules name the operations {operations}")
+                hint = f"its rules name the operations {operations}" + (f" and the kinds {kinds}" if kinds else "")
+                yield from _at(policy, condition.expression, said, hint)
 
 
 @rule("CEL013", Severity.NOTE, "a match condition can be false")

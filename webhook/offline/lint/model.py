@@ -38,12 +38,18 @@ class Finding:
     key: bool = False
     span: tuple[int, int] | None = None
     edit: Edit | None = None
+    severity: Severity | None = None
+    """Where it is another than the rule's."""
 
     def diagnostic(self, code: str, severity: Severity) -> Diagnostic:
         """Give the finding as the value that is printed."""
-        document = self.document
+        document, severity = self.document, self.severity or severity
         if self.span is not None:
             place = document.text_place(self.path, *self.span)
+            return Diagnostic(code, place, self.message, severity, document.source(place), self.hint)
+        node = None if self.key else document.nodes.get(self.path)
+        if node is not None and node.style in (">", "|"):  # the text itself, not the sign before it
+            place = document.text_place(self.path, 0)
             return Diagnostic(code, place, self.message, severity, document.source(place), self.hint)
         told = document.diagnostic(code, self.path, self.message, key=self.key, hint=self.hint)
         return replace(told, severity=severity)
@@ -118,6 +124,8 @@ class World:
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     bundle: Bundle = EMPTY
     """The policies that could be loaded."""
+    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What one rule found out and another one needs as well."""
 
     def of(self, group: str, *kinds: str) -> Iterator[Subject]:
         """Give the subjects of these kinds, whatever their version."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from webhook.cel import syntax
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Node
@@ -15,8 +15,9 @@ from webhook.diagnostics import Severity
 from webhook.kube.patch import diff
 from webhook.offline.lint.model import Finding, Rule, World, rule
 from webhook.offline.lint.samples import Sample
+from webhook.offline.lint.touch import touched
 from webhook.offline.lint.trees import walk
-from webhook.offline.lint.trial import Bench, Heard, Object, again, requests_for
+from webhook.offline.lint.trial import Bench, Heard, Object, again, others_for, requests_for
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
@@ -51,7 +52,7 @@ def _mutating(world: World) -> Iterator[tuple[Policy, Bundle]]:
 
 def tried(bench: Bench, policy: Policy, bundle: Bundle, extra: Iterable[Object]) -> Iterator[Tried]:
     """Run a policy on every sample it is for."""
-    for sample, request in requests_for(policy, extra):
+    for sample, request in (*requests_for(policy, extra), *others_for(policy)):
         after = bench.changed(bundle, request)
         if after is not None:
             yield Tried(policy, bundle, sample, request, after)
@@ -66,8 +67,8 @@ def _finding(policy: Policy, message: str, hint: str, index: int = 0) -> Iterato
 def native_panic(world: World) -> Iterator[Finding]:
     """The API server's own MutatingAdmissionPolicy crashes (a panic in its CEL library at 1.36) on a JSONPatch whose
     `value` is a list of typed objects, as in `[Object.spec.tolerations{...}]`: every matching request fails with a
-    dropped connection, whatever `failurePolicy` says. Sluice gives the right patch, but the file is then no native
-    policy any more. Write the items as plain maps: `[{"key": "..."}]`.
+    dropped connection, whatever `failurePolicy` says. Sluice takes it for an expression that fails, which is
+    `failurePolicy`'s to answer. Write the items as plain maps: `[{"key": "..."}]`.
     """
     for policy in world.bundle.policies:
         for mutation in policy.mutations if policy.document is not None else ():
@@ -75,20 +76,22 @@ def native_panic(world: World) -> Iterator[Finding]:
             for node in () if mutation.apply else walk(root):
                 if bad := typed_list_value(node):
                     assert policy.document is not None
-                    at = bad.pos
+                    name, at = bad.type_name, bad.pos  # of the bracket behind the name
+                    named = mutation.expression.text[:at].endswith(name)
+                    span = (at - len(name), len(name)) if named else (at, 1)
                     message = "a list of typed objects as a patch's value crashes the native server"
                     hint = 'write plain maps in the list: [{"key": ...}]'
-                    yield Finding(policy.document, mutation.expression.path, message, hint, span=(at, 1))
+                    yield Finding(policy.document, mutation.expression.path, message, hint, span=span)
 
 
-def typed_list_value(node: Node) -> Node | None:
+def typed_list_value(node: Node) -> CreateStruct | None:
     """Give the first typed object inside a list that is the value of a JSONPatch."""
     if not isinstance(node, CreateStruct) or node.type_name != "JSONPatch":
         return None
     return next((found for f in node.fields if f.name == "value" for found in [_typed_in_list(f.value)] if found), None)
 
 
-def _typed_in_list(node: Node) -> Node | None:
+def _typed_in_list(node: Node) -> CreateStruct | None:
     """Look into what the value can be: a list, a branch of a condition, a map of lists, a list made by a macro."""
     if isinstance(node, CreateList):
         return next((e for e in node.elements if _is_typed(e)), None) or _first(map(_typed_in_list, node.elements))
@@ -101,11 +104,11 @@ def _typed_in_list(node: Node) -> Node | None:
     return _typed_in_list(node.step) if isinstance(node, Fold) else None
 
 
-def _first(found: Iterator[Node | None]) -> Node | None:
+def _first(found: Iterator[CreateStruct | None]) -> CreateStruct | None:
     return next((node for node in found if node is not None), None)
 
 
-def _is_typed(node: Node) -> bool:
+def _is_typed(node: Node) -> TypeGuard[CreateStruct]:
     return isinstance(node, CreateStruct) and node.type_name.startswith("Object")
 
 
@@ -144,11 +147,19 @@ def order(world: World) -> Iterator[Finding]:
     yield from (finding for code, finding in _pairs(world) if code == "MUT004")
 
 
-def _pairs(world: World) -> Iterator[tuple[str, Finding]]:
+def _pairs(world: World) -> list[tuple[str, Finding]]:
+    """Give what became of the pairs; found out once for both rules."""
+    if "pairs" not in world.memo:
+        world.memo["pairs"] = list(_try_pairs(world))
+    found: list[tuple[str, Finding]] = world.memo["pairs"]
+    return found
+
+
+def _try_pairs(world: World) -> Iterator[tuple[str, Finding]]:
     """Try every two policies that run on the same sample, in both orders; tell each pair once.
 
-    A pair is tried on the first two samples that both run on, and only so many pairs at all: the work grows with the
-    square of the policies.
+    A pair is tried on the first two samples that both run on, if one writes there what the other reads or writes;
+    and only so many pairs at all, since the work grows with the square of the policies. What was left out is told.
     """
     bench = _bench(world)
     by_sample: dict[str, list[Tried]] = {}
@@ -157,15 +168,30 @@ def _pairs(world: World) -> Iterator[tuple[str, Finding]]:
             if not diff(trial.after, bench.changed(bundle, again(trial.request, trial.after)) or trial.after):
                 by_sample.setdefault(trial.sample.title, []).append(trial)
     runs: Counter[tuple[str, str]] = Counter()
+    left: dict[tuple[str, str], Policy] = {}
     for trials in by_sample.values():
-        for a, b in combinations(trials, 2):
+        touches = [touched(trial.policy) for trial in trials]
+        for (a, of_a), (b, of_b) in combinations(zip(trials, touches, strict=True), 2):
             pair = (a.policy.name, b.policy.name)
-            if runs[pair] >= _RUNS or (not runs[pair] and len(runs) > _MOST_PAIRS):
+            if runs[pair] >= _RUNS or of_a.apart(of_b):
+                continue
+            if not runs[pair] and sum(1 for n in runs.values() if n) >= _MOST_PAIRS:
+                left[pair] = b.policy
                 continue
             runs[pair] += 1
             if found := _pair(bench, a, b):
                 runs[pair] = _RUNS
                 yield from ((found[0], finding) for finding in found[1])
+    yield from _untried(left)
+
+
+def _untried(left: dict[tuple[str, str], Policy]) -> Iterator[tuple[str, Finding]]:
+    """Say how many pairs nobody has looked at."""
+    for (a, b), policy in list(left.items())[:1]:
+        message = f'{len(left):,} pairs of mutations were not tried together: the first is "{a}" and "{b}"'
+        hint = f"{_MOST_PAIRS:,} pairs are tried in one run: lint them in smaller groups, or narrow what they match"
+        for finding in _finding(policy, message, hint):
+            yield "MUT004", replace(finding, severity=Severity.NOTE)
 
 
 def _pair(bench: Bench, a: Tried, b: Tried) -> tuple[str, list[Finding]] | None:
@@ -212,7 +238,9 @@ def mutation_fails(world: World) -> Iterator[Finding]:
                 if clause == "mutations" and index not in told:
                     told.add(index)
                     hint = "test with has() or ?. before reading, or add the parent"
-                    yield from _finding(policy, f"this fails on {sample.title}", hint, index)
+                    if "atomic" in heard.message:
+                        hint = "a list that is replaced as a whole is written by a JSONPatch"
+                    yield from _finding(policy, f"this fails on {sample.title}{heard.why()}", hint, index)
 
 
 @rule("CEL016", Severity.WARNING, "an expression works on an ordinary object")
@@ -227,21 +255,21 @@ def validation_fails(world: World) -> Iterator[Finding]:
             continue
         bundle, told = bench.alone(policy), set[tuple[str, int]]()
         for sample, request in requests_for(policy, ()):
-            for clause, index in _failed(bench, policy, bundle, request):
+            heard = _heard(bench, policy, bundle, request)
+            for clause, index in heard.failed:
                 if clause in ("matchConditions", "validations") and (clause, index) not in told:
                     told.add((clause, index))
                     path = _expressions(policy, clause)[index].path
                     hint = "test with has() or ?. before reading"
-                    yield Finding(policy.document, path, f"this fails on {sample.title}", hint)
+                    yield Finding(policy.document, path, f"this fails on {sample.title}{heard.why()}", hint)
 
 
-def _failed(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> list[tuple[str, int]]:
+def _heard(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> Heard:
+    if not policy.mutating:
+        return bench.judge(bundle, request)
     heard = Heard()
-    if policy.mutating:
-        bench.changed(bundle, request, heard)
-    else:
-        heard = bench.judge(bundle, request)
-    return list(heard.failed)
+    bench.changed(bundle, request, heard)
+    return heard
 
 
 def _expressions(policy: Policy, clause: str) -> list[Expression]:

@@ -88,8 +88,9 @@ def _lent_by_others(cohorts: Tree, cohort: str, entry: Entry) -> Quantity:
     """Add up what the rest of the tree owns of an entry's flavor and resource, each no more than it lends."""
     total = Quantity(0)
     root = cohorts.root(cohort)
-    tops = [s for members in cohorts.members.values() for s in members if s.gvk.kind == "Cohort" and s.name == root]
-    for member in (*cohorts.below(root), *tops):
+    top = cohorts.cohorts.get(root)
+    seen = {id(member): member for member in (*cohorts.below(root), *([top] if top else []))}
+    for member in seen.values():
         for other in entries(member) if member is not entry.owner else ():
             if other.cell == entry.cell and other.nominal is not None:
                 lends = other.lending if other.lending is not None else other.nominal
@@ -226,6 +227,22 @@ def lonely_cohort(world: World) -> Iterator[Finding]:
             yield queues[0].finding(("spec", cohort_field(queues[0])), message, hint)
 
 
+@rule("QUE012", Severity.ERROR, "an admission check of a queue is defined")
+def check_missing(world: World) -> Iterator[Finding]:
+    """A ClusterQueue that names an AdmissionCheck which is not there is inactive: it takes work and starts none."""
+    known = world.names(KUEUE, "AdmissionCheck")
+    for subject in world.of(KUEUE, "ClusterQueue"):
+        named: list[tuple[Path, str]] = [
+            (("spec", "admissionChecks", i), name) for i, name in enumerate(subject.strings("spec", "admissionChecks"))
+        ]
+        for path, item in subject.each("spec", "admissionChecksStrategy", "admissionChecks"):
+            named.append(((*path, "name"), str(item.get("name"))))
+        for path, name in named:
+            if name not in known:
+                hint = did_you_mean(name, known) or f'add an AdmissionCheck "{name}"'
+                yield subject.finding(path, f'no AdmissionCheck "{name}" is in these files', hint)
+
+
 RULES: Final[tuple[Rule, ...]] = (
     flavor_missing,
     cohort_cycle,
@@ -238,4 +255,5 @@ RULES: Final[tuple[Rule, ...]] = (
     open_to_none,
     borrow_without_reclaim,
     lonely_cohort,
+    check_missing,
 )

@@ -74,10 +74,11 @@ def cohort_of(subject: Subject) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Who stands under which cohort: name -> its ClusterQueues and Cohorts, and the parent of each cohort."""
+    """Who stands under which cohort: name -> its ClusterQueues and Cohorts, each parent, and the Cohorts."""
 
     members: dict[str, tuple[Subject, ...]]
     parents: dict[str, str]
+    cohorts: dict[str, Subject]
 
     def root(self, cohort: str) -> str:
         """Name the top of the tree that a cohort belongs to; on a cycle, some cohort of it."""
@@ -104,5 +105,6 @@ def tree(world: World) -> Tree:
     for subject in holders(world):
         if cohort := cohort_of(subject):
             members.setdefault(cohort, []).append(subject)
-    parents = {c.name: cohort_of(c) for c in world.of(KUEUE, "Cohort")}
-    return Tree({name: tuple(found) for name, found in members.items()}, parents)
+    cohorts = {c.name: c for c in world.of(KUEUE, "Cohort")}
+    parents = {name: cohort_of(cohort) for name, cohort in cohorts.items()}
+    return Tree({name: tuple(found) for name, found in members.items()}, parents, cohorts)

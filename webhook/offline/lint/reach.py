@@ -5,13 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.jobs.kinds import KINDS
+from webhook.kube.schemas import built_in_kinds
+from webhook.offline.lint.fields import plural
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
-from webhook.offline.lint.policies import Expression, enforced, expressions, match_rules, policies, words
+from webhook.offline.lint.policies import (
+    BINDINGS,
+    Expression,
+    bindings,
+    enforced,
+    expressions,
+    match_rules,
+    policies,
+    words,
+)
 from webhook.policy.exceptions import read_date
 from webhook.policy.kinds import EXCEPTION, MUTATING, OWN
 
@@ -39,6 +50,8 @@ def _known() -> Mapping[str, frozenset[str]]:
     return {group: frozenset(names) for group, names in found.items()}
 
 
+_UNDOTTED: Final = frozenset({"", "*", "apps", "batch", "autoscaling", "policy"})
+"""The groups without a dot."""
 RESOURCES: Final = _known()
 """group -> the resources that are known here. Groups that are not in the table are left alone."""
 
@@ -73,7 +86,7 @@ def _unknown(policy: Subject, path: Path, word: str, known: frozenset[str]) -> F
     plural = next((p for p in _plurals(name.lower()) if p in known), "")
     if plural:
         finding = policy.finding(path, f'"{word}" matches nothing: a resource is plural and in lower case')
-        return replace(finding, hint=f'write "{plural}{slash}{sub}"', edit=policy.edit(path, f'"{plural}{slash}{sub}"'))
+        return replace(finding, hint=f'write "{plural}{slash}{sub}"', edit=policy.edit(path, f"{plural}{slash}{sub}"))
     hint = did_you_mean(name, known) or f"resources there: {', '.join(sorted(known))}"
     return policy.finding(path, f'no resource "{name}" is known in these groups', hint)
 
@@ -82,21 +95,52 @@ def _plurals(name: str) -> tuple[str, ...]:
     return name, f"{name}s", f"{name}es", f"{name[:-1]}ies"
 
 
-@rule("RCH002", Severity.ERROR, "a resource stands beside its own API group")
+@rule("RCH002", Severity.ERROR, "a resource stands beside its own API group, in a version that is served")
 def wrong_group(world: World) -> Iterator[Finding]:
     """Each resource belongs to a group: `jobs` to `batch`, `deployments` to `apps`, `pods` to the core group, written
-    `""`. A rule that names the resource beside another group matches nothing.
+    `""`. A rule that names the resource beside another group matches nothing, and so does one with a group that does
+    not exist (`core`, `v1`, `batch/v1`), or with a version that Kubernetes 1.36 does not serve.
     """
     for policy in policies(world):
         for path, found in match_rules(policy):
             groups = words(found, "apiGroups")
+            yield from _no_groups(policy, (*path, "apiGroups"), groups)
+            yield from _no_versions(policy, path, found)
             known = _in_groups(groups)
             for i, word in enumerate(words(found, "resources")):
                 name = word.partition("/")[0]
                 if known and name not in known and (right := _elsewhere(name)):
                     shown = " or ".join(f'"{group}"' for group in right)
                     message = f"{name} is of group {shown}, not {_quoted(groups)}: the rule matches nothing"
-                    yield policy.finding((*path, "resources", i), message, f"apiGroups: [{shown}]")
+                    yield policy.finding((*path, "resources", i), message, f"write apiGroups: [{shown}]")
+
+
+def _no_groups(policy: Subject, path: Path, groups: list[str]) -> Iterator[Finding]:
+    """Tell words that are no group: with a version, `core`, or a bare word that Kubernetes does not have."""
+    for i, group in enumerate(groups):
+        bare = group.partition("/")[0]
+        if "/" in group:
+            hint = f'write "{bare}": versions stand in apiVersions'
+        elif group == "core" or re.fullmatch(r"v\d\w*", group):
+            hint = 'the core group is written ""'
+        elif group in _UNDOTTED or "." in group:
+            continue
+        else:
+            hint = did_you_mean(group, RESOURCES) or "groups of custom kinds have a dot in them"
+        yield policy.finding((*path, i), f'there is no API group "{group}": the rule matches nothing', hint)
+
+
+def _no_versions(policy: Subject, path: Path, found: dict[str, Any]) -> Iterator[Finding]:
+    """Tell versions that no resource of a rule is served in, where all of them are built in."""
+    groups, versions = words(found, "apiGroups"), words(found, "apiVersions")
+    names = {word.partition("/")[0] for word in words(found, "resources")}
+    served = {gvk.version for gvk in built_in_kinds() if gvk.group in groups and plural(gvk.kind) in names}
+    known = {plural(gvk.kind) for gvk in built_in_kinds() if gvk.group in groups}
+    if not served or "*" in versions or not names <= known or served & set(versions):
+        return
+    shown = ", ".join(sorted(served))
+    message = f"{', '.join(sorted(names))} {'is' if len(names) == 1 else 'are'} not served in {', '.join(versions)}"
+    yield policy.finding((*path, "apiVersions"), f"{message}: the rule matches nothing", f"write {shown}", key=True)
 
 
 def _quoted(groups: list[str]) -> str:
@@ -175,4 +219,54 @@ def expired(world: World) -> Iterator[Finding]:
             yield subject.finding(("spec", "expires"), message, "remove it, or give it a later date and a reason")
 
 
-RULES: Final[tuple[Rule, ...]] = (resource_names, wrong_group, null_objects, mutating_operations, message, expired)
+@rule("RCH006", Severity.ERROR, "a policy is for something")
+def for_nothing(world: World) -> Iterator[Finding]:
+    """`excludeResourceRules` that take away all that `resourceRules` name, or a selector that no labels can satisfy,
+    leave nothing: the policy is never evaluated.
+    """
+    for policy in (*policies(world), *bindings(world)):
+        where = "matchResources" if policy.gvk.kind in BINDINGS else "matchConstraints"
+        taken = [found for _, found in match_rules(policy, "excludeResourceRules")]
+        rules = list(match_rules(policy))
+        if rules and all(any(_covers(t, found) for t in taken) for _, found in rules):
+            message = "everything that resourceRules name is taken away again"
+            yield policy.finding(("spec", where, "excludeResourceRules"), message, "name less here", key=True)
+        for selector in ("namespaceSelector", "objectSelector"):
+            if key := _contradicted(policy.map("spec", where, selector)):
+                message = f'no labels satisfy this: it asks two things of "{key}"'
+                yield policy.finding(("spec", where, selector), message, "keep one of them", key=True)
+
+
+def _covers(wide: dict[str, Any], narrow: dict[str, Any]) -> bool:
+    """Say whether a resource rule takes in all of another one."""
+    fields = ("apiGroups", "apiVersions", "resources", "operations")
+    stars = all("*" in words(wide, f) or set(words(narrow, f)) <= set(words(wide, f)) for f in fields)
+    return stars and not wide.get("resourceNames") and wide.get("scope", "*") in ("*", narrow.get("scope", "*"))
+
+
+def _contradicted(selector: dict[str, Any]) -> str:
+    """Name a label of which a selector asks what cannot be."""
+    labels, found = selector.get("matchLabels"), selector.get("matchExpressions")
+    can_be = {key: {str(value)} for key, value in labels.items()} if isinstance(labels, dict) else {}
+    items = [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
+    there = set(can_be) | {str(e.get("key")) for e in items if e.get("operator") in ("In", "Exists")}
+    for item in items:
+        key, operator, values = str(item.get("key")), item.get("operator"), set(words(item, "values"))
+        if operator == "In":
+            can_be[key] = can_be.get(key, values) & values
+        elif operator == "NotIn" and key in can_be:
+            can_be[key] = can_be[key] - values
+        if operator == "DoesNotExist" and key in there:
+            return key
+    return next((key for key, values in can_be.items() if not values), "")
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    resource_names,
+    wrong_group,
+    null_objects,
+    mutating_operations,
+    message,
+    for_nothing,
+    expired,
+)

@@ -9,7 +9,8 @@ from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.gvk import split_api_version
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
-from webhook.offline.lint.policies import BINDINGS, bindings, bindings_of, expressions, policies
+from webhook.offline.lint.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
+from webhook.policy.assemble import CLUSTER_SCOPED
 from webhook.policy.kinds import BINDING, EXCEPTION, GROUP, OWN, VALIDATING
 
 
@@ -18,8 +19,13 @@ def unbound(world: World) -> Iterator[Finding]:
     """A policy without a binding is stored and never evaluated: it looks as if it were in force, and is not."""
     for policy in policies(world):
         if policy.name and not bindings_of(world, policy):
-            near = did_you_mean(policy.name, {b.text("spec", "policyName") for b in bindings(world)})
-            hint = f"a binding names {near[13:-1]}" if near else f"add a {policy.gvk.kind}{BINDING}"
+            wanted = policy.gvk.kind + BINDING
+            named = {b.text("spec", "policyName") for b in world.of(GROUP, wanted)} - {"", policy.name}
+            other = next((b for b in bindings(world) if b.text("spec", "policyName") == policy.name), None)
+            near = did_you_mean(policy.name, named - world.names(GROUP, policy.gvk.kind))
+            hint = f"a binding names {near[13:-1]}" if near else f"add a {wanted}"
+            if other is not None:
+                hint = f"{other} is for the other kind: write kind: {wanted}"
             yield policy.finding(("metadata", "name"), f"{policy} has no binding: it is never evaluated", hint)
 
 
@@ -64,6 +70,8 @@ def params_missing(world: World) -> Iterator[Finding]:
         ref = binding.map("spec", "paramRef")
         name = ref.get("name")
         if wanted is None or not isinstance(name, str) or not name:
+            if wanted is not None and isinstance(ref.get("selector"), dict):
+                yield from _selects_nothing(world, binding, wanted)
             continue
         namespace = ref.get("namespace") if isinstance(ref.get("namespace"), str) else None
         known = world.names(*wanted, namespace)
@@ -75,6 +83,21 @@ def params_missing(world: World) -> Iterator[Finding]:
             yield binding.finding(("spec", "paramRef", "name"), message, hint)
 
 
+def _selects_nothing(world: World, binding: Subject, wanted: tuple[str, str]) -> Iterator[Finding]:
+    """Tell a selector under Deny that no params among the files have the labels for."""
+    path: Path = ("spec", "paramRef", "selector")
+    namespace = binding.at("spec", "paramRef", "namespace")
+    there = [s for s in world.of(*wanted) if namespace is None or s.namespace == namespace]
+    denies = binding.at("spec", "paramRef", "parameterNotFoundAction") == "Deny"
+    if denies and there and not any(selects(binding, path, _labels(s)) for s in there):
+        hint = f"add a {wanted[1]} with these labels"
+        yield binding.finding(path, f"this selects no {wanted[1]} in these files", hint, key=True)
+
+
+def _labels(subject: Subject) -> dict[str, str]:
+    return {key: str(value) for key, value in subject.map("metadata", "labels").items()}
+
+
 @rule("REF004", Severity.ERROR, "paramKind and paramRef go together")
 def half_params(world: World) -> Iterator[Finding]:
     """`paramKind` of a policy says what `params` is, `paramRef` of a binding says which one. With only one of the two
@@ -82,6 +105,7 @@ def half_params(world: World) -> Iterator[Finding]:
     """
     for policy in policies(world):
         has_kind = bool(policy.map("spec", "paramKind"))
+        cluster = policy.text("spec", "paramKind", "kind") in CLUSTER_SCOPED
         reads = [e for e in expressions(policy) if "params" in e.text]
         if reads and not has_kind:
             found = reads[0].text.find("params")
@@ -92,6 +116,9 @@ def half_params(world: World) -> Iterator[Finding]:
             if has_kind and not has_ref:
                 message = f"{policy} has a paramKind, but its binding no paramRef: params is null"
                 yield binding.finding(("spec",), message, "add spec.paramRef with a name or a selector", key=True)
+            elif has_ref and cluster and binding.at("spec", "paramRef", "namespace") is not None:
+                message = f"{policy.text('spec', 'paramKind', 'kind')} stands in no namespace: nothing is found"
+                yield binding.finding(("spec", "paramRef", "namespace"), message, "remove the namespace", key=True)
             elif has_ref and not has_kind:
                 message = f"the binding gives params, but {policy} has no paramKind"
                 yield binding.finding(("spec", "paramRef"), message, "add spec.paramKind to the policy", key=True)

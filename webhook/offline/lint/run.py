@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -30,38 +31,67 @@ def lint(files: Files, now: datetime, rules: Sequence[Rule] = RULES) -> Report:
     for rule in rules:
         for found in rule.check(world):
             told = found.diagnostic(rule.code, rule.severity)
-            if found.edit is not None:
+            if found.edit is not None and safe(found.edit):
                 edits.append(found.edit)
                 told = replace(told, hint=f"{told.hint} (--fix does it)")
             findings.append(told)
     return Report(tuple(sorted(set(findings), key=lambda f: (f.place, f.code, f.message))), tuple(edits))
 
 
-def mended(edits: Iterable[Edit]) -> dict[str, str]:
-    """Give the new text of each file that an edit changes; comments and layout stay as they are.
+def safe(edit: Edit) -> bool:
+    """Say whether an edit can be made: the text stands on one line, and nowhere else does an alias show it."""
+    table = edit.document.keys if edit.key else edit.document.nodes
+    node = table.get(edit.path)
+    if node is None or node.line != node.end_line or node.style in ("|", ">"):
+        return False
+    return sum(other == node for other in table.values()) == 1
 
-    An edit whose value spans lines, or that overlaps another, is left out.
+
+def mended(edits: Iterable[Edit], text_of: Callable[[str], str]) -> dict[str, str]:
+    """Give the new text of each file that an edit changes; comments, quotes and line ends stay as they are.
+
+    `text_of` gives a file's text as it is on the disk. An edit that is not `safe`, or that overlaps another, is left
+    out.
     """
-    lines: dict[str, list[str]] = {}
-    spans: dict[str, list[tuple[int, int, int, str]]] = {}
+    spans: dict[str, set[_Span]] = {}
     for edit in edits:
         document = edit.document
         node = (document.keys if edit.key else document.nodes).get(edit.path)
-        if node is None or node.line != node.end_line or node.style in ("|", ">"):
-            continue
-        lines.setdefault(document.file, list(document.lines))
-        spans.setdefault(document.file, []).append((node.line, node.column, node.end_column, edit.text))
-    for file, found in spans.items():
-        _apply(lines[file], found)
-    return {file: "\n".join(text) + "\n" for file, text in lines.items()}
+        if node is not None and safe(edit):
+            old = document.lines[node.line - 1]
+            span = _Span(node.line, node.column, node.end_column, _quoted(edit.text, node.style), old)
+            spans.setdefault(document.file, set()).add(span)
+    return {file: _apply(text_of(file), found) for file, found in spans.items()}
 
 
-def _apply(lines: list[str], spans: list[tuple[int, int, int, str]]) -> None:
+def _quoted(text: str, style: str) -> str:
+    """Write a text in the quotes that the old one has."""
+    if style == '"':
+        return json.dumps(text, ensure_ascii=False)
+    return f"'{text}'" if style == "'" else text
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Span:
+    """Columns of a line, what is to stand there, and the line as it was read."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+    old: str
+
+
+def _apply(text: str, spans: set[_Span]) -> str:
     """Put new texts in, from the end of the file to its start."""
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
     before: tuple[int, int] | None = None
-    for line, start, end, text in sorted(set(spans), reverse=True):
-        if before is not None and (line, end) > before:
+    for span in sorted(spans, reverse=True):
+        row = lines[span.line - 1] if span.line <= len(lines) else ""
+        read = row[: span.end - 1] == span.old[: span.end - 1] or before is not None
+        if not read or (before is not None and (span.line, span.end) > before):
             continue
-        row = lines[line - 1]
-        lines[line - 1] = row[: start - 1] + text + row[end - 1 :]
-        before = (line, start)
+        lines[span.line - 1] = row[: span.start - 1] + span.text + row[span.end - 1 :]
+        before = (span.line, span.start)
+    return mark + "".join(lines)

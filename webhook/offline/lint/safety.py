@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -23,6 +24,9 @@ from webhook.policy.kinds import VALIDATING
 SYSTEM: Final = ("kube-system", "sluice-system")
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _SELECTOR: Final = "namespaceSelector"
+_NAMESPACES: Final = re.compile(
+    r"""namespaceObject|\bkube-|namespace\)?\s*(==|in\b|!=\s*['"]\w)|namespace\.(starts|ends|match)"""
+)
 CLUSTER_SCOPED: Final = frozenset(
     {
         "namespaces",
@@ -44,6 +48,8 @@ CLUSTER_SCOPED: Final = frozenset(
 _OWN: Final = (
     ("sluice.dev", "queuepolicies", "the rules of the queue"),
     ("kueue.x-k8s.io", "workloads", "what Sluice writes when a job is queued, started or evicted"),
+    ("authorization.k8s.io", "subjectaccessreviews", "what the API server's own parts ask before each step"),
+    ("authentication.k8s.io", "tokenreviews", "what tells who somebody is"),
 )
 
 
@@ -89,8 +95,9 @@ def _namespaced(policy: Subject) -> bool:
 
 
 def _asks_for_namespace(policy: Subject) -> bool:
+    """Say whether a match condition tells namespaces apart, by name, by labels, or by the system's prefix."""
     conditions = (e.text for e in expressions(policy) if e.role == "matchConditions")
-    return any("namespace" in text for text in conditions)
+    return any(_NAMESPACES.search(text) for text in conditions)
 
 
 @rule("SAF002", Severity.ERROR, "a policy leaves leases alone")

@@ -15,10 +15,11 @@ from webhook.api.crds import Webhook, definitions
 from webhook.api.kinds import FILE_KINDS, KINDS
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import Schema, Shape, from_crd
-from webhook.kube.schemas import is_built_in, schema_of
+from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.policies import policies
 from webhook.policy.kinds import EXCEPTION, SHAPES
 from webhook.policy.shapes import dotted
 
@@ -181,6 +182,20 @@ def not_served(world: World) -> Iterator[Finding]:
         served = next((other for other in others if is_built_in(other)), None)
         hint = f"write apiVersion: {served.api_version}" if served else "the kind is gone"
         yield subject.finding(("apiVersion",), f"{gvk} is not served by Kubernetes 1.36", hint)
+    yield from _params_not_served(world)
+
+
+def _params_not_served(world: World) -> Iterator[Finding]:
+    """Tell a paramKind of a built-in group that is no kind there."""
+    for policy in policies(world):
+        gvk = gvk_of(policy.map("spec", "paramKind"))
+        if not gvk.kind or gvk.group not in _SERVED or is_built_in(gvk):
+            continue
+        kinds = [other for other in built_in_kinds() if other.group == gvk.group]
+        near = did_you_mean(gvk.kind, {other.kind for other in kinds})
+        served = [other.api_version for other in kinds if other.kind == gvk.kind]
+        hint = f"write apiVersion: {served[0]}" if served else near
+        yield policy.finding(("spec", "paramKind", "kind"), f"{gvk} is not served by Kubernetes 1.36", hint)
 
 
 RULES: Final[tuple[Rule, ...]] = (unknown_field, wrong_type, not_served)

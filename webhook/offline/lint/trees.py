@@ -61,6 +61,8 @@ def truth(node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
             return same if same is None or function == syntax.EQUALS else not same
         case Call(function=syntax.IN, args=(a, b)):
             return _member(a, b, facts)
+        case Call(function=syntax.GREATER_EQUALS | syntax.LESS as function, args=(a, Literal(value=0))) if _is_size(a):
+            return function == syntax.GREATER_EQUALS
     return None
 
 
@@ -76,7 +78,7 @@ def _junction(function: str, node: Node, facts: Facts, known: Mapping[Any, bool]
     decides = function == syntax.OR
     parts = junction(function, node)
     found = [truth(part, facts, known) for part in parts]
-    if decides in found or _opposites(parts):
+    if decides in found or _opposites(parts) or _at_odds(parts, syntax.NOT_EQUALS if decides else syntax.EQUALS):
         return decides
     return None if None in found else not decides
 
@@ -84,6 +86,28 @@ def _junction(function: str, node: Node, facts: Facts, known: Mapping[Any, bool]
 def _opposites(parts: list[Node]) -> bool:
     denied = {key(p.args[0]) for p in parts if isinstance(p, Call) and p.function == syntax.NOT}
     return any(key(part) in denied for part in parts)
+
+
+def _at_odds(parts: list[Node], function: str) -> bool:
+    """Say whether one value is compared with two constants: `a == 1 && a == 2`, `a != 1 || a != 2`."""
+    constants: dict[Any, object] = {}
+    for part in parts:
+        if not isinstance(part, Call) or part.function != function:
+            continue
+        value, constant = sorted(part.args, key=lambda side: isinstance(side, Literal))
+        if (
+            isinstance(value, Literal)
+            or not isinstance(constant, Literal)
+            or not isinstance(constant.value, str | bool)
+        ):
+            continue
+        if constants.setdefault(key(value), constant.value) != constant.value:
+            return True
+    return False
+
+
+def _is_size(node: Node) -> bool:
+    return isinstance(node, Call) and node.function == "size"
 
 
 def _conditional(test: bool | None, yes: bool | None, no: bool | None) -> bool | None:

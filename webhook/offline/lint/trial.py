@@ -10,7 +10,8 @@ from typing import Any, Final
 from webhook.admission.pipeline import mutate, validate
 from webhook.admission.verdict import Verdict
 from webhook.jobs.kinds import KINDS, kind_of
-from webhook.kube.gvk import gvk_of
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.schemas import built_in_kinds
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.lint.samples import Sample, large, samples
@@ -29,6 +30,13 @@ class Heard:
 
     failed: dict[tuple[str, int], None] = field(default_factory=dict)
     seen: set[tuple[str, int, str]] = field(default_factory=set)
+    message: str = ""
+
+    def why(self) -> str:
+        """Say why the only clause that failed did; empty where several did."""
+        told = self.message.partition(" resulted in error: ")[2] or self.message.partition(": ")[2]
+        line = told.splitlines()[0] if told else ""
+        return f": {line}" if line and len(self.failed) == 1 else ""
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
         """Take note of a clause's outcome."""
@@ -55,6 +63,8 @@ class Bench:
     def changed(self, bundle: Bundle, request: Request, heard: Heard | None = None) -> Object | None:
         """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
         verdict = mutate(request, bundle, self.facts, observer=heard, clock=_never)
+        if heard is not None and isinstance(verdict, Verdict):
+            heard.message = verdict.message
         if not isinstance(verdict, Verdict) or not verdict.allowed or not verdict.policies:
             return None
         return verdict.object if verdict.patch else request.object
@@ -62,7 +72,9 @@ class Bench:
     def judge(self, bundle: Bundle, request: Request) -> Heard:
         """Evaluate a validating bundle and give what its clauses came to."""
         heard = Heard()
-        validate(request, bundle, self.facts, observer=heard, clock=_never)
+        verdict = validate(request, bundle, self.facts, observer=heard, clock=_never)
+        if isinstance(verdict, Verdict):
+            heard.message = verdict.message
         return heard
 
 
@@ -98,6 +110,21 @@ def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[Samp
         gvk = gvk_of(sample.obj)
         if kind_of(gvk.group, gvk.kind) is not None:
             yield sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
+
+
+def others_for(policy: Policy) -> Iterator[tuple[Sample, Request]]:
+    """Give a bare object of each kind that a policy names and that is no job: enough to see what it writes there."""
+    sender = Sender(namespace="team-a")
+    named = {(g, v, name) for r in policy.match.rules for g in r.groups for v in r.versions for name, _ in r.resources}
+    for group, version, resource in sorted(named):
+        if "*" in (group, resource) or any((k.group, k.resource) == (group, resource) for k in KINDS):
+            continue
+        kinds = [k for k in built_in_kinds() if (k.group, _RESOURCES.of_kind(k)) == (group, resource)]
+        kind = kinds[0].kind if kinds else resource.removesuffix("s").capitalize()
+        gvk = GroupVersionKind(group, "v1" if version == "*" else version, kind)
+        obj = {"apiVersion": gvk.api_version, "kind": kind, "metadata": {"name": "sample", "namespace": "team-a"}}
+        obj |= {} if kinds else {"spec": {}}
+        yield Sample(f"a bare {gvk}", obj), request_for(received(obj, _RESOURCES, sender), _RESOURCES, sender)
 
 
 def large_request(policy: Policy) -> tuple[Sample, Request] | None:
