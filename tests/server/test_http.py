@@ -1,6 +1,7 @@
 """The HTTP layer by itself: every byte of a request where a client may cut it, and every bound on what it may send."""
 
 import asyncio
+import itertools
 import json
 import logging
 import ssl
@@ -8,6 +9,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from tests.server.serving import ScriptedEngine, review, serve
@@ -302,6 +305,8 @@ def test_a_body_is_asked_for_where_that_is_awaited():
     assert talk.wire.sent == b"HTTP/1.1 100 Continue\r\n\r\n"
     assert talk.feed(request[cut:]).statuses == [100, 200]
     assert Talk(body=10).feed(request[:cut]).statuses == [413]
+    assert Talk().feed(request).statuses == [200]
+    assert Talk().feed(post() + request[:cut], request[cut:]).statuses == [200, 100, 200]
     assert Talk().feed(post(BODY, "Expect: a-miracle")).statuses == [417]
 
 
@@ -465,3 +470,45 @@ def test_nothing_is_logged_of_bad_requests(caplog):
         Talk().feed(b"\x00")
         Talk().feed(post(b"{"))
     assert caplog.text == ""
+
+
+PARTS = st.sampled_from(
+    [
+        post(),
+        post(b"{"),
+        post(BODY, "Expect: 100-continue"),
+        post(BODY, "Connection: close"),
+        post(version="1.0"),
+        post(b"", "Transfer-Encoding: chunked") + chunked(BODY, 50),
+        b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\r\n",
+    ]
+)
+
+
+def final(talk):
+    """The answers without those that only ask for a body."""
+    return [answer for answer in talk.answers if answer[0] != 100]
+
+
+@st.composite
+def streams(draw):
+    """A few requests in a row, some bytes of them changed, left out or put in."""
+    stream = bytearray(b"".join(draw(st.lists(PARTS, min_size=1, max_size=4))))
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, max(0, len(stream) - 1)))
+        stream[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=3) | st.sampled_from([b"\r\n", b":", b" "]))
+    return bytes(stream)
+
+
+@given(streams(), st.lists(st.integers(0, 4000), max_size=5))
+@settings(max_examples=300, deadline=None, database=None)
+def test_where_a_stream_is_cut_makes_no_difference(stream, cuts):
+    """Whatever comes, in whatever pieces, nothing is raised and the same answers are given; a 100 may be needless."""
+    whole = Talk().feed(stream)
+    places = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
+    pieces = Talk().feed(*(stream[a:b] for a, b in itertools.pairwise(places) if a < b))
+    assert final(pieces) == final(whole)
+    assert all(status in (100, 200) or 400 <= status < 500 or status == 505 for status in whole.statuses)
+    closing = ["connection" in headers for _, headers, _ in whole.answers]
+    assert not any(closing[:-1])

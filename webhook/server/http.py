@@ -57,6 +57,7 @@ class Connection(asyncio.Protocol):
     """One connection. A request whose answer is there at once costs no task and no timer."""
 
     __slots__ = (
+        "_awaited",
         "_body",
         "_broken",
         "_busy",
@@ -85,7 +86,7 @@ class Connection(asyncio.Protocol):
         self._broken: BadRequest | None = None
         self._task: asyncio.Future[None] | None = None
         self._busy = self._stuck = self._paused = False
-        self._moved = False
+        self._moved = self._awaited = False
         self._seen = 0
         self._keep = True
         self._url = b""
@@ -124,7 +125,7 @@ class Connection(asyncio.Protocol):
         if not self._moved:
             self._seen += len(data)
             self._bound_head()
-        if self._ready or self._broken is not None:
+        if self._ready or self._broken is not None or self._awaited:
             self._serve()
 
     def eof_received(self) -> None:
@@ -179,12 +180,12 @@ class Connection(asyncio.Protocol):
         if (expected := headers.get(b"expect")) is not None:
             if expected.lower() != b"100-continue":
                 self._refuse(BadRequest("the only expectation that is met is 100-continue", 417))
-            if not self._busy and not self._ready:
-                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._awaited = True
 
     def on_body(self, data: bytes) -> None:
         """Take a piece of the body."""
         self._moved = True
+        self._awaited = False
         if not self._body:
             self._body = data
         else:
@@ -201,6 +202,7 @@ class Connection(asyncio.Protocol):
         self._ready.append((call, self._keep))
         self._body = b""
         self._seen = 0
+        self._awaited = False
         self._enter(Phase.IDLE)
 
     # What the listener asks for.
@@ -254,6 +256,9 @@ class Connection(asyncio.Protocol):
         if self._broken is not None and not ready and not self._busy and self._phase is not Phase.DRAIN:
             self._send(self._port.refuse(self._broken), close=True)
             self._enter(Phase.DRAIN)
+        if self._awaited and self._phase is Phase.BODY and not ready and not self._busy:
+            self._awaited = False
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._hold(bool(ready))
 
     async def _wait(self, answer: Awaitable[Answer], method: bytes, keep: bool) -> None:
