@@ -12,6 +12,7 @@ import pytest
 from webhook.cel import compile, mutation_env
 from webhook.cel.answers import answer
 from webhook.cli.eval_mutation import mutation
+from webhook.policy.expression import Expression
 from webhook.policy.model import Mutation
 from webhook.policy.patching import MutationError, patched
 
@@ -27,6 +28,7 @@ OBJECT = {
     "mn": {"k": None},
     "dur": "1h30m",
 }
+UNUSED = Expression("", compile("1", mutation_env()))
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "cases/mutations.jsonl").read_text().splitlines()]
 
 
@@ -67,7 +69,7 @@ def test_policies_refuse_what_the_api_server_refuses(row):
     apply = row["expect"]["kind"] == "ApplyConfiguration"
     wanted = expected(row)
     try:
-        found = patched(OBJECT, Mutation(apply, None), value, (OBJECT,))
+        found = patched(OBJECT, Mutation(apply, UNUSED), value, (OBJECT,))
     except MutationError:
         assert wanted is None
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import compress, islice
 from operator import is_, is_not
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from webhook.kube.equality import same
 
@@ -57,7 +57,7 @@ class PatchError(Exception):
 class TestFailed(PatchError):
     """A `test` operation does not hold; the API server then leaves the object as it was."""
 
-    __test__ = False
+    __test__: ClassVar[bool] = False
 
 
 def escape(key: str) -> str:

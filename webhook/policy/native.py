@@ -85,7 +85,7 @@ class _Conversion:
         if isinstance(value, TypeValue):
             return value.name
         if isinstance(value, Uint):
-            return Foreign(str(int(value)), int(value))
+            return Foreign(int.__repr__(value), int.__int__(value))
         if isinstance(value, bytes):
             return Foreign(f"[{' '.join(map(str, value))}]", value)
         return Foreign("NULL_VALUE" if value is None else str(value))

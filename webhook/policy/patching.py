@@ -152,7 +152,7 @@ def plain(value: Any) -> Any:
     if kind is list:
         return [plain(item) for item in value]
     if isinstance(value, int):
-        return int(value) if -_SAFE_INTEGER <= value <= _SAFE_INTEGER else str(int(value))
+        return int.__int__(value) if -_SAFE_INTEGER <= value <= _SAFE_INTEGER else int.__repr__(value)
     if kind is float:
         return number(value)
     if kind is bytes:
