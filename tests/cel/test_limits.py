@@ -5,7 +5,7 @@ import pytest
 from webhook import cel
 
 ENV = cel.validation_env(typed=False)
-LONG = {"l": list(range(1000)), "s": "a" * 10_000, "big": ["x" * 1000] * 1000}
+LONG = {"l": list(range(1000)), "s": "a" * 10_000, "long": "a" * 50_000, "big": ["x" * 1000] * 1000}
 VALUES = dict.fromkeys(ENV.variables) | {"object": LONG}
 
 REFUSED = {
@@ -26,6 +26,8 @@ EXPENSIVE = [
     "'%s'.format([object.l.map(x, object.big)]).size()",
     "sets.contains(object.s.split(''), object.s.split(''))",
     "object.s.split('').map(x, x + object.s).size()",
+    "matches(object.long, object.long)",
+    "lists.range(3000000).size() > 0 || true",
 ]
 CHEAP = {
     "minus": ("-" * 10_000 + "1", 1),

@@ -87,19 +87,33 @@ def compile_constant(pattern: str) -> Callable[[str], bool]:
     return fast if fast is not None else lambda text: search(to_bytes(text)) is not None
 
 
+_LONG: Final = 10_000
+_PRODUCT: Final = 1 << 28
+"""Steps of RE2 that take about a second: what a long pattern and a long text may take together."""
+
+
+def _endless(text: str, pattern: str) -> None:
+    """Refuse what would take tens of seconds, in Go as here: `matches(text, pattern)` may cost 1 all the same."""
+    if len(pattern) > _LONG and len(pattern) * len(text) > _PRODUCT:
+        raise CelError(f"regular expression too large: {len(pattern)} characters for a text of {len(text)}")
+
+
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern matches anywhere in the text."""
+    _endless(text, pattern)
     return _search(pattern, "").search(to_bytes(text)) is not None
 
 
 def find(text: str, pattern: str) -> str:
     """The first match, the empty string if there is none."""
+    _endless(text, pattern)
     found = _search(pattern, "Illegal regex: ").search(to_bytes(text))
     return from_bytes(found.group()) if found else ""
 
 
 def find_all(text: str, pattern: str, count: int = -1) -> list[str]:
     """All matches, or the first `count`; none overlap, and an empty one does not follow on another's heels."""
+    _endless(text, pattern)
     search, data = _search(pattern, "Illegal regex: ").search, to_bytes(text)
     matches: list[str] = []
     position, last_end = 0, -1
