@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import orjson
+
 from webhook.admission.verdict import Verdict
 from webhook.diagnostics import Diagnostic
 from webhook.jobs.defaults import defaulted
@@ -91,6 +93,9 @@ def _warnings(case: Case, verdict: Verdict, patterns: list[str]) -> Iterator[Dia
 
 def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
     made = verdict.object if verdict.object is not None else request.object
+    for name in verdict.oscillating:
+        hint = "look whether it is done already before doing it; or another policy undoes it"
+        yield case.diagnostic("SUI012", f"{name} changes the object again in each pass: it never settles", hint=hint)
     if "patch" in expect:
         steps = [step.wire() for step in verdict.patch]
         if not same(steps, expect["patch"] or []):
@@ -102,7 +107,7 @@ def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, An
             yield case.diagnostic("SUI012", "the object is another", "expect", "patched", hint=shown(steps))
     if "contains" in expect:
         for path, wanted, found in missing(expect["contains"], made, ()):
-            message = f"{dotted(path)} is {found!r}, not {wanted!r}"
+            message = f"{dotted(path)} is {_value(found)}, not {_value(wanted)}"
             yield case.diagnostic("SUI012", message, "expect", "contains", *path)
 
 
@@ -152,10 +157,15 @@ def finds(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.search(text) is not None
 
 
+def _value(value: Any) -> str:
+    """Write a value on one line, as it may stand in a suite; what is not there as null."""
+    return orjson.dumps(value).decode()
+
+
 def shown(steps: list[dict[str, Any]]) -> str:
     """Write operations for people, one a line."""
     lines = []
     for step in steps:
-        value = f" {step['value']!r}" if "value" in step else ""
+        value = f" {_value(step['value'])}" if "value" in step else ""
         lines.append(f"{step['op']} {step['path']}{value}")
     return "\n      ".join(lines) or "nothing is changed"

@@ -86,7 +86,8 @@ def _coverage(session: Session, *, missed: bool) -> Iterator[Text]:
     for branch in session.missed if missed else ():
         yield from _finding(branch.finding)
     if session.missed and not missed:
-        yield Text(f"  {len(session.missed)} branches were never run: --missed shows them", style="dim")
+        many = len(session.missed)
+        yield Text(f"  {many} branch{'es were' if many > 1 else ' was'} never run: --missed shows", style="dim")
 
 
 def bar(percent: int, width: int = 20) -> str:

@@ -272,3 +272,23 @@ def test_update_rewrites_what_was_expected(suite):
     assert "# a comment" in text
     assert "# another" in text
     assert run(folder).exit_code == 0, text
+
+
+def test_a_mutation_that_never_settles_is_told(suite):
+    """A policy that does its work again on its own result fails a case, whatever that expects."""
+    policy = mutating('[JSONPatch{op: "add", path: "/spec/l/-", value: 1}]')
+    body = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {l: []}}"
+    (found,) = findings(suite(case(body), policy))
+    assert (found.code, found.message) == ("SUI012", "m changes the object again in each pass: it never settles")
+
+
+def test_an_unmatched_object_is_told_why(suite, tmp_path):
+    """Resource rules, namespace labels, a missing binding: each policy's reason is in the hint, and nothing else is."""
+    service = "{apiVersion: v1, kind: Service, metadata: {name: a}}"
+    (rules,) = findings(suite(case(service, "{allowed: false, message: x}")))
+    assert rules.hint.startswith("p: its rules are for pods, not for services\n")
+    selecting = POLICY.replace("{resourceRules:", "{namespaceSelector: {matchLabels: {a: b}}, resourceRules:", 1)
+    (label,) = findings(suite(case(), selecting))
+    assert 'p: namespaceSelector does not take namespace "default"' in label.hint
+    (bound,) = findings(suite(case(), POLICY.split("---")[0]))
+    assert bound.hint.startswith("p: it has no binding")
