@@ -8,8 +8,21 @@ from webhook.offline.plan_output import answer
 from webhook.queue.cycle import decide
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.defaults import KueueRules
+from webhook.queue.events import DefinitionChanged
 from webhook.queue.explain import pending
-from webhook.queue.model import Cohort, Flavor, Fungibility, PodSet, Quota, StopPolicy, Taint
+from webhook.queue.model import (
+    Cohort,
+    Flavor,
+    Fungibility,
+    Namespace,
+    PodSet,
+    Quota,
+    Requirement,
+    ResourceQuota,
+    Selector,
+    StopPolicy,
+    Taint,
+)
 from webhook.queue.state import State
 from webhook.queue.tree import Tree
 
@@ -100,3 +113,17 @@ def test_weights_divide_shares_exactly() -> None:
     third = RULES.ratio(1, 3)
     assert RULES.share(third, 1000, True) == third
     assert RULES.share(third, 500, True) == third * 2
+
+
+def test_a_namespace_that_changes_builds_no_tree_again() -> None:
+    """Its labels let a job in at once, and its ResourceQuotas, which change with every pod, cost no rebuild."""
+    picky = Selector((Requirement("team", "In", ("x",)),))
+    core = state([queue("a", 9, namespace_selector=picky)], [job("j", "a")])
+    rules = KueueRules()
+    assert names(decide(core, rules, 0)) == []
+    trees = core.trees
+    core.apply(DefinitionChanged(Namespace(NS, quotas=(ResourceQuota("q", {"pods": 9}, {"pods": 1}),))))
+    assert names(decide(core, rules, 1)) == []
+    core.apply(DefinitionChanged(Namespace(NS, labels={"team": "x"})))
+    assert names(decide(core, rules, 2)) == ["j"]
+    assert core.trees is trees

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.queue.build import give_back
+from tests.queue.build import NS, give_back
 from tests.queue.worlds import QUEUES, definitions, jobs, quotas, workloads
 from webhook.queue.cycle import decide
 from webhook.queue.decisions import Decisions
 from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.line import Line, Status
-from webhook.queue.model import Snapshot, Workload
+from webhook.queue.model import Namespace, Requirement, Selector, Snapshot, Workload
 from webhook.queue.nominate import Nomination, Nominator
 from webhook.queue.rules import Mode
 from webhook.queue.state import State
@@ -193,6 +193,7 @@ STEPS = st.lists(
         st.tuples(st.just("evict"), st.integers(0, 30)),
         st.tuples(st.just("decide"), st.integers(0, 2)),
         st.tuples(st.just("quota"), st.integers(0, 3)),
+        st.tuples(st.just("namespace"), st.integers(0, 1)),
     ),
     min_size=5,
     max_size=EVENTS,
@@ -206,7 +207,9 @@ def test_a_rebuilt_state_equals_the_incremental_one(
     rules: KueueRules, world: Snapshot, work: tuple[Workload, ...], steps: list[tuple[str, int]], data: st.DataObject
 ) -> None:
     """After any events a state built anew from the same facts has the same usage and decides the same."""
-    state = State.from_snapshot(world)
+    picky, *others = world.cluster_queues
+    picky = replace(picky, namespace_selector=Selector((Requirement("team", "In", ("1",)),)))
+    state = State.from_snapshot(replace(world, cluster_queues=(picky, *others)))
     for now, (what, number) in enumerate(steps):
         apply_step(state, rules, work, what, number, now, data)
     same_as_rebuilt(state, rules, len(steps))
@@ -249,6 +252,8 @@ def apply_step(
         decisions = same_as_rebuilt(state, rules, now)
         if number:
             give_back(state, decisions)
+    elif what == "namespace":
+        state.apply(DefinitionChanged(Namespace(NS, labels={"team": str(number)})))
     elif what == "quota":
         queue = state.cluster_queues[QUEUES[number]]
         flavors = tuple(replace(f, quotas={r: data.draw(quotas()) for r in f.quotas}) for f in queue.groups[0].flavors)

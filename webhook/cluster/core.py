@@ -13,7 +13,7 @@ class Core(Protocol):
     """Decides from objects, and says why what waits does."""
 
     revision: int
-    """Changes with every decision: explanations begun before it are not worth going on with."""
+    """Changes with whatever an explanation may depend on: those begun before it are not worth going on with."""
 
     def decide(self, objects: Sequence[Object], now: int) -> Decisions:
         """Give the decisions over the queues' objects as they stand; `now` in milliseconds since the epoch."""

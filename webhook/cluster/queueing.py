@@ -55,12 +55,14 @@ class QueueCore:
     def use(self, rules: Rules) -> None:
         """Decide by other rules from now on."""
         self._rules = rules
+        self.revision += 1
 
     def decide(self, objects: Sequence[Object], now: int) -> Decisions:
-        """Bring the state up to date and decide."""
-        self.revision += 1
+        """Bring the state up to date and decide. Where nothing changed and nobody was looked at, `revision` stays."""
         self._follow(objects)
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
+        if made.admitted or made.preempted or made.evicted or made.ready or made.pending or not made.complete:
+            self.revision += 1
         self._doubtful |= {d.workload for part in (made.admitted, made.preempted, made.evicted) for d in part}
         return made
 
@@ -101,6 +103,7 @@ class QueueCore:
         self._told = dict(reader.problems)
 
     def _begin(self, objects: Sequence[Object]) -> Reader:
+        self.revision += 1
         reader = self._reader = Reader(map(in_order_of_arrival, objects), tolerant=True)
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
@@ -109,6 +112,7 @@ class QueueCore:
 
     def _apply(self, events: Iterable[Event]) -> None:
         for event in events:
+            self.revision += 1
             if isinstance(event, WorkloadChanged):
                 self._facts[event.workload.key] = event.workload
             elif isinstance(event, WorkloadGone):

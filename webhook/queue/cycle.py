@@ -9,33 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from webhook.queue.contest import ordered
 from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Place, Preempted, Reason
 from webhook.queue.due import checks_ready, settle
 from webhook.queue.explain import describe
 from webhook.queue.flavors import Assignment
-from webhook.queue.line import Entry, Kind, Line, Verdict
+from webhook.queue.line import Entry, Line, Verdict
 from webhook.queue.model import Admission, PodSetAssignment
 from webhook.queue.nominate import Nomination, Nominator, refuse
+from webhook.queue.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
 from webhook.queue.report import SILENT, Reporter
-from webhook.queue.rules import Key, Mode, Outcome, Placement, Rules
-from webhook.queue.shares import Tournament
+from webhook.queue.rules import Mode, Outcome, Rules
 from webhook.queue.state import State
 from webhook.queue.tree import Tree, Usage
 from webhook.queue.victims import Target, without
 
 UNLIMITED = 1 << 60
-WAITS_FOR_CHANGE = frozenset(
-    {
-        Outcome.NO_FIT,
-        Outcome.NO_CANDIDATES,
-        Outcome.MISCONFIGURED,
-        Outcome.NAMESPACE_MISMATCH,
-        Outcome.SUSPENDED,
-        Outcome.DENIED,
-    }
-)
 NOT_PLACED = frozenset({Outcome.NO_FIT, Outcome.NO_CANDIDATES})
-WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
 
 
 @dataclass(slots=True)
@@ -156,7 +146,7 @@ class _Call:
                     break
                 entry = None if self.rules.heads else line.head()
         self.usage = self.base.copy()
-        for nomination in self._ordered(nominations):
+        for nomination in ordered(nominations, self.rules, self.tree, self.usage, self._fail_rule):
             try:
                 self._process(nomination)
             except self.rules.failures as error:
@@ -168,6 +158,9 @@ class _Call:
         message = self.rules.failed(error)
         self.state.set_apart(entry, Verdict(Reason.RULE_FAILED, Outcome.RULE_FAILED, message, None, Place.INADMISSIBLE))
         self.log.waits[entry.key] = entry
+
+    def _fail_rule(self, nomination: Nomination, error: Exception) -> None:
+        self._park_failed(nomination.entry, nomination.line, error)
 
     def _look(self, nominator: Nominator, entry: Entry, line: Line) -> Nomination | None:
         """Nominate a head; None where it is out of the contest already.
@@ -205,38 +198,6 @@ class _Call:
         line.block(kind, kind.verdict.place == Place.ACTIVE)
         changes.blocked(kind)
         return True
-
-    def _ordered(self, nominations: list[Nomination]) -> Iterable[Nomination]:
-        if len(nominations) < 2:
-            return nominations
-        if self.rules.fair and not self.tree.root.is_queue:
-            return self._by_tournament(nominations)
-        across = self.rules.across
-        ranked = []
-        for n in nominations:
-            try:
-                ranked.append((across(n.entry.workload, n.line.queue, _placement(n)), n.entry.key, n))
-            except self.rules.failures as error:
-                self._park_failed(n.entry, n.line, error)
-        ranked.sort(key=_rank)
-        return [n for _, _, n in ranked]
-
-    def _by_tournament(self, nominations: list[Nomination]) -> Iterable[Nomination]:
-        by_node = {n.line.node: n for n in nominations}
-        heads = {node: (n.entry, n.assignment.amounts()) for node, n in by_node.items()}
-        tournament, seen = Tournament(heads, self.rules), self.usage.copy()
-        while tournament.heads:
-            stale = seen != self.usage
-            if stale:
-                seen = self.usage.copy()
-            try:
-                winner = tournament.pop(self.tree.root, self.usage, stale)
-            except self.rules.failures as error:
-                # A share that cannot be told leaves nobody to compare with: who is left waits.
-                for node in tournament.heads:
-                    self._park_failed(by_node[node].entry, by_node[node].line, error)
-                return
-            yield by_node[winner]
 
     def _process(self, nomination: Nomination) -> None:
         if any(t.entry.key in self.gone for t in nomination.targets):
@@ -362,7 +323,7 @@ class _Call:
         if outcome in WAITS_FOR_CHANGE:
             kind.verdict = verdict
             if parks or strict:
-                _watch(kind, verdict, nomination, self.rules)
+                watch(kind, verdict, nomination, self.rules)
                 line.block(kind, strict and not parks)
                 self.state.changes.blocked(kind)
             else:
@@ -371,35 +332,6 @@ class _Call:
             line.set_aside(entry)
         if strict and not parks and outcome in WAITS_FOR_VICTIMS:
             self.lines = [other for other in self.lines if other is not line]
-
-
-def _watch(kind: Kind, verdict: Verdict, nomination: Nomination | None, rules: Rules) -> None:
-    """Note what must change before a kind is looked at again."""
-    kind.hunts = kind.crosses = kind.volatile = False
-    kind.watch = ()
-    if nomination is None:
-        kind.volatile = verdict.outcome == Outcome.DENIED
-        return
-    assignment, base = nomination.assignment, nomination.line.node.base
-    kind.hunts, kind.crosses = nomination.hunted, nomination.crossed
-    fair = rules.fair and nomination.hunted
-    unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
-    kind.volatile = fair or unsure or bool(kind.plan.shrinks)
-    watch = []
-    for lack in assignment.lacks:
-        if lack.column < 0 or lack.asked > lack.most:
-            continue
-        best = max(lack.free, nomination.freed.get(lack.column, lack.free))
-        watch.append((base + lack.column, lack.free + max(1, lack.asked - best)))
-    kind.watch = tuple(watch)
-
-
-def _rank(ranked: tuple[Key, str, Nomination]) -> tuple[Key, str]:
-    return ranked[:2]
-
-
-def _placement(nomination: Nomination) -> Placement:
-    return Placement(nomination.assignment.mode, nomination.assignment.borrow)
 
 
 def _assigned(assignment: Assignment) -> tuple[PodSetAssignment, ...]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import Any, Final, TypeVar
 
 from webhook.queue.defaults import KueueRules
+from webhook.queue.definitions import Definitions, key_of
 from webhook.queue.events import (
+    Definition,
     DefinitionChanged,
     DefinitionGone,
     Event,
@@ -20,47 +21,22 @@ from webhook.queue.events import (
     WorkloadEvicted,
     WorkloadGone,
 )
+from webhook.queue.facts import facts_of, replace_workload
 from webhook.queue.forest import grow
 from webhook.queue.history import Histories
 from webhook.queue.line import Entry, Kind, Line, Status, Verdict
-from webhook.queue.model import (
-    Admission,
-    AdmissionCheck,
-    ClusterQueue,
-    Cohort,
-    Flavor,
-    LocalQueue,
-    Namespace,
-    Snapshot,
-    StopPolicy,
-    Workload,
-)
+from webhook.queue.model import Admission, Namespace, Snapshot, StopPolicy, Workload
 from webhook.queue.plan import Plan, Shape, make_plan, shape_of
 from webhook.queue.rules import Outcome, Rules, Victim
 from webhook.queue.tree import Node, Tree
 from webhook.queue.wake import Changes
 
-T = TypeVar("T")
-TABLES: Final[dict[type[Any], str]] = {
-    Flavor: "flavors",
-    ClusterQueue: "cluster_queues",
-    Cohort: "cohorts",
-    LocalQueue: "local_queues",
-    Namespace: "namespaces",
-    AdmissionCheck: "checks",
-}
 
-
-class State:
+class State(Definitions):
     """Everything the core knows. Times are milliseconds; `bind` must be called before anything is decided."""
 
     def __init__(self) -> None:
-        self.flavors: dict[str, Flavor] = {}
-        self.cluster_queues: dict[str, ClusterQueue] = {}
-        self.cohorts: dict[str, Cohort] = {}
-        self.local_queues: dict[str, LocalQueue] = {}
-        self.namespaces: dict[str, Namespace] = {}
-        self.checks: dict[str, AdmissionCheck] = {}
+        super().__init__()
         self.entries: dict[str, Entry] = {}
         self.rules: Rules | None = None
         self.trees: list[Tree] = []
@@ -82,26 +58,14 @@ class State:
     def from_snapshot(cls, snapshot: Snapshot) -> State:
         """Build a state from a snapshot; the order of its parts does not matter."""
         state = cls()
-        for part in (snapshot.flavors, snapshot.cluster_queues, snapshot.cohorts, snapshot.local_queues):
-            for definition in part:
-                state._table(definition)[_key(definition)] = definition
-        for other in (*snapshot.namespaces, *snapshot.checks):
-            state._table(other)[_key(other)] = other
+        state.define(snapshot)
         for workload in sorted(snapshot.workloads, key=lambda w: w.key):
             state.entries[workload.key] = Entry(workload, workload.key)
         return state
 
     def snapshot(self) -> Snapshot:
         """Give the facts that this state was built from and came to, sorted by name."""
-        return Snapshot(
-            flavors=_sorted(self.flavors),
-            cluster_queues=_sorted(self.cluster_queues),
-            cohorts=_sorted(self.cohorts),
-            local_queues=_sorted(self.local_queues),
-            namespaces=_sorted(self.namespaces),
-            checks=_sorted(self.checks),
-            workloads=tuple(facts_of(e) for _, e in sorted(self.entries.items())),
-        )
+        return self.defined(tuple(facts_of(e) for _, e in sorted(self.entries.items())))
 
     def copy(self) -> State:
         """Give an independent state of the same facts, for a what-if."""
@@ -122,11 +86,11 @@ class State:
             case WorkloadEvicted():
                 self._evicted(event)
             case DefinitionChanged(definition):
-                table = self._table(definition)
-                self._stale = self._stale or table.get(_key(definition)) != definition
-                table[_key(definition)] = definition
+                if self.put(definition):
+                    self._redefined(type(definition), key_of(definition))
             case DefinitionGone(kind, key):
-                self._stale = getattr(self, TABLES[kind]).pop(key, None) is not None or self._stale
+                if self.drop(kind, key):
+                    self._redefined(kind, key)
 
     def bind(self, rules: Rules, now: int = 0) -> None:
         """Make the state ready to decide by these rules: trees and queues are built where they are not yet."""
@@ -144,15 +108,23 @@ class State:
         self.changes.now = now
         self._plans, self._shapes = {}, {}
         for line in self.lines.values():
-            line.inactive = line.inactive or self._why_inactive(line.queue)
+            line.inactive = line.inactive or self.why_inactive(line.queue, circle=line.node.parent is None)
         for entry in self.entries.values():
             entry.line = entry.kind = entry.victim = None
             entry.amounts = ()
             self._enter(entry)
 
-    def _table(self, definition: object) -> dict[str, object]:
-        table: dict[str, object] = getattr(self, TABLES[type(definition)])
-        return table
+    def _redefined(self, kind: type[Definition], key: str) -> None:
+        """Take note of a definition that is another now.
+
+        No tree is made of namespaces, and their quotas change with every pod: what waits there is looked at again.
+        """
+        if kind is not Namespace:
+            self._stale = True
+        elif not self._stale:
+            for kinds in (line.blocked for line in self.lines.values()):
+                here = (k for k in kinds if (head := k.head()) is not None and head.workload.namespace == key)
+                self.changes.always.update(dict.fromkeys(here))
 
     def _changed(self, workload: Workload) -> None:
         entry = self.entries.get(workload.key)
@@ -360,21 +332,6 @@ class State:
         """Give the next time at which something must be decided though nothing changes, None where there is none."""
         return min((heap[0][0] for heap in (self.backoff, self.deadlines) if heap), default=None)
 
-    def _why_inactive(self, queue: ClusterQueue) -> str:
-        if queue.stop_policy != StopPolicy.NONE:
-            return "it is stopped"
-        if queue.cohort and self.by_queue[queue.name].node.parent is None:
-            return f"the parents of cohort {queue.cohort} form a circle"
-        for group in queue.groups:
-            for flavor in group.flavors:
-                if flavor.flavor not in self.flavors:
-                    return f"ResourceFlavor {flavor.flavor} is not there"
-        for use in queue.checks:
-            check = self.checks.get(use.name)
-            if check is None or not check.active:
-                return f"AdmissionCheck {use.name} is not {'there' if check is None else 'active'}"
-        return ""
-
 
 def _tree(root: Node, rules: Rules) -> tuple[Tree, str]:
     """Build a tree; where a rule fails on its quotas, by Kueue's rules, with why nothing may be decided in it."""
@@ -382,41 +339,6 @@ def _tree(root: Node, rules: Rules) -> tuple[Tree, str]:
         return Tree(root, rules), ""
     except rules.failures as error:
         return Tree(root, KueueRules()), rules.failed(error)
-
-
-def facts_of(entry: Entry) -> Workload:
-    """Give a workload as it stands now."""
-    workload = entry.workload
-    evicted = entry.victim.evicted if entry.victim is not None else workload.evicted
-    if (entry.admission, entry.admitted, evicted) == (workload.admission, workload.admitted, workload.evicted):
-        return workload
-    return replace(workload, admission=entry.admission or workload.admission, admitted=entry.admitted, evicted=evicted)
-
-
-def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count: int) -> Workload:
-    """Give an evicted workload as it waits again."""
-    return replace(
-        workload,
-        admission=None,
-        admitted=False,
-        evicted=False,
-        first=False,
-        queued_at=queued_at,
-        evicted_at=queued_at,
-        requeue_at=requeue_at,
-        requeue_count=count,
-        deadline=0,
-    )
-
-
-def _key(definition: object) -> str:
-    if isinstance(definition, LocalQueue):
-        return f"{definition.namespace}/{definition.name}"
-    return str(getattr(definition, "name", ""))
-
-
-def _sorted(table: dict[str, T]) -> tuple[T, ...]:
-    return tuple(value for _, value in sorted(table.items()))
 
 
 def waiting(lines: Iterable[Line]) -> Iterator[Entry]:

@@ -1,0 +1,62 @@
+"""In which order the heads of different queues are processed: by the rules' keys, or by a tournament of shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from webhook.queue.nominate import Nomination
+from webhook.queue.rules import Key, Placement, Rules
+from webhook.queue.shares import Tournament
+from webhook.queue.tree import Tree, Usage
+
+Failed = Callable[[Nomination, Exception], None]
+"""Hears of a head that a rule failed on; it is out of the contest."""
+
+
+def ordered(
+    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed
+) -> Iterable[Nomination]:
+    """Give the heads of one tree in the order of the rules.
+
+    `usage` is that of the round, and changes as heads are placed: a tournament looks at it before each next head.
+    """
+    if len(nominations) < 2:
+        return nominations
+    if rules.fair and not tree.root.is_queue:
+        return _by_tournament(nominations, rules, tree, usage, failed)
+    ranked = []
+    for n in nominations:
+        try:
+            ranked.append((rules.across(n.entry.workload, n.line.queue, _placement(n)), n.entry.key, n))
+        except rules.failures as error:
+            failed(n, error)
+    ranked.sort(key=_rank)
+    return [n for _, _, n in ranked]
+
+
+def _by_tournament(
+    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed
+) -> Iterable[Nomination]:
+    by_node = {n.line.node: n for n in nominations}
+    heads = {node: (n.entry, n.assignment.amounts()) for node, n in by_node.items()}
+    tournament, seen = Tournament(heads, rules), usage.copy()
+    while tournament.heads:
+        stale = seen != usage
+        if stale:
+            seen = usage.copy()
+        try:
+            winner = tournament.pop(tree.root, usage, stale)
+        except rules.failures as error:
+            # A share that cannot be told leaves nobody to compare with: who is left waits.
+            for node in tournament.heads:
+                failed(by_node[node], error)
+            return
+        yield by_node[winner]
+
+
+def _rank(ranked: tuple[Key, str, Nomination]) -> tuple[Key, str]:
+    return ranked[:2]
+
+
+def _placement(nomination: Nomination) -> Placement:
+    return Placement(nomination.assignment.mode, nomination.assignment.borrow)

@@ -1,0 +1,105 @@
+"""The definitions that a state is built from: queues, cohorts, flavors, namespaces and checks, by name.
+
+Tables only: which trees and lines come of them is `state.py`'s.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from webhook.queue.events import Definition
+from webhook.queue.model import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    LocalQueue,
+    Namespace,
+    Snapshot,
+    StopPolicy,
+    Workload,
+)
+
+T = TypeVar("T")
+TABLES: Final[dict[type[Any], str]] = {
+    Flavor: "flavors",
+    ClusterQueue: "cluster_queues",
+    Cohort: "cohorts",
+    LocalQueue: "local_queues",
+    Namespace: "namespaces",
+    AdmissionCheck: "checks",
+}
+
+
+class Definitions:
+    """Six tables. LocalQueues are found by `namespace/name`, all others by name."""
+
+    def __init__(self) -> None:
+        self.flavors: dict[str, Flavor] = {}
+        self.cluster_queues: dict[str, ClusterQueue] = {}
+        self.cohorts: dict[str, Cohort] = {}
+        self.local_queues: dict[str, LocalQueue] = {}
+        self.namespaces: dict[str, Namespace] = {}
+        self.checks: dict[str, AdmissionCheck] = {}
+
+    def define(self, snapshot: Snapshot) -> None:
+        """Take in all definitions of a snapshot."""
+        queues: tuple[Definition, ...] = (*snapshot.cluster_queues, *snapshot.cohorts, *snapshot.local_queues)
+        others: tuple[Definition, ...] = (*snapshot.flavors, *snapshot.namespaces, *snapshot.checks)
+        for definition in (*queues, *others):
+            self.put(definition)
+
+    def defined(self, workloads: tuple[Workload, ...]) -> Snapshot:
+        """Give the definitions, sorted by name, as a snapshot with these workloads."""
+        return Snapshot(
+            flavors=_sorted(self.flavors),
+            cluster_queues=_sorted(self.cluster_queues),
+            cohorts=_sorted(self.cohorts),
+            local_queues=_sorted(self.local_queues),
+            namespaces=_sorted(self.namespaces),
+            checks=_sorted(self.checks),
+            workloads=workloads,
+        )
+
+    def put(self, definition: Definition) -> bool:
+        """Take in a definition; say whether it is new, or another than before."""
+        table, key = self._table(type(definition)), key_of(definition)
+        if table.get(key) == definition:
+            return False
+        table[key] = definition
+        return True
+
+    def drop(self, kind: type[Definition], key: str) -> bool:
+        """Forget a definition; say whether it was there."""
+        return self._table(kind).pop(key, None) is not None
+
+    def why_inactive(self, queue: ClusterQueue, *, circle: bool) -> str:
+        """Say why a queue takes nothing, empty where it does; `circle`: its node has no parent."""
+        if queue.stop_policy != StopPolicy.NONE:
+            return "it is stopped"
+        if queue.cohort and circle:
+            return f"the parents of cohort {queue.cohort} form a circle"
+        for group in queue.groups:
+            for flavor in group.flavors:
+                if flavor.flavor not in self.flavors:
+                    return f"ResourceFlavor {flavor.flavor} is not there"
+        for use in queue.checks:
+            check = self.checks.get(use.name)
+            if check is None or not check.active:
+                return f"AdmissionCheck {use.name} is not {'there' if check is None else 'active'}"
+        return ""
+
+    def _table(self, kind: type[Definition]) -> dict[str, Definition]:
+        table: dict[str, Definition] = getattr(self, TABLES[kind])
+        return table
+
+
+def key_of(definition: Definition) -> str:
+    """Give the key of a definition in its table."""
+    if isinstance(definition, LocalQueue):
+        return f"{definition.namespace}/{definition.name}"
+    return definition.name
+
+
+def _sorted(table: dict[str, T]) -> tuple[T, ...]:
+    return tuple(value for _, value in sorted(table.items()))

@@ -1,0 +1,33 @@
+"""A workload as it stands now: what an entry of the state came to, as the core's own immutable facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from webhook.queue.line import Entry
+from webhook.queue.model import Workload
+
+
+def facts_of(entry: Entry) -> Workload:
+    """Give a workload as it stands now."""
+    workload = entry.workload
+    evicted = entry.victim.evicted if entry.victim is not None else workload.evicted
+    if (entry.admission, entry.admitted, evicted) == (workload.admission, workload.admitted, workload.evicted):
+        return workload
+    return replace(workload, admission=entry.admission or workload.admission, admitted=entry.admitted, evicted=evicted)
+
+
+def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count: int) -> Workload:
+    """Give an evicted workload as it waits again."""
+    return replace(
+        workload,
+        admission=None,
+        admitted=False,
+        evicted=False,
+        first=False,
+        queued_at=queued_at,
+        evicted_at=queued_at,
+        requeue_at=requeue_at,
+        requeue_count=count,
+        deadline=0,
+    )

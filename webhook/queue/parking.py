@@ -1,0 +1,40 @@
+"""How a head waits that was not admitted: for a change of numbers that it failed on, or for victims to go."""
+
+from __future__ import annotations
+
+from webhook.queue.line import Kind, Verdict
+from webhook.queue.nominate import Nomination
+from webhook.queue.rules import Mode, Outcome, Rules
+
+WAITS_FOR_CHANGE = frozenset(
+    {
+        Outcome.NO_FIT,
+        Outcome.NO_CANDIDATES,
+        Outcome.MISCONFIGURED,
+        Outcome.NAMESPACE_MISMATCH,
+        Outcome.SUSPENDED,
+        Outcome.DENIED,
+    }
+)
+WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
+
+
+def watch(kind: Kind, verdict: Verdict, nomination: Nomination | None, rules: Rules) -> None:
+    """Note what must change before a kind is looked at again."""
+    kind.hunts = kind.crosses = kind.volatile = False
+    kind.watch = ()
+    if nomination is None:
+        kind.volatile = verdict.outcome == Outcome.DENIED
+        return
+    assignment, base = nomination.assignment, nomination.line.node.base
+    kind.hunts, kind.crosses = nomination.hunted, nomination.crossed
+    fair = rules.fair and nomination.hunted
+    unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
+    kind.volatile = fair or unsure or bool(kind.plan.shrinks)
+    numbers = []
+    for lack in assignment.lacks:
+        if lack.column < 0 or lack.asked > lack.most:
+            continue
+        best = max(lack.free, nomination.freed.get(lack.column, lack.free))
+        numbers.append((base + lack.column, lack.free + max(1, lack.asked - best)))
+    kind.watch = tuple(numbers)
