@@ -1,7 +1,7 @@
-"""Objects that mutations are tried on, and the trees of fields that they may write: real kinds, and one without a schema.
+"""Objects that mutations are tried on, and the trees of fields that they may write: real kinds, one without a schema.
 
-A tree names fields with their shapes: `str`, `int` and `bool`, BAG for a map of texts, a dict for an object, a list with
-the shape of its elements.
+A tree names fields with their shapes: `str`, `int` and `bool`, BAG for a map of texts, a dict for an object, a list
+with the shape of its elements.
 """
 
 from typing import Any, Final

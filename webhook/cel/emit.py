@@ -62,7 +62,9 @@ class Emitter:
 
     def constant(self, value: object) -> str:
         """The name of a constant."""
-        key = (type(value), value if isinstance(value, (str, int, float, bytes)) else id(value))
+        # 0.0 and -0.0 are equal, and two constants.
+        same = repr(value) if isinstance(value, float) else value
+        key = (type(value), same if isinstance(value, (str, int, float, bytes)) else id(value))
         if key not in self._known:
             self._known[key] = f"k{len(self.constants)}"
             self.constants.append(value)

@@ -129,7 +129,9 @@ COPIED: Final = Price(_listed, estimates.copied, _RESULT)
 
 def _flattened(arguments: Sequence[object], result: object) -> int:
     depth = arguments[1] if len(arguments) == 2 else 1
-    return allocated(float(depth) if isinstance(depth, int) else 1, size(arguments[0]))
+    cost = allocated(float(depth) if isinstance(depth, int) else 1, size(arguments[0]))
+    # What Go makes of a double below all integers.
+    return cost if cost >= -(2**63) else 2**63 + allocated(0, 0)
 
 
 FLATTENED: Final = Price(_flattened, estimates.flattened, "11, and the depth for each element of the list")
