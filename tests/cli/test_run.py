@@ -21,6 +21,20 @@ spec:
       - {name: train, image: img, resources: {limits: {nvidia.com/gpu: GPUS}}}
 """
 
+POD = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: NAME
+  namespace: default
+  labels: {kueue.x-k8s.io/queue-name: default}
+  annotations: {sluice.dev/run-seconds: "0.2"}
+spec:
+  restartPolicy: Never
+  containers:
+  - {name: train, image: img, resources: {limits: {nvidia.com/gpu: 4}}}
+"""
+
 
 def sluice_run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "webhook.cli.main", "run", "--once", "--cert-dir", str(tmp_path / "certs")]
@@ -57,6 +71,16 @@ def test_jobs_share_the_quota_in_turn(tmp_path):
     assert done.returncode == 0, done.stderr
     first, third = row(done.stdout, "default/one"), row(done.stdout, "default/three")
     assert float(third[3].removesuffix(" s")) >= float(first[4].removesuffix(" s"))
+
+
+def test_plain_pods_share_the_quota_in_turn(tmp_path):
+    """Two Pods that want all four GPUs: the second is let go when the first has ended."""
+    file = tmp_path / "pods.yaml"
+    file.write_text("\n---\n".join(POD.replace("NAME", name) for name in ("first", "second")))
+    done = sluice_run(tmp_path, "-f", str(file))
+    assert done.returncode == 0, done.stderr
+    first, second = row(done.stdout, "default/first"), row(done.stdout, "default/second")
+    assert float(second[3].removesuffix(" s")) >= float(first[4].removesuffix(" s"))
 
 
 def test_half_a_gpu_is_refused_with_the_way_out(tmp_path):

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from webhook.api.kinds import KINDS
 from webhook.cluster.client import Client, Pace
-from webhook.cluster.kinds import MANAGED
+from webhook.cluster.kinds import LABELS, MANAGED
 from webhook.cluster.live import LiveStore
 from webhook.kube.gvk import GroupVersionKind
+from webhook.store.objects import ALL
 
 AROUND: Final = (
     GroupVersionKind("", "v1", "Namespace"),
@@ -37,7 +38,7 @@ async def _read(kubeconfig: Path | None, context: str | None) -> list[dict[str, 
         found: list[dict[str, Any]] = []
         for gvk in _kinds():
             if await store.serves(gvk):
-                listing = await store.list(gvk)
+                listing = await store.list(gvk, None, LABELS.get((gvk.group, gvk.kind), ALL))
                 head = {"apiVersion": gvk.api_version, "kind": gvk.kind}
                 found += [{**head, **item} for item in listing.items]
         return found
