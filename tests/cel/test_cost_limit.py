@@ -12,7 +12,10 @@ from webhook.cel.answers import encode
 from webhook.cel.errors import EXCEEDED
 from webhook.cel.types import BYTES, INT, STRING, Kind, list_of
 
-pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="the oracle is a Go program, and there is no go")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("go") is None, reason="the oracle is a Go program, and there is no go"),
+    pytest.mark.timeout(900),  # the first test may have to build the oracle
+]
 LIMIT = 1_000_000
 SIZES = (0, 1, 13, 300, 3_000)
 PAD = {"pa": STRING, "pb": STRING, "pn": INT}
