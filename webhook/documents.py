@@ -345,7 +345,7 @@ def _character_place(lines: tuple[str, ...], node: Node, value: str, offset: int
         column += 1
     want = sum(1 for c in value[:offset] if not c.isspace())
     while line <= len(lines):
-        for at, blank in _characters(lines[line - 1], column - 1, escapes=node.style == '"'):
+        for at, blank in _characters(lines[line - 1], column - 1, node.style):
             if blank:
                 continue
             if want == 0:
@@ -355,9 +355,14 @@ def _character_place(lines: tuple[str, ...], node: Node, value: str, offset: int
     return node.line, node.column
 
 
-def _characters(text: str, at: int, *, escapes: bool) -> Iterator[tuple[int, bool]]:
+def _characters(text: str, at: int, quote: str) -> Iterator[tuple[int, bool]]:
     """The index of each character from `at` on, and whether it is blank; an escape sequence is one character."""
+    escapes = quote == '"'
     while at < len(text):
+        if quote == "'" and text[at : at + 2] == "''":
+            yield at, False
+            at += 2
+            continue
         if escapes and text[at:] == "\\":  # it joins the line with the next one
             return
         if escapes and text[at] == "\\":

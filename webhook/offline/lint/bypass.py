@@ -20,6 +20,9 @@ _CONTAINERS: Final = re.compile(r"(?:\.\??|\[\??['\"])containers\b(?!['\"]?\]?\.
 _COMMENT: Final = re.compile(r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*""")
 _NO_INIT: Final = re.compile(r"Probe|lifecycle|\bports\b")
 _OWNERS: Final = re.compile(r"\bownerReferences\b(?!(?:\.orValue\(\[\]\))?\.all\()")
+_QUEUE: Final = re.compile(re.escape(QUEUE))
+_LABELS: Final = re.compile(r"(?<=object\.metadata\.)\??labels\b|(?<=object\.\?metadata\.)\??labels\b")
+_EXEMPT: Final = re.compile(r"!\s*\(?[^&|]*\bobject\.\??metadata\.\??(labels|annotations)\b")
 _MUTABLE: Final = frozenset(
     {
         "deployments",
@@ -100,7 +103,8 @@ def init_containers(world: World) -> Iterator[Finding]:
 @rule("BYP003", Severity.WARNING, "nobody chooses by a label whether a policy applies to him")
 def object_selector(world: World) -> Iterator[Finding]:
     """Labels are written by whoever sends the object. A policy that refuses, with an `objectSelector`, is escaped by
-    leaving a label out or adding one. Select by namespace, whose labels users cannot write.
+    leaving a label out or adding one, and so is one with a match condition such as `!("skip" in
+    object.metadata.labels)`. Select by namespace, whose labels users cannot write.
     """
     for policy in _denying(world):
         for subject, where in ((policy, "matchConstraints"), *((b, "matchResources") for b in enforced(world, policy))):
@@ -108,6 +112,12 @@ def object_selector(world: World) -> Iterator[Finding]:
                 message = "an objectSelector goes by labels that the requester writes"
                 hint = "select by namespaceSelector or resourceRules; use objectSelector to opt in only"
                 yield subject.finding(("spec", where, "objectSelector"), message, hint, key=True)
+        for expression in expressions(policy):
+            match = _EXEMPT.search(code(expression.text)) if expression.role == "matchConditions" else None
+            if match:
+                message = f"whoever writes the {match[1][:-1]} is not looked at"
+                hint = "let a PolicyException free named objects, or select namespaces"
+                yield policy.finding(expression.path, message, hint, span=(match.start(1), len(match[1])))
 
 
 def _operations(policy: Subject) -> set[str]:
@@ -120,23 +130,32 @@ def _resources(policy: Subject) -> set[str]:
 
 @rule("BYP004", Severity.WARNING, "a required label cannot be removed later")
 def label_removal(world: World) -> Iterator[Finding]:
-    """Labels can be changed on any object at any time. A policy that asks for the queue's name on CREATE only is
-    escaped by an update that takes it away, and the job runs past its quota.
+    """Labels can be changed on any object at any time. A policy that asks for one on CREATE only is escaped by an
+    update that takes it away: without the queue's name a job runs past its quota.
     """
     guarded = {
-        r for p in policies(world) if _reads_queue(p) and {"UPDATE", "*"} & _operations(p) for r in _resources(p)
+        r for p in policies(world) if _reads_labels(p) and {"UPDATE", "*"} & _operations(p) for r in _resources(p)
     }
     for policy in _denying(world):
-        expression = _reads_queue(policy)
-        if expression is None or {"UPDATE", "*"} & _operations(policy) or _resources(policy) <= guarded:
+        found = _reads_labels(policy)
+        if found is None or {"UPDATE", "*"} & _operations(policy) or _resources(policy) <= guarded:
             continue
-        message = f"{QUEUE} is looked at on CREATE only"
-        at = expression.text.index(QUEUE)
-        yield policy.finding(expression.path, message, "add UPDATE to operations", span=(at, len(QUEUE)))
+        expression, match = found
+        message = (
+            f"{match[0]} is looked at on CREATE only" if match[0] == QUEUE else "labels are looked at on CREATE only"
+        )
+        span = (match.start(), len(match[0]))
+        yield policy.finding(expression.path, message, "add UPDATE to operations", span=span)
 
 
-def _reads_queue(policy: Subject) -> Expression | None:
-    return next((e for e in expressions(policy) if e.role != "matchConditions" and QUEUE in e.text), None)
+def _reads_labels(policy: Subject) -> tuple[Expression, re.Match[str]] | None:
+    """Give the first expression that reads the queue's name, else the first that reads any label."""
+    found = [e for e in expressions(policy) if e.role != "matchConditions"]
+    for pattern in (_QUEUE, _LABELS):
+        for expression in found:
+            if match := pattern.search(code(expression.text)):
+                return expression, match
+    return None
 
 
 @rule("BYP005", Severity.WARNING, "what can be changed is checked when it changes")

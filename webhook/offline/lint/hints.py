@@ -63,8 +63,11 @@ def with_hint(finding: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
 
 
 def _at_name(finding: Diagnostic) -> Place:
-    """Give the place of the name of a function: the compiler, as cel-go, points at the bracket behind it."""
+    """Give the place of a name: the compiler points at the dot before a field, the bracket behind a function."""
     match, place = _NAME.search(finding.message) or _OVERLOAD.search(finding.message), finding.place
+    field = _FIELD.search(finding.message)
+    if field and finding.source[place.column - 1 :].startswith(f".{field[1]}"):
+        return replace(place, column=place.column + 1, length=len(field[1]))
     if match is None or not finding.source[: place.column - 1].endswith(match[1]):
         return place
     return replace(place, column=place.column - len(match[1]), length=len(match[1]))

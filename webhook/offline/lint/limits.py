@@ -216,6 +216,7 @@ def quota_of_devices(world: World) -> Iterator[Finding]:
     """
     for subject in world.of("", "ResourceQuota"):
         hard = subject.map("spec", "hard")
+        there = set(hard)
         for resource in hard:
             plain = resource.removeprefix("limits.")
             if is_extended(plain) and ".k8s.io/" not in plain and not resource.startswith("count/"):
@@ -223,7 +224,8 @@ def quota_of_devices(world: World) -> Iterator[Finding]:
                 message = f"{resource} is not counted by a quota: it bounds nothing"
                 wanted = f"requests.{plain}"
                 finding = subject.finding(path, message, f"write {wanted}", key=True)
-                if wanted not in hard:
+                if wanted not in there:
+                    there.add(wanted)
                     yield replace(finding, edit=subject.edit(path, wanted, key=True))
                 else:
                     yield replace(finding, hint=f"remove it: {wanted} is there")

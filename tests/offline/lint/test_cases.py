@@ -1,0 +1,123 @@
+"""Realistic files with mistakes, in every spelling YAML has, beside their right twins: what lint says, and where."""
+
+import json
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from webhook.diagnostics import Diagnostic
+from webhook.documents import read
+from webhook.offline.files import Files, read_stream
+from webhook.offline.lint.run import Report, lint, mended
+from webhook.offline.lint.table import BY_CODE, TITLES
+from webhook.offline.reports.findings import as_json
+from webhook.offline.reports.github import commands
+from webhook.offline.reports.sarif import sarif
+
+HERE = Path(__file__).parent
+CASES = sorted(p.name for p in (HERE / "cases").iterdir())
+NOW = datetime(2026, 9, 1, tzinfo=UTC)
+
+
+@cache
+def expected() -> dict[str, list[str]]:
+    """What is to be said of each file: code, line:column, and what the caret stands under."""
+    text = (HERE / "expected.yaml").read_text(encoding="utf-8")
+    return {name: rows for document in read(text) for name, rows in document.value.items()}
+
+
+@cache
+def linted(name: str) -> Report:
+    """What lint says of a case."""
+    return lint(files(raw(name), name), NOW)
+
+
+def files(data: bytes, name: str) -> Files:
+    return read_stream(data, name)
+
+
+def raw(name: str) -> bytes:
+    return (HERE / "cases" / name).read_bytes()
+
+
+def row(found: Diagnostic) -> str:
+    place = found.place
+    return f"{found.code} {place.line}:{place.column} {found.source[place.column - 1 :][:24].rstrip()}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_mistake_is_found_at_its_place_and_nothing_else(name):
+    """Every finding of a file, in order, with the text under its caret; a right twin has none."""
+    assert [row(f) for f in linted(name).findings] == expected()[name]
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if linted(n).findings])
+def test_the_caret_stands_under_the_text(name):
+    """In the text form the marks are below the characters that they mean, and no longer than the line."""
+    for found in linted(name).findings:
+        _, source, marks, *_ = found.render().split("\n")
+        assert marks.strip() == "^" + "~" * (len(marks.strip()) - 1)
+        assert found.place.length <= len(found.source) - found.place.column + 1
+        assert source.strip()
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if linted(n).edits])
+def test_a_repair_is_made_once_and_changes_nothing_else(name):
+    """Mended once, a file lints clean of what was mended, has the same lines, ends, comments, and stays as it is."""
+    codes = {f.code for f in linted(name).findings if f.hint.endswith("(--fix does it)")}
+    before = raw(name)
+    after = fixed(before, name)
+    assert after != before
+    assert fixed(after, name) == after
+    report = lint(files(after, name), NOW)
+    assert not {f.code for f in report.findings if f.hint.endswith("(--fix does it)")} & codes
+    assert not {f.code for f in report.findings} & {"YAML001", "FILE001"}
+    assert [line[-2:] for line in after.split(b"\n")][-1:] == [line[-2:] for line in before.split(b"\n")][-1:]
+    assert (after.count(b"\r\n"), after.count(b"\n"), after.count(b"#")) == (
+        before.count(b"\r\n"), before.count(b"\n"), before.count(b"#"),
+    )  # fmt: skip
+    if name.endswith(".json"):
+        json.loads(after)
+
+
+def fixed(data: bytes, name: str) -> bytes:
+    report = lint(files(data, name), NOW)
+    return mended(report.edits, lambda _: data.decode()).get(name, data.decode()).encode()
+
+
+def test_an_alias_is_not_mended_behind_its_users_back():
+    """A value that two places share is told, and left to its author: what is right for one is wrong for the other."""
+    assert {f.code for f in linted("lr-anchor-shared.yaml").findings} >= {"LIM001"}
+    assert not linted("lr-anchor-shared.yaml").edits
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if linted(n).findings])
+def test_every_output_form_tells_the_same(name):
+    """JSON, SARIF and the GitHub form have one record a finding, with its line, column and code."""
+    found = linted(name).findings
+    records = as_json(found)["findings"]
+    assert [(r["code"], r["line"], r["column"]) for r in records] == [
+        (f.code, f.place.line, f.place.column) for f in found
+    ]
+    (run,) = json.loads(json.dumps(sarif(found, TITLES)))["runs"]
+    assert [r["id"] for r in run["tool"]["driver"]["rules"]] == sorted({f.code for f in found})
+    for result, finding in zip(run["results"], found, strict=True):
+        (location,) = result["locations"]
+        region = location["physicalLocation"]["region"]
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == finding.code
+        assert (region["startLine"], region["startColumn"]) == (finding.place.line, finding.place.column)
+        assert region.get("endColumn", region["startColumn"] + 1) > region["startColumn"]
+    lines = commands(found).splitlines()
+    assert len(lines) == len(found)
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in lines)
+
+
+def test_every_class_of_mistake_has_cases():
+    """The cases cover each family of codes that looks at documents, and there are right twins among them."""
+    said = {line.partition(" ")[0] for rows in expected().values() for line in rows}
+    families = {code.rstrip("0123456789") for code in said}
+    assert {"YAML", "SCH", "POL", "CEL", "REF", "RCH", "MUT", "LIM", "QUE", "BYP", "SAF"} <= families
+    assert said <= set(BY_CODE)
+    assert sum(not rows for rows in expected().values()) >= 30
