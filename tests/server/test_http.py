@@ -233,6 +233,14 @@ def test_what_is_no_http_is_refused_and_closed(garbage):
     assert talk.later(1).wire.closed
 
 
+def test_a_bug_of_ours_while_reading_is_a_500_that_is_logged(caplog, monkeypatch):
+    """It is not blamed on the client, and the connection ends."""
+    monkeypatch.setattr(Connection, "on_header", lambda *_: 1 / 0)
+    talk = Talk().feed(post())
+    assert (talk.statuses, talk.metrics.failures["internal"]) == ([500], 1)
+    assert "division by zero" in caplog.text
+
+
 def test_a_good_request_before_a_bad_one_is_answered():
     """What was whole before the connection broke gets its verdict."""
     assert Talk().feed(post() + b"\x00\x01").statuses == [200, 400]

@@ -7,15 +7,18 @@ llhttp (by httptools) reads the syntax, strictly. Here are the bounds of size an
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from typing import Any, Final, cast
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from webhook.server.limits import Limits
 from webhook.server.messages import Answer, BadRequest, Call, Handler, wire
+
+log = logging.getLogger(__name__)
 
 WANTED: Final = frozenset({b"content-type", b"content-length", b"expect"})
 
@@ -121,7 +124,7 @@ class Connection(asyncio.Protocol):
             self._end()
         except HttpParserError as error:
             if self._keep or self._phase is not Phase.IDLE:  # else it is what came behind the last request
-                self._broken = self._broken or BadRequest(f"this is not a request of HTTP/1.1: {error}")
+                self._broken = self._broken or _misread(error)
         if not self._moved:
             self._seen += len(data)
             self._bound_head()
@@ -319,6 +322,14 @@ class Connection(asyncio.Protocol):
         """Refuse from outside of the parser."""
         self._broken = error
         self._serve()
+
+
+def _misread(error: HttpParserError) -> BadRequest:
+    """Blame the client, unless it was a call of ours that failed."""
+    if isinstance(error, HttpParserCallbackError):
+        log.error("reading a request failed: this is a bug of Sluice", exc_info=error)
+        return BadRequest("internal error: see the log of Sluice", 500, "internal")
+    return BadRequest(f"this is not a request of HTTP/1.1: {error}")
 
 
 def _too_large(limits: Limits) -> BadRequest:
