@@ -94,6 +94,20 @@ def test_an_uninstall_takes_the_registration_away_first(rendered):
 
 
 @pytest.mark.cluster
+def test_without_an_embedded_queue_no_pod_is_gated():
+    """Where a Kueue decides, all shipped policies are served and registered but the one that sets our gate."""
+    here = {p.parent.name for p in (ROOT / "policies").glob("*/policy.yaml")}
+    wanted = sorted(f"/opt/sluice/policies/{name}" for name in here - {"suspend-pods"})
+    objects = [d.value for d in read(template(CHART, "--set=mode=external"), "chart")]
+    (config,) = [o for o in objects if o["kind"] == "ConfigMap"]
+    (served,) = read(config["data"]["sluice.yaml"])
+    assert sorted(served.value["policies"]) == wanted
+    (job,) = [o for o in objects if o["kind"] == "Job" and o["metadata"]["name"] == "sluice-register"]
+    arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert sorted(a.removeprefix("--policies=") for a in arguments if a.startswith("--policies=")) == wanted
+
+
+@pytest.mark.cluster
 def test_cert_manager_is_an_option():
     """With cert-manager the chart brings an Issuer and a Certificate for the Service's names."""
     text = template(CHART, "--set=tls.certManager.enabled=true")

@@ -31,6 +31,17 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
+{{/* The folders of shipped policies, one a line. Where no embedded queue takes a Pod's gate off, no policy sets it. */}}
+{{- define "sluice.shipped" -}}
+{{- if and (ne .Values.mode "embedded") (eq .Values.policies.shipped "/opt/sluice/policies") -}}
+{{- range list "frozen-while-admitted" "gpu-defaults" "gpu-integer" "gpu-tolerations" "limit-range" "queue-name" "suspend-jobs" }}
+/opt/sluice/policies/{{ . }}
+{{- end }}
+{{- else }}
+{{ .Values.policies.shipped }}
+{{- end }}
+{{- end -}}
+
 {{/* What serving and registering mount alike: certificates and policy files. */}}
 {{- define "sluice.mounts" -}}
 - {name: certificates, mountPath: /etc/sluice/certs, readOnly: true}
