@@ -109,11 +109,11 @@ def test_small_runs_stay_in_one_process(repository):
 
 
 SLOW = """
-import sys, time
+import os, sys, time
 from webhook.offline import suite_part
 from webhook.cli.main import main
 def slow(case, *rest):
-    print("at work", flush=True)
+    os.write(1, b"at work\\n")
     time.sleep(60)
 suite_part.run_case = slow
 sys.argv = ["sluice", "test", "-j", "2"]
@@ -123,14 +123,14 @@ main()
 
 def test_an_interruption_ends_every_process(repository):
     """Ctrl-C ends with code 130 and one word, without a traceback and without processes left behind."""
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", SLOW], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    assert child.stdout.readline() == "at work\n"
-    os.killpg(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=30)
-    assert (child.returncode, said) == (exits.INTERRUPTED, "interrupted\n")
+    ) as child:  # fmt: skip
+        begun = child.stdout.readline()
+        os.killpg(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=30)
+    assert (begun, child.returncode, said) == ("at work\n", exits.INTERRUPTED, "interrupted\n")
     for _ in range(100):
         try:
             os.killpg(child.pid, 0)
