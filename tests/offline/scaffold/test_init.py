@@ -1,9 +1,11 @@
 """`sluice init` writes a repository that is clean, tested, and can be changed at once."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft7Validator
 
 from tests.offline.running import invoke
 from webhook import documents
@@ -12,6 +14,7 @@ from webhook.cli.init import init_command
 from webhook.cli.test import test as command
 from webhook.offline.files import read_files
 from webhook.offline.lint.run import lint
+from webhook.offline.schema import of_files
 from webhook.offline.suite_session import run_session
 
 
@@ -48,6 +51,18 @@ def test_every_yaml_file_is_yaml(here):
     invoke(init_command)
     for path in [*Path().rglob("*.yaml"), *Path().rglob("*.yml")]:
         assert documents.read(path.read_text(), str(path))
+
+
+def test_editors_find_the_schema(here):
+    """Each YAML file of policies and queues names, from its own folder, the schema that was written, and is valid."""
+    invoke(init_command)
+    files = [*Path("policies").rglob("*.yaml"), *Path("cluster").rglob("*.yaml")]
+    assert len(files) == 3
+    for file in files:
+        named = file.read_text().splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+        schema = json.loads((file.parent / named).read_text())
+        assert schema == of_files()
+        assert all(Draft7Validator(schema).is_valid(d.value) for d in documents.read(file.read_text()))
 
 
 def test_files_that_are_there_stay(here):
