@@ -34,12 +34,17 @@ class Explainer:
         self._view, self._writer, self._core, self._clock_ms = view, writer, core, clock_ms
         self._written: dict[str, int] = {}
         self._revision = -1
+        self._held_back: int | None = None
         self.told: dict[str, Pending] = {}
 
     async def run(self) -> None:
-        """Explain everything that waits, if there was a decision since the last time. Raises NotLeading."""
+        """Explain everything that waits, if something changed since the last time. Raises NotLeading.
+
+        So it does where a message was held back for being too early after the one before, and is due now.
+        """
         revision = self._core.revision
-        if revision == self._revision:
+        due = self._held_back is not None and self._clock_ms() > self._held_back
+        if revision == self._revision and not due:
             return
         told: dict[str, Pending] = {}
         for pending in self._core.waiting():
@@ -48,7 +53,7 @@ class Explainer:
                 await asyncio.sleep(0)
                 if self._core.revision != revision:
                     return
-        self._revision = revision
+        self._revision, self._held_back = revision, None
         self.told.clear()
         self.told.update(told)
         self._written = {key: at for key, at in self._written.items() if key in told}
@@ -73,4 +78,8 @@ class Explainer:
         if same(workload, QUOTA_RESERVED, False, reason, message):
             return False
         old = find(workload, QUOTA_RESERVED) or {}
-        return old.get("reason") != reason or self._clock_ms() - self._written.get(key, 0) > AGAIN
+        due = self._written.get(key, 0) + AGAIN
+        if old.get("reason") != reason or self._clock_ms() > due:
+            return True
+        self._held_back = due if self._held_back is None else min(due, self._held_back)
+        return False
