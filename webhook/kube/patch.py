@@ -6,6 +6,7 @@ adds it, negative indexes count from the end, and an operation on the whole docu
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from itertools import compress, islice
 from operator import is_, is_not
@@ -234,7 +235,9 @@ def _move(draft: _Draft, operation: Operation) -> None:
 
 
 def _copy(draft: _Draft, operation: Operation) -> None:
-    _insert(draft, operation.path, draft.read(operation.from_, "copy", "from"), "copy", "to")
+    # A part of the draft at two places would change at both, and a container copied into itself would have no end.
+    value = copy.deepcopy(draft.read(operation.from_, "copy", "from"))
+    _insert(draft, operation.path, value, "copy", "to")
 
 
 def _test(draft: _Draft, operation: Operation) -> None:
