@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from webhook.cel import syntax
 from webhook.cel.env import Env
 from webhook.cel.errors import CompileError, Issue
+from webhook.cel.messages import MESSAGES
 from webhook.cel.overloads import Function
 from webhook.cel.resolve import resolve
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
@@ -286,6 +288,12 @@ class Checker:
 
     def struct(self, node: CreateStruct) -> None:
         """An object literal."""
+        message = next((name for name in self.env.candidates(node.type_name) if name in MESSAGES), None)
+        if message is not None:
+            self.out.structs[node.id] = message
+            self.set(node, MESSAGES[message].type)
+            self.fields(node, MESSAGES[message].fields.get)
+            return
         found = self.lookup(node.type_name)
         if found is None:
             self.undeclared(node, node.type_name)
@@ -301,9 +309,13 @@ class Checker:
         else:
             self.report(node, f"'{name}' is not a message type")
         self.set(node, result)
+        self.fields(node, lambda name: self.env.field_type(result.name, name) if result is not ERROR else ERROR)
+
+    def fields(self, node: CreateStruct, type_of_field: Callable[[str], Type | None]) -> None:
+        """The fields of an object literal, held against their types."""
         for item in node.fields:
             self.check(item.value)
-            wanted = self.env.field_type(result.name, item.name) if result is not ERROR else ERROR
+            wanted = type_of_field(item.name)
             if wanted is None:
                 self.report(item, f"undefined field '{item.name}'")
                 wanted = ERROR

@@ -20,6 +20,7 @@ from webhook.cel.checker import Checked
 from webhook.cel.dispatch import size
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
+from webhook.cel.messages import MESSAGES
 from webhook.cel.plan import Planner
 from webhook.cel.runtime import HELPERS, LIMIT
 from webhook.cel.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
@@ -311,7 +312,7 @@ class Emitter:
         self.spend(emit_costs.STRUCT)
         named = self.checked.structs.get(node.id, node.type_name)
         names = [item.name for item in node.fields if not item.optional]
-        if named != "JSONPatch" and len(set(names)) == len(node.fields):
+        if named != "JSONPatch" and named not in MESSAGES and len(set(names)) == len(node.fields):
             fields = self.entries((item.name, item.value) for item in node.fields)
             return Code(f"ObjectValue({self.constant(named)}, {fields})", self.checked.types.get(node.id))
         name = self.fresh()

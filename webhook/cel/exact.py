@@ -9,6 +9,7 @@ from typing import Any
 from webhook.cel import operators, syntax
 from webhook.cel.attributes import COST, LIMIT, Eval, Failure, Frame
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
+from webhook.cel.messages import MESSAGES
 from webhook.cel.operators import MutableList, MutableMap
 from webhook.cel.values import JSONPatchValue, ObjectValue, Optional, bare, type_name
 
@@ -203,7 +204,10 @@ def struct_builder(name: str, parts: tuple[tuple[str, Eval, bool], ...]) -> Eval
 
 
 def new_object(name: str, fields: Mapping[object, object]) -> object:
-    """An object of a mutation's type."""
+    """An object of a mutation's type, or what one of protobuf's own messages stands for."""
+    message = MESSAGES.get(name)
+    if message is not None:
+        return message.make({str(k): v for k, v in fields.items()})
     if name != "JSONPatch":
         return ObjectValue(name, {str(k): v for k, v in fields.items()})
     given: dict[str, object] = {}

@@ -15,6 +15,7 @@ from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import CelError
 from webhook.cel.lib import regex
+from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import DYN, Kind
 from webhook.cel.values import ABSENT, TypeValue, Uint
@@ -324,7 +325,7 @@ class Planner:
     def struct(self, node: CreateStruct) -> Plan:
         """An object."""
         name = self.checked.structs.get(node.id, node.type_name)
-        if self.env.type_named(name) is None:
+        if self.env.type_named(name) is None and name not in MESSAGES:
             raise PlanError(f"unknown type: {name}")
         parts = tuple((f.name, self.function(f.value), f.optional) for f in node.fields)
         return Plan(eval=exact.charged(exact.struct_builder(name, parts), 40))
