@@ -6,6 +6,7 @@ Writes the set in pieces to stdout, each behind its length; or, where a file is 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pickle
@@ -52,7 +53,7 @@ def pieces(paths: Iterable[Path], rules: Sequence[str]) -> Iterator[bytes]:
 def main(arguments: Sequence[str]) -> None:
     """Load, and write to stdout."""
     os.nice(NICE)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    _bound()
     gc.disable()  # what is loaded stays until the end: looking for garbage finds none, and takes a fifth of the time
     rules, *paths = arguments
     out = sys.stdout.buffer
@@ -64,6 +65,14 @@ def main(arguments: Sequence[str]) -> None:
         _write(out, FINDINGS, pickle.dumps(list(error.diagnostics)))
     out.flush()
     os._exit(0)  # nothing is left to be put in order, and taking a large heap apart takes time
+
+
+def _bound() -> None:
+    """Take no more memory than MEMORY, or than is allowed already; where a system knows no such limit, go without."""
+    with contextlib.suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _write(out: BinaryIO, kind: bytes, data: bytes) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pickle
+import subprocess
 import sys
 
 import pytest
@@ -233,6 +234,20 @@ def test_the_child_runs_our_code(folder, monkeypatch, tmp_path):
     (tmp_path / "webhook" / "__init__.py").write_text("raise SystemExit('not me')")
     monkeypatch.chdir(tmp_path)
     assert len(load([folder]).bundle.policies) == 4
+
+
+def test_the_child_keeps_a_limit_it_is_given(folder):
+    """Where less memory is allowed than the child would take, it takes that, and loads."""
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+from webhook import loader
+loader._bound()
+assert resource.getrlimit(resource.RLIMIT_AS) == (1 << 30, 1 << 30)
+from webhook.takeover import load
+assert len(load([{str(folder)!r}]).bundle.policies) == 4
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_pieces_are_small(tmp_path):
