@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
     rules, *paths = arguments
     out = sys.stdout.buffer
     try:
-        for piece in pieces(map(Path, paths), rules.split(",")):
+        for piece in pieces(map(Path, paths), rules.split(",") if rules else ()):
             _write(out, PIECE, piece)
         _write(out, END, b"")
     except SourceError as error:

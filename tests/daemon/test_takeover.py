@@ -250,6 +250,12 @@ assert len(load([{str(folder)!r}]).bundle.policies) == 4
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
+def test_nothing_at_all_is_a_set(folder):
+    """Without files, and without names of rules, there are no policies, and what the rules are by default."""
+    assert load([]).bundle.policies == ()
+    assert load([], ()).bundle.digest == load_bundle([]).digest
+
+
 def test_pieces_are_small(tmp_path):
     """No piece holds more than SLICE policies, and a large file's lines are sent once, not with every policy."""
     text = "---\n".join(policy(f"p{i:03}") for i in range(SLICE + 5))
