@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+WIDTH: Final = 110
 LIMIT = 100
 """How many errors of one file are told; more would not be read."""
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
@@ -56,11 +57,14 @@ class Diagnostic:
     source: str = ""
     hint: str = ""
 
-    def render(self) -> str:
-        """The finding as text: `file:line:col: error[CODE]: message`, the line, a caret, the hint."""
+    def render(self, width: int = WIDTH) -> str:
+        """The finding as text: `file:line:col: error[CODE]: message`, the line, a caret, the hint.
+
+        A line longer than `width` characters is cut to what stands around the caret.
+        """
         lines = [f"{self.place}: {self.severity}[{self.code}]: {self.message}"]
         if self.source and self.place.column:
-            lines += caret(self.source, self.place.column, self.place.length)
+            lines += caret(self.source, self.place.column, self.place.length, width)
         if self.hint:
             lines.append(f"    = {self.hint}")
         return plain("\n".join(lines))
@@ -71,7 +75,7 @@ def plain(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def caret(source: str, column: int, length: int = 1, width: int = 110) -> list[str]:
+def caret(source: str, column: int, length: int = 1, width: int = WIDTH) -> list[str]:
     """Two lines: a window of `source` around `column`, and a caret under it.
 
     Tabs are kept and wide characters (Chinese, for one) count double, so that both lines match up on a terminal.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Mapping
@@ -48,10 +47,9 @@ def eval_command(expression: str | None, batch: str | None, output: str, traced:
     Exit code 1 says that it does not compile or fails.
     """
     if batch is not None:
-        out = io.BytesIO() if sys.stdout is None else sys.stdout.buffer
         for place, row in json_lines(batch):
-            out.write(_line(_checked(row, place)) + b"\n")
-        out.flush()
+            sys.stdout.buffer.write(_line(_checked(row, place)) + b"\n")
+        sys.stdout.buffer.flush()
         return
     if expression is None:
         raise click.UsageError("an expression or --batch is needed")

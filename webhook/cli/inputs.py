@@ -56,7 +56,7 @@ def json_lines(name: str) -> Iterator[tuple[Place, dict[str, Any]]]:
 
 def _object(line: bytes, place: Place) -> dict[str, Any]:
     try:
-        value = orjson.loads(line)
+        value = orjson.loads(line.rstrip(b"\r\n"))
     except orjson.JSONDecodeError as error:
         at = Place(place.file, place.line, error.colno)
         hint = "each line is one JSON object"

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
-from webhook.diagnostics import Diagnostic, Place, Severity, SourceError, did_you_mean
+from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown
 from webhook.offline.lint.pages import page, pages
 from webhook.offline.lint.run import Report, lint, mended
@@ -27,6 +27,8 @@ from webhook.offline.reports.sarif import sarif
 from webhook.offline.reports.terminal import styled, summary
 
 FORMATS: Final = ("text", "json", "sarif", "github")
+MIN_WIDTH: Final = 30
+"""Of a file's line, on however narrow a terminal."""
 EXAMPLES: Final = """\b
 Examples:
   sluice lint policies/                       every file below a folder
@@ -161,8 +163,9 @@ def _print(findings: Sequence[Diagnostic], output: str, files: int) -> None:
         click.echo(commands(findings), nl=False)
     else:
         console = Console(soft_wrap=True, highlight=False)
+        width = min(WIDTH, max(MIN_WIDTH, console.width - len("    "))) if console.is_terminal else WIDTH
         for finding in findings:
-            console.print(styled(finding))
+            console.print(styled(finding, width))
         console.print(summary(findings, files))
 
 

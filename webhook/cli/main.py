@@ -69,10 +69,18 @@ def main() -> None:
 
     A mistake in a user's file is printed at its place.
     """
+    _streams()
+    sys.exit(_run())
+
+
+def _streams() -> None:
+    """Put nothing in the place of a closed stream, and escapes in the place of what a terminal cannot show."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open to the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(_run())
 
 
 def _run() -> int:

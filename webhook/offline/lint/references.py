@@ -44,6 +44,8 @@ def dangling(world: World) -> Iterator[Finding]:
         if name in others:
             other = next(p.gvk.kind for p in policies(world) if p.name == name)
             hint = f'"{name}" is a {other}: it needs a {other}{BINDING}'
+        elif strange := [s for s in world.subjects if s.name == name and did_you_mean(s.gvk.kind, {kind})]:
+            hint = f'"{name}" has the kind {strange[0].gvk.kind}: write {kind}'
         yield binding.finding(("spec", "policyName"), f'no {kind} "{name}" is in these files', hint)
 
 

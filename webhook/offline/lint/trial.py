@@ -117,11 +117,11 @@ def others_for(policy: Policy) -> Iterator[tuple[Sample, Request]]:
     sender = Sender(namespace="team-a")
     named = {(g, v, name) for r in policy.match.rules for g in r.groups for v in r.versions for name, _ in r.resources}
     for group, version, resource in sorted(named):
-        if "*" in (group, resource) or any((k.group, k.resource) == (group, resource) for k in KINDS):
+        if not resource or "*" in (group, resource) or any((k.group, k.resource) == (group, resource) for k in KINDS):
             continue
         kinds = [k for k in built_in_kinds() if (k.group, _RESOURCES.of_kind(k)) == (group, resource)]
         kind = kinds[0].kind if kinds else resource.removesuffix("s").capitalize()
-        gvk = GroupVersionKind(group, "v1" if version == "*" else version, kind)
+        gvk = GroupVersionKind(group, version if version not in ("", "*") else "v1", kind)
         obj = {"apiVersion": gvk.api_version, "kind": kind, "metadata": {"name": "sample", "namespace": "team-a"}}
         obj |= {} if kinds else {"spec": {}}
         yield Sample(f"a bare {gvk}", obj), request_for(received(obj, _RESOURCES, sender), _RESOURCES, sender)

@@ -7,16 +7,16 @@ from typing import Final
 
 from rich.text import Text
 
-from webhook.diagnostics import Diagnostic, Severity
+from webhook.diagnostics import WIDTH, Diagnostic, Severity
 from webhook.offline.reports.findings import sentence
 
 COLOURS: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 
 
-def styled(finding: Diagnostic) -> Text:
+def styled(finding: Diagnostic, width: int = WIDTH) -> Text:
     """Give one finding: the place plain, severity and code in colour, the caret in the same, the hint in green."""
     colour = COLOURS[finding.severity]
-    first, *rest = finding.render().split("\n")
+    first, *rest = finding.render(width).split("\n")
     place, mark = f"{finding.place}: ", f"{finding.severity}[{finding.code}]"
     text = Text.assemble((place, "bold"), (mark, colour), first[len(place) + len(mark) :])
     for line in rest:

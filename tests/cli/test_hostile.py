@@ -1,0 +1,163 @@
+"""Whatever a user gives a command, it answers in words with an exit code of its table: never a traceback."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from webhook.cli import exits
+from webhook.cli import main as command_line
+from webhook.policy.load import read_file
+from webhook.policy.slices import entries
+
+HEAD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
+BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
+)
+MERGES = "m0: &m0 {x: 1}\n" + "".join(f"m{i}: &m{i}\n  <<: [{', '.join([f'*m{i - 1}'] * 10)}]\n" for i in range(1, 12))
+FILES = {
+    "empty": b"",
+    "comments": b"# nothing\n---\n---\n",
+    "binary": bytes(range(256)),
+    "latin": (HEAD + "x: \u00e9\n").encode("latin-1"),
+    "utf16": HEAD.encode("utf-16"),
+    "bomb": (HEAD + BOMB).encode(),
+    "merges": (HEAD + MERGES).encode(),
+    "itself": (HEAD + "spec: &a\n  x: *a\n").encode(),
+    "deep": (HEAD + "spec: " + "[" * 9_000 + "]" * 9_000).encode(),
+    "twice": b'{"apiVersion": "v1", "kind": "Pod", "kind": "Job"}',
+    "text": b"hello\n",
+    "list": b"- 1\n- 2\n",
+    "kinds": b"apiVersion: [v1]\nkind: {a: b}\nmetadata: []\n",
+    "nulls": b"apiVersion: v1\nkind: Pod\nmetadata: null\nspec: null\n",
+    "number": b"apiVersion: v1\nkind: Pod\nspec: {x: .inf, y: " + b"1" * 5_000 + b"}\n",
+    "tag": b"apiVersion: v1\nkind: !!python/object/apply:os.system [ls]\n",
+    "nul": b"a: \0b\n",
+}
+NOWHERE = ("missing.yaml", "x" * 300 + ".yaml", "good.yaml/inside", "loop.yaml")
+COMMANDS = {
+    "lint": ("lint", "FILE"),
+    "lint --fix": ("lint", "--fix", "-o", "sarif", "FILE"),
+    "dry-run -f": ("dry-run", "-p", "good.yaml", "-f", "FILE"),
+    "dry-run -p": ("dry-run", "-p", "FILE", "-f", "good.yaml"),
+    "dry-run -c": ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "-c", "FILE"),
+    "dry-run --against": ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--against", "FILE"),
+    "explain": ("explain", "-p", "good.yaml", "-f", "FILE"),
+    "eval": ("eval", "object", "--object", "FILE"),
+    "eval --batch": ("eval", "--batch", "FILE"),
+    "generate": ("generate", "native", "FILE"),
+    "plan": ("plan", "-f", "FILE"),
+    "plan --rules": ("plan", "-f", "good.yaml", "--rules", "FILE"),
+    "plan --batch": ("plan", "--batch", "FILE"),
+    "plan --cluster": ("plan", "--cluster", "--kubeconfig", "FILE"),
+    "register": ("register", "--print", "--policies", "FILE", "--url", "https://localhost:1"),
+    "register --ca-file": ("register", "--print", "--policies", "good.yaml", "--ca-file", "FILE"),
+    "replay": ("replay", "-p", "good.yaml", "FILE"),
+    "run": ("run", "--once", "--cert-dir", "certs", "-f", "FILE"),
+    "simulate": ("simulate", "FILE"),
+    "test": ("test", "FILE"),
+}
+CODES = {exits.PASSED, exits.FAILED, exits.BAD_INPUT, exits.NOTHING_TO_RUN}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with every bad file and a good one."""
+    for name, data in FILES.items():
+        (tmp_path / f"{name}.yaml").write_bytes(data)
+    (tmp_path / "good.yaml").write_text(HEAD + "spec: {containers: [{name: a, image: b}]}\n")
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ran(monkeypatch, *arguments: str) -> int:
+    """Run the command line as the shell does and give its exit code."""
+    monkeypatch.setattr(sys, "argv", ["sluice", *arguments])
+    with pytest.raises(SystemExit) as end:
+        command_line.main()
+    return end.value.code if isinstance(end.value.code, int) else 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_bad_file_is_told(command, folder, monkeypatch, capsys):
+    """Every command with every bad file, and with no file: an exit code of the table, and words where it is not 0."""
+    if command == "run":
+        monkeypatch.setattr("webhook.cli.run.asyncio.run", lambda coroutine: coroutine.close())
+    for name in (*(f"{n}.yaml" for n in FILES), *NOWHERE, "folder"):
+        code = ran(monkeypatch, *(name if a == "FILE" else a for a in COMMANDS[command]))
+        said = capsys.readouterr()
+        assert code in CODES, (name, said.err)
+        assert "Traceback" not in said.out + said.err
+        assert code != exits.BAD_INPUT or said.err or command.startswith("lint"), name
+        assert code != exits.BAD_INPUT or not said.out or command.startswith("lint"), name
+
+
+def test_a_bug_of_ours_is_said_to_be_one(folder, monkeypatch, capsys):
+    """What no command caught ends with a code of its own, one line that says where, and no traceback."""
+
+    def broken(*args: object, **kwargs: object) -> None:
+        raise KeyError("no such thing")
+
+    monkeypatch.setattr("webhook.cli.lint._read", broken)
+    assert ran(monkeypatch, "lint", "good.yaml") == exits.INTERNAL
+    said = capsys.readouterr().err
+    assert said.startswith("sluice: internal error: KeyError: 'no such thing' (test_hostile.py:")
+    assert "Traceback" not in said
+
+
+def test_an_interrupt_ends_quietly(folder, monkeypatch, capsys):
+    """Ctrl-C in the middle of a command is exit code 130, without a word of Python."""
+
+    def stopped(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("webhook.cli.lint._read", stopped)
+    assert ran(monkeypatch, "lint", "good.yaml") == exits.INTERRUPTED
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("streams", ["closed", "ascii"])
+def test_closed_streams_and_poor_terminals(folder, streams):
+    """With its streams closed, or an ASCII-only narrow terminal, a command does its work all the same."""
+    (folder / "good.yaml").write_text('apiVersion: v1\nkind: Pod\nmetadata: {name: "\u9650", lables: {}}\n')
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "20", "NO_COLOR": "1", "LC_ALL": "C"}
+    call = [sys.executable, "-m", "webhook.cli.main", "lint", "good.yaml"]
+    if streams == "closed":
+        call = ["sh", "-c", f"{sys.executable} -m webhook.cli.main lint good.yaml >&- <&-"]
+    env["PYTHONPATH"] = str(Path(__file__).parents[2])
+    done = subprocess.run(call, env=env, capture_output=True, check=False, timeout=60)
+    assert done.returncode == exits.FAILED
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "told"),
+    [
+        ("eval", "{", "<FILE>:2:2: error[YAML001]: not JSON"),
+        ("eval", "[1]", "<FILE>:2: error[LOAD002]: a JSON object is needed"),
+        ("eval", '{"vars": {}}', "<FILE>:2: error[LOAD002]: a row needs an expr"),
+        ("plan", '{"id": 1}', "<FILE>:2: error[LOAD002]: a case needs an id and a list of objects"),
+    ],
+)
+def test_a_bad_line_is_told_at_its_line(folder, monkeypatch, capsys, command, line, told):
+    """A batch ends at the first line that is no row, and names it."""
+    good = {"eval": {"expr": "1 + 1"}, "plan": {"id": "a", "objects": []}}[command]
+    (folder / "rows.jsonl").write_text(json.dumps(good) + "\n" + line + "\n")
+    assert ran(monkeypatch, command, "--batch", "rows.jsonl") == exits.BAD_INPUT
+    assert told.replace("<FILE>", "rows.jsonl") in capsys.readouterr().err
+
+
+def test_a_list_of_thousands_is_read_in_one_walk(folder):
+    """The items of a long List know their places, and finding them takes time that grows with the file only."""
+    steps = itertools.count()
+    items = "".join(f"- {{apiVersion: v1, kind: Pod, metadata: {{name: p{next(steps)}}}}}\n" for _ in range(300))
+    (folder / "list.yaml").write_text("apiVersion: v1\nkind: List\nitems:\n" + items)
+    (whole,) = read_file(folder / "list.yaml")
+    found = list(entries(whole))
+    assert [d.place(("metadata", "name")).line for d in found] == list(range(4, 304))
