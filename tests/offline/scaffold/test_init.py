@@ -87,6 +87,12 @@ BROKEN = (
     ("variables.limits.all(q", "variables.limit.all(q", "CEL001", ""),
     ("resources: [pods]", "resources: [Pod]", "RCH001", 'write "pods"'),
     ("policyName: whole-gpus", "policyName: whole-gpu", "REF002", 'did you mean "whole-gpus"?'),
+    (
+        "kind: ValidatingAdmissionPolicy\n",
+        "kind: ValidatingAdmisionPolicy\n",
+        "REF002",
+        "write ValidatingAdmissionPolicy",
+    ),
     ("failurePolicy: Fail", "failurPolicy: Fail", "POL001", 'did you mean "failurePolicy"?'),
     ("  validations:", "   validations:", "YAML001", ""),
     ("validationActions: [Deny]", "validationActions: [Deny, Warn]", "REF005", "keep Deny"),

@@ -11,7 +11,7 @@ from webhook.kube.gvk import split_api_version
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
 from webhook.policy.assemble import CLUSTER_SCOPED
-from webhook.policy.kinds import BINDING, EXCEPTION, GROUP, OWN, VALIDATING
+from webhook.policy.kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING
 
 
 @rule("REF001", Severity.WARNING, "a policy has a binding")
@@ -44,9 +44,13 @@ def dangling(world: World) -> Iterator[Finding]:
         if name in others:
             other = next(p.gvk.kind for p in policies(world) if p.name == name)
             hint = f'"{name}" is a {other}: it needs a {other}{BINDING}'
-        elif strange := [s for s in world.subjects if s.name == name and did_you_mean(s.gvk.kind, {kind})]:
-            hint = f'"{name}" has the kind {strange[0].gvk.kind}: write {kind}'
+        elif misspelt := [s.gvk.kind for s in world.subjects if s.name == name and _nearly(s.gvk.kind, kind)]:
+            hint = f'"{name}" has the kind {misspelt[0]}: write {kind}'
         yield binding.finding(("spec", "policyName"), f'no {kind} "{name}" is in these files', hint)
+
+
+def _nearly(word: str, kind: str) -> bool:
+    return word not in SHAPES and bool(did_you_mean(word, {kind}))
 
 
 def _kind_of_params(world: World, binding: Subject) -> tuple[str, str] | None:
