@@ -85,7 +85,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A policy's `matchConstraints` or a binding's `matchResources`. A selector is None where it takes everything."""
+    """A policy's `matchConstraints` or a binding's `matchResources`. A selector is None where it takes everything.
+
+    `equivalent` is matchPolicy: a request for the same resource by another name matches too. The object is not
+    converted: expressions see the version of the request (docs/decisions/0060).
+    """
 
     rules: tuple[Rule, ...]
     excludes: tuple[Rule, ...]
