@@ -2,8 +2,8 @@
 
 import pytest
 
-from webhook.diagnostics import SourceError, did_you_mean
-from webhook.documents import dump, read
+from webhook.diagnostics import Diagnostic, Place, SourceError, caret, did_you_mean
+from webhook.documents import decode, dump, read
 
 FOLDED = """\
 spec:
@@ -31,6 +31,78 @@ def test_character_is_found_in_its_file(path, word, line, column):
     (document,) = read(FOLDED)
     place = document.text_place(path, document.at(path).index(word))
     assert (place.line, place.column) == (line, column)
+
+
+SPELLINGS = [
+    ("a: &x >-\n  one\n  two three\n", 2 + 1, 7),
+    ('a: "one \\\n   two\\u0020three \\"q"\n', 2, 13),
+    ("a: !!str &x 'one''s three'\n", 1, 21),
+    ("a: &x one\n  two three\n", 2, 7),
+    ('a: "中文 \\t three"\n', 1, 11),
+    ("a:\tb \t three\n", 1, 8),
+    ("a: |2\n    one\n\n    three\n", 4, 5),
+    ("a: >+ # comment\n\n   one\n     indented\n   three\n", 5, 4),
+    ("\ufeffa: one three\r\nb: 2\r\n", 1, 8),
+    ('{"a": "\\ud83d\\ude00 three"}', 1, 19),
+    ("a: \n  &x\n  # a comment\n  one three\n", 4, 7),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column"), SPELLINGS)
+def test_a_character_is_found_in_every_spelling(text, line, column):
+    """Anchors, tags, quotes, escapes, joined lines, indents, marks and pairs do not lead the caret astray."""
+    (document,) = read(text)
+    place = document.text_place(("a",), document.at(("a",)).index("three"))
+    assert (place.line, place.column) == (line, column)
+    assert document.source(place)[column - 1 :].startswith("three")
+
+
+def test_the_caret_counts_wide_characters_twice():
+    """A Chinese character takes two cells of a terminal, and the mark stands below the text all the same."""
+    assert caret("限制: x", 5)[1] == "    " + " " * 6 + "^"
+    assert caret("\ta: x", 5)[1] == "    \t   ^"
+
+
+def test_control_characters_are_escaped():
+    """What a file says cannot write over the terminal, nor turn its text around."""
+    told = Diagnostic("X", Place("f", 1, 1), "a\x1b[31m\u202eb", source="\x07").render()
+    assert told == "f:1:1: error[X]: a\\x1b[31m\\u202eb\n    \\x07\n    ^"
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("a: @x", "put the text in quotes"),
+        ("a: b: c", "stands in quotes"),
+        ("a:\n\t- b", "indent with spaces"),
+        ("a: {{ .Values.x }}\n", "template"),
+        ("a:\n  - b\n c: d\n", "indented otherwise"),
+        ('a: "x\\d"', "single quotes"),
+        ('a: "x\n', "never closed"),
+        ("a: *.io", "put the text in quotes"),
+        ("a: .inf", "write it in quotes"),
+        ("a: " + "1" * 5000, "in quotes if it is a text"),
+    ],
+)
+def test_a_syntax_error_leads_to_the_way_out(text, way):
+    """The hint of a syntax error says what to write."""
+    with pytest.raises(SourceError) as caught:
+        read(text)
+    assert way in caught.value.diagnostics[0].hint
+
+
+def test_bytes_that_are_no_utf8_are_told_at_their_place():
+    """The line and column of the first bad byte, and what to do."""
+    with pytest.raises(SourceError) as caught:
+        decode(b"a: 1\nb: \xe9\n", "f")
+    assert caught.value.render() == "f:2:4: error[FILE001]: is not UTF-8 text\n    = save it as UTF-8"
+
+
+def test_merges_of_merges_are_read_once():
+    """A mapping that merges another ten times over, twelve levels deep, is read at once."""
+    text = "m0: &m0 {x: 1}\n"
+    text += "".join(f"m{i}: &m{i}\n  <<: [{', '.join([f'*m{i - 1}'] * 10)}]\n" for i in range(1, 12))
+    assert read(text)[0].value["m11"] == {"x": 1}
 
 
 def test_merge_gives_way_to_what_is_written():
@@ -76,4 +148,5 @@ def test_dump_reads_back():
 def test_nearest_word_is_offered():
     """A near word is offered, a far one is not."""
     assert did_you_mean("expresion", ["expression", "message"]) == 'did you mean "expression"?'
+    assert did_you_mean("mian", ["main"]) == 'did you mean "main"?'
     assert did_you_mean("zzz", ["expression"]) == ""

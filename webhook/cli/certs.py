@@ -39,6 +39,8 @@ def certs(
     folder: Path, names: tuple[str, ...], service: str | None, namespace: str, rotating: bool, force: bool
 ) -> None:
     """Make a CA and a server certificate, or renew them where they are near their end."""
+    if not all(name.strip() for name in names):
+        raise click.BadParameter("a name is a DNS name or an address", param_hint="--name")
     wanted = (*(service_names(service, namespace) if service else ()), *(names or DEFAULT_NAMES))
     where = Folder(folder)
     now = datetime.now(UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ def read_text(text: str, name: str) -> Files:
 
 
 def expand(path: Path) -> Iterator[Path]:
-    """Give the files of a folder, sorted; a file (or nothing) as it is.
+    """Give the files of a folder, sorted, and folders in it that may not be read; a file (or nothing) as it is.
 
     Hidden files, other suffixes and folders called `cases` (objects of tests) are left out.
     """
@@ -75,8 +76,16 @@ def expand(path: Path) -> Iterator[Path]:
         return
     for child in sorted(path.rglob("*")):
         hidden = any(part.startswith(".") or part == "cases" for part in child.relative_to(path).parts)
-        if child.suffix in SUFFIXES and not hidden and child.is_file():
+        if not hidden and (locked(child) or (child.suffix in SUFFIXES and child.is_file())):
             yield child
+
+
+def locked(path: Path) -> bool:
+    """Say whether a folder may not be looked into: left out in silence, its files would seem to be fine.
+
+    `lost+found`, which stands at the top of a file system of its own, holds no files of anybody.
+    """
+    return path.name != "lost+found" and path.is_dir() and not os.access(path, os.R_OK | os.X_OK)
 
 
 def text_of(path: Path, name: str) -> str:

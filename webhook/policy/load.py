@@ -6,6 +6,7 @@ left out. A file may hold any objects: those that are no policies become paramet
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -59,7 +60,9 @@ def _below(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         hidden = any(part.startswith(".") or part in _TESTS for part in inner)
-        if path.suffix in SUFFIXES and not hidden and not is_suite(path) and path.is_file():
+        folder = path.name != "lost+found" and path.is_dir()
+        locked = folder and not os.access(path, os.R_OK | os.X_OK)  # reading it tells
+        if not hidden and (locked or (path.suffix in SUFFIXES and not is_suite(path) and path.is_file())):
             yield path
 
 

@@ -85,7 +85,7 @@ def test_the_crash_of_the_native_server_is_named():
     """The policy that makes the real API server drop connections is found at the typed object in the list."""
     report = lint(read_files([shared("bench/native-panics.yaml")]), NOW)
     (finding,) = [f for f in report.findings if f.code == "MUT001"]
-    assert finding.source[finding.place.column - 1 :].startswith('Object.spec.template.spec.tolerations{key')
+    assert finding.source[finding.place.column - 1 :].startswith("Object.spec.template.spec.tolerations{key")
 
 
 VALUES = st.recursive(
