@@ -60,8 +60,8 @@ def _below(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         hidden = any(part.startswith(".") or part in _TESTS for part in inner)
-        folder = path.name != "lost+found" and path.is_dir()
-        locked = folder and not os.access(path, os.R_OK | os.X_OK)  # reading it tells
+        within = path.name != "lost+found" and path.is_dir()
+        locked = within and not os.access(path, os.R_OK | os.X_OK)  # reading it tells
         if not hidden and (locked or (path.suffix in SUFFIXES and not is_suite(path) and path.is_file())):
             yield path
 
