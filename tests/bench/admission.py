@@ -5,6 +5,7 @@ client shares the cores with the servers: read ratios, not absolutes. CPU is the
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -54,8 +55,9 @@ class Run:
 class Bench:
     """The servers, and measurements in turns."""
 
-    def __init__(self, folder: Path, stack: ExitStack, seconds: float, rounds: int) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, seconds: float, rounds: int, source: Path = ROOT) -> None:
         self.folder, self.stack, self.seconds, self.rounds = folder, stack, seconds, rounds
+        self.environment = {**os.environ, "PYTHONPATH": str(source)}
         self.certificates = Folder(folder / "certs")
         ensure(self.certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
 
@@ -74,7 +76,7 @@ class Bench:
         (port,) = free_ports(1)
         logs = self.folder / "logs"
         logs.mkdir(exist_ok=True)
-        child = Child(name, [sys.executable, *command(port)], logs)
+        child = Child(name, [sys.executable, "-P", *command(port)], logs, self.environment)
         self.stack.callback(child.stop)
         server = Server(name, child, port, self.certificates.bundle)
         until = time.monotonic() + 60
@@ -143,11 +145,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="for each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=["bare", "many", "reload"], action="append")
+    parser.add_argument("--source", type=Path, default=ROOT, help="run Sluice from here: a copy of .ci/compiled.py")
     arguments = parser.parse_args()
     parts = arguments.only or ["bare", "many", "reload"]
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        bench = Bench(folder, stack, arguments.seconds, arguments.rounds)
+        bench = Bench(folder, stack, arguments.seconds, arguments.rounds, arguments.source.resolve())
         if "bare" in parts:
             against_bare(bench)
         if "many" in parts or "reload" in parts:
