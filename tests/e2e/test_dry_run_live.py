@@ -72,9 +72,14 @@ def run(plane: ControlPlane, *options: str) -> Done:
     return invoke(dry_run_command, "--context", "tests", "--kubeconfig", str(plane.kubeconfig), *options)
 
 
+def versions(kube: Client) -> list[str]:
+    """The versions of the objects that no controller of this control plane works on."""
+    return [o["metadata"]["resourceVersion"] for o in kube.items("/apis/kubeflow.org/v1/namespaces/live/pytorchjobs")]
+
+
 def test_live_objects_are_tried(control_plane: ControlPlane, live: Client, repository: Path) -> None:
     """Jobs and PyTorchJobs of the cluster get verdicts, with the labels of their real namespaces; pods of jobs none."""
-    before = [o["metadata"]["resourceVersion"] for o in live.items("/apis/batch/v1/namespaces/live/jobs")]
+    before = versions(live)
     done = run(control_plane, "-o", "json")
     assert done.exit_code == exits.FAILED, done.stderr
     found = {(o["kind"], o["name"]): o for o in json.loads(done.stdout)["objects"] if o.get("namespace") == "live"}
@@ -83,7 +88,7 @@ def test_live_objects_are_tried(control_plane: ControlPlane, live: Client, repos
         ("PyTorchJob", "fine"): "allowed", ("PyTorchJob", "half"): "denied",
     }  # fmt: skip
     assert "asks for 0.5 of nvidia.com/gpu" in found["PyTorchJob", "half"]["denials"][0]
-    assert before == [o["metadata"]["resourceVersion"] for o in live.items("/apis/batch/v1/namespaces/live/jobs")]
+    assert versions(live) == before
 
 
 def test_a_pull_request_gets_its_sentence(control_plane: ControlPlane, live: Client, repository: Path) -> None:
