@@ -15,6 +15,7 @@ from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.documents import Path as Route
+from webhook.offline.files import text_of
 from webhook.policy.exceptions import read_date
 from webhook.policy.load import SUFFIXES, is_suite, read_file
 from webhook.policy.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
@@ -214,9 +215,26 @@ def resolve(case: Case, value: Any) -> list[Any]:
     for item in _listed(value):
         if isinstance(item, str):
             path = case.folder / item
-            if not path.is_file():
+            if not _is_file(path):
                 raise SourceError([case.diagnostic("SUI001", f'there is no file "{item}" beside the suite')])
-            found += [d.value for d in documents.read(path.read_text(encoding="utf-8"), str(path))]
+            found += [d.value for d in documents.read(text_of(path, str(path)), str(path))]
         else:
             found.append(item)
+    if not all(_is_object(item) for item in found):
+        hint = "an object is a map, with apiVersion, kind and metadata"
+        raise SourceError([case.diagnostic("SUI003", "what stands here is no Kubernetes object", hint=hint)])
     return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def _is_object(value: Any) -> bool:
+    """Say whether a value can be an object, complete or not."""
+    if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
+        return False
+    return all(isinstance(value.get(field, ""), str) for field in ("apiVersion", "kind"))
