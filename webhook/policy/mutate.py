@@ -88,18 +88,21 @@ def _run_on(one: Run, world: World, at: Stand, findings: Findings) -> None:
         one.last[at.path] = seen
 
 
-def _mutation(one: Run, index: int, seen: Scene, world: World, findings: Findings) -> dict[str, Any] | None:
+def _mutation(
+    one: Run, index: int, seen: Scene, world: World, findings: Findings, *, alone: bool = False
+) -> dict[str, Any] | None:
     """Give the object with one mutation done; one that fails leaves it, and denies unless the failure policy is Ignore.
 
-    A scene that follows another may have counted too much: where it runs out of budget a fresh one decides.
+    Each mutation has a budget of its own. A scene that served another one has counted too much: where it runs out of
+    budget a fresh one decides, `alone`.
     """
     policy, at = one.step.policy, seen.stand
     mutation = policy.mutations[index]
     try:
         result = patched(at.object, mutation, seen.mutation(mutation.expression), seen.values)
     except OutOfBudget:
-        if seen.before is not None:
-            return _mutation(one, index, Scene(one, world, at), world, findings)
+        if not alone:
+            return _mutation(one, index, Scene(one, world, at), world, findings, alone=True)
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"

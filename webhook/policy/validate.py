@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.program import Budget
 from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand
 from webhook.policy.expression import OutOfBudget
@@ -21,6 +23,9 @@ MESSAGE_BYTES: Final = 5 * 1024
 """A messageExpression that gives more is not used (apis/cel MaxEvaluatedMessageExpressionSizeBytes)."""
 ANNOTATION_BYTES: Final = 10 * 1024
 
+Failure = tuple[int, str, str]
+"""The index of a validation, what is told of it, and its reason."""
+
 
 def validate(steps: Sequence[Step], world: World, findings: Findings) -> None:
     """Evaluate the policies on the request and collect what comes of it."""
@@ -34,55 +39,94 @@ def validate(steps: Sequence[Step], world: World, findings: Findings) -> None:
 
 
 def _evaluate(one: Run, world: World, at: Stand, findings: Findings) -> None:
+    """Evaluate one policy at one place. Where a stage runs out of its budget, nothing else comes of the policy."""
     policy = one.step.policy
     held = conditions_hold(one, world, at, findings) if policy.conditions else True
     if held is not True:
         if held:
             _denied(one, at, 0, held, "", findings)
         return
-    seen = Scene(one, world, at)
     if policy.name not in findings.evaluated:
         findings.evaluated.append(policy.name)
     try:
-        for i, validation in enumerate(policy.validations):
-            _validation(one, at, i, validation, seen, findings)
-        for i in range(len(policy.audit_annotations)):
-            _annotation(one, i, seen, findings)
+        failures = _failures(one, world, at, findings)
+        notes = _annotations(one, Scene(one, world, at), findings) if policy.audit_annotations else ()
     except OutOfBudget:
         if not policy.ignore_failure:
             _denied(one, at, 0, OUT_OF_BUDGET, "", findings)
+        return
+    for index, message, reason in failures:
+        _denied(one, at, index, message, reason, findings)
+    for note in notes:
+        if isinstance(note, Denial):
+            findings.denials.append(note)
+        else:
+            findings.audit(*note)
 
 
-def _validation(one: Run, at: Stand, index: int, validation: Validation, seen: Scene, findings: Findings) -> None:
+def _failures(one: Run, world: World, at: Stand, findings: Findings) -> Sequence[Failure]:
+    """Evaluate the validations, and word what comes of those that do not hold. Raises OutOfBudget."""
     policy = one.step.policy
+    seen = Scene(one, world, at)
+    results = [_holds(policy, i, validation, seen, findings) for i, validation in enumerate(policy.validations)]
+    if False not in results:
+        messages: Sequence[str] = ("",) * len(results)
+    else:
+        try:
+            messages = _messages(one, world, at, results, seen.budget, findings)
+        except OutOfBudget:
+            # What cannot be worded counts as an error, those rules included that hold.
+            results = [f"failed messageExpression: {OUT_OF_BUDGET}" if type(r) is bool else r for r in results]
+            messages = ("",) * len(results)
+    return [
+        (i, message, validation.reason) if result is False else (i, str(result), "")
+        for i, (result, message, validation) in enumerate(zip(results, messages, policy.validations, strict=True))
+        if result is False or (result is not True and not policy.ignore_failure)
+    ]
+
+
+def _holds(policy: Policy, index: int, validation: Validation, seen: Scene, findings: Findings) -> bool | str:
+    """Say whether a validation holds; a text is its error."""
     try:
         result = seen.call(validation.expression)
     except CelError as error:
         findings.saw(policy, "validations", index, "error")
-        if not policy.ignore_failure:
-            text = f"expression '{validation.expression.text}' resulted in error: {error.message}"
-            _denied(one, at, index, text, "", findings)
-        return
-    if result is True:
-        findings.saw(policy, "validations", index, "true")
-        return
-    findings.saw(policy, "validations", index, "false")
-    _denied(one, at, index, _message(policy, index, validation, seen, findings), validation.reason, findings)
+        return f"expression '{validation.expression.text}' resulted in error: {error.message}"
+    findings.saw(policy, "validations", index, "true" if result is True else "false")
+    return result is True
 
 
-def _message(policy: Policy, index: int, validation: Validation, seen: Scene, findings: Findings) -> str:
-    """Word the failure: messageExpression (no authorizer there), else message, else the expression itself."""
-    if validation.message_expression is not None:
-        try:
-            made = validation.message_expression.call(seen.values[:-2], seen.budget)
-        except CelError:
-            made = None
-        findings.saw(policy, "messageExpression", index, "error" if made is None else "ran")
-        if isinstance(made, str):
-            text = made.strip()
-            if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES:
-                return text
-    return validation.message.strip() or f"failed expression: {validation.expression.text.strip()}"
+def _messages(
+    one: Run, world: World, at: Stand, results: Sequence[bool | str], budget: Budget, findings: Findings
+) -> list[str]:
+    """Word each validation: by messageExpression (no authorizer there), else message, else the expression itself.
+
+    As in the API server the expressions of all validations are evaluated, on variables computed anew, within what the
+    validations left of the budget. Only where none fails are they not evaluated here. Raises OutOfBudget.
+    """
+    policy = one.step.policy
+    scene = Scene(one, world, at)
+    scene.budget, scene.values = budget, (*scene.values[:-2], None, None)
+    texts = []
+    for i, (result, validation) in enumerate(zip(results, policy.validations, strict=True)):
+        made = None
+        if validation.message_expression is not None:
+            with suppress(CelError):
+                made = validation.message_expression.call(scene.values[:-2], scene.budget)
+            if result is False:
+                findings.saw(policy, "messageExpression", i, "error" if made is None else "ran")
+        texts.append(_usable(made) or validation.message.strip() or _unworded(validation))
+    return texts
+
+
+def _usable(made: object) -> str:
+    """Give the text that a messageExpression made; none where it is no text, too long, or of several lines."""
+    text = made.strip() if isinstance(made, str) else ""
+    return "" if "\n" in text or len(text.encode()) > MESSAGE_BYTES else text
+
+
+def _unworded(validation: Validation) -> str:
+    return f"failed expression: {validation.expression.text.strip()}"
 
 
 def _denied(one: Run, at: Stand, index: int, message: str, reason: str, findings: Findings) -> None:
@@ -109,18 +153,21 @@ def _placed(denial: Denial) -> str:
     return denial.text().removeprefix(f"{denial.policy}: ")
 
 
-def _annotation(one: Run, index: int, seen: Scene, findings: Findings) -> None:
-    policy, binding = one.step.policy, one.step.binding
-    annotation = policy.audit_annotations[index]
-    try:
-        value = seen.call(annotation.expression)
-    except CelError as error:
-        findings.saw(policy, "auditAnnotations", index, "error")
-        if not policy.ignore_failure:
-            text = f"expression '{annotation.expression.text}' resulted in error: {error.message}"
-            findings.denials.append(Denial(policy.name, binding.name, text))
-        return
-    findings.saw(policy, "auditAnnotations", index, "null" if value is None else "ran")
-    if isinstance(value, str) and value.strip():
-        cut = value.strip().encode()[:ANNOTATION_BYTES].decode(errors="ignore")
-        findings.audit(f"{policy.name}/{annotation.key}", cut)
+def _annotations(one: Run, seen: Scene, findings: Findings) -> list[Denial | tuple[str, str]]:
+    """Give the keys and values of the audit annotations; a Denial where one cannot be evaluated. Raises OutOfBudget."""
+    policy = one.step.policy
+    notes: list[Denial | tuple[str, str]] = []
+    for i, annotation in enumerate(policy.audit_annotations):
+        try:
+            value = seen.call(annotation.expression)
+        except CelError as error:
+            findings.saw(policy, "auditAnnotations", i, "error")
+            if not policy.ignore_failure:
+                text = f"expression '{annotation.expression.text}' resulted in error: {error.message}"
+                notes.append(Denial(policy.name, one.step.binding.name, text))
+            continue
+        findings.saw(policy, "auditAnnotations", i, "null" if value is None else "ran")
+        if isinstance(value, str) and value.strip():
+            cut = value.strip().encode()[:ANNOTATION_BYTES].decode(errors="ignore")
+            notes.append((f"{policy.name}/{annotation.key}", cut))
+    return notes
