@@ -206,6 +206,8 @@ def spelled(declared: Type) -> str:
         return "dyn"
     if declared.kind in (types.Kind.NULL, types.Kind.WELL_KNOWN):
         return declared.name
+    if declared.kind is types.Kind.OPAQUE and declared.params and not declared.params[0].name:
+        return f"{declared.name}()"
     if declared.params:
         return f"{declared.name}({', '.join(map(spelled, declared.params))})"
     return str(declared)

@@ -38,6 +38,10 @@ class Failure:
 
     message: str
 
+    def cel_equal(self, _: object) -> bool:
+        """An error is not compared with anything: it is what comes of it."""
+        raise CelError(self.message)
+
 
 def native(value: object) -> object:
     """A value that went through Go's native form and back: types turn to names, optionals flatten, opaque break."""
@@ -134,12 +138,14 @@ class Qualifier:
             raise CelError(f"invalid qualifier type: {type_name(key)}")
         return key
 
-    def find(self, value: object, key: object) -> object:
-        """What the step finds at its key, or MISSING; nothing is charged."""
+    def find(self, value: object, key: object, *, asked: bool = False) -> object:
+        """What the step finds at its key, or MISSING; nothing is charged. `asked`: only whether it is there counts."""
         if self.host:
             return host.read(value, str(key))
         if self.field:
             return self.find_field(value)
+        if asked and isinstance(value, JSONPatchValue) and key not in _PATCH_FIELDS:
+            raise CelError(f"unsupported field: {operators.shown(key)}")
         return probe(value, key)
 
     def find_field(self, value: object) -> object:
@@ -156,7 +162,7 @@ class Qualifier:
         key = None
         try:
             key = self.key_in(frame)
-            found = self.find(value, key)
+            found = self.find(value, key, asked=self.test)
             if self.test:
                 return found is not MISSING
         finally:
@@ -173,7 +179,7 @@ class Qualifier:
         """The value at the step, MISSING where there is none, as on every object of a mutation."""
         if self.field:
             return MISSING
-        found = self.find(value, self.key_in(frame))
+        found = self.find(value, self.key_in(frame), asked=True)
         if found is not MISSING:
             frame[COST] += 1
         return None if self.test and found is not MISSING else found
@@ -231,8 +237,10 @@ class Attribute:
             return resolve
 
         def evaluate(frame: Frame) -> object:
-            frame[COST] += 1
-            return resolve(frame)
+            try:
+                return resolve(frame)
+            finally:
+                frame[COST] += 1
 
         return evaluate
 

@@ -50,7 +50,7 @@ def size(value: object) -> int:
     """How big a value is for the cost of comparing it."""
     if isinstance(value, Optional) and value.present:
         return size(value.value)
-    return len(value) if isinstance(value, (str, bytes, list, dict)) else 1
+    return costs.size(value)
 
 
 def comparison_cost(args: Sequence[object], _: object = None) -> int:
@@ -90,6 +90,8 @@ def no_overload(name: str, args: Sequence[object]) -> CelError:
 
 SINGLE = frozenset(("size", "matches"))
 """Functions with one body for all their overloads: what the checker settled on does not bind the values."""
+TOGETHER = SINGLE | {"@sortByAssociatedKeys"}
+"""Functions whose two arguments are both evaluated whatever the overload, as their one body takes two."""
 VARIADIC = frozenset(("string_format",))
 """Overloads that cel-go calls with any number of arguments: the first argument that fails is the end of it."""
 
@@ -120,6 +122,11 @@ def unit(_args: Sequence[object], _result: object) -> int:
     return 1
 
 
+def spend(frame: Frame, units: int) -> None:
+    """Add what a call costs; the sum wraps as a uint64 does, so that one of a negative depth may cost less than 0."""
+    frame[COST] = (frame[COST] + units) & costs.UNITS_MAX
+
+
 @cache
 def by_result(charge: Charge, count: int) -> bool:
     """Whether what a call costs may depend on what it gives: then it can be charged only afterwards."""
@@ -148,13 +155,13 @@ def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], 
             except CelError as failed:
                 if not eager:
                     if len(values) + 1 == len(args):
-                        frame[COST] += charge([*values, _FAILED], _FAILED)
+                        spend(frame, charge([*values, _FAILED], _FAILED))
                     raise
                 error = error or failed
                 values.append(_FAILED)
         result: object = _FAILED
         if not after:
-            frame[COST] += charge(values, result)
+            spend(frame, charge(values, result))
             if frame[COST] > frame[LIMIT]:
                 raise BudgetError(EXCEEDED)
         try:
@@ -163,7 +170,7 @@ def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], 
             result = apply(values)
         finally:
             if after:
-                frame[COST] += charge(values, result)
+                spend(frame, charge(values, result))
         return result
 
     return evaluate
@@ -203,7 +210,7 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, 
 def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
     rows = [(o, guards_of(o)) for o in fitting]
     in_order = len(args) > 2 or any(o.id in VARIADIC for o in fitting)
-    eager = eager and not in_order and (len(function.overloads) == 1 or function.name in SINGLE)
+    eager = eager and not in_order and (len(function.overloads) == 1 or function.name in TOGETHER)
 
     def apply(values: list[object]) -> object:
         for row, tests in rows:

@@ -28,6 +28,8 @@ _WIDE = "\U0001f600"
 """The character with the most bytes, which is what some functions are charged by."""
 _HUGE = 10**12
 _SINGLE = {BOOL: True, INT: 1, UINT: 1, DOUBLE: 1.0, NULL: None}
+_ADDRESSES = frozenset(("net.IP", "net.CIDR"))
+"""Values that count their bytes."""
 _COUNTED_ONE = (Kind.OPAQUE, Kind.WELL_KNOWN, Kind.OBJECT)
 
 
@@ -67,6 +69,8 @@ def size(code: Code) -> int | None:
         return code.size
     if code.type is None or code.type in (STRING, BYTES):
         return None
+    if code.type.name in _ADDRESSES:
+        return 16
     one = code.type in _SINGLE or (code.type.kind in _COUNTED_ONE and code.type.name != "optional_type")
     return 1 if one else None
 

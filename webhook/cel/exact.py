@@ -40,7 +40,13 @@ def reader(slot: int, name: str) -> Eval:
         if value is UNBOUND:
             raise CelError(f"no such attribute(s): {name}")
         if type(value) is Lazy:
-            value = frame[slot] = value.init(frame)
+            try:
+                value = frame[slot] = value.init(frame)
+            except BudgetError:
+                raise
+            except CelError as error:
+                frame[slot] = Failure(error.message)  # it is computed once, an error too
+                raise
         return value
 
     return read
@@ -101,13 +107,14 @@ def not_strictly_false(arg: Eval) -> Eval:
     """The condition of `all` and `exists`: an error does not end the loop."""
 
     def evaluate(frame: Frame) -> object:
-        frame[COST] += 1
         try:
             value = arg(frame)
         except BudgetError:
             raise
         except CelError:
             return True
+        finally:
+            frame[COST] += 1
         return value if type(value) is bool else True
 
     return evaluate
@@ -135,8 +142,10 @@ def charged(build: Eval, cost: int) -> Eval:
     """Charges for making a list, map or object."""
 
     def evaluate(frame: Frame) -> object:
-        frame[COST] += cost
-        return build(frame)
+        try:
+            return build(frame)
+        finally:
+            frame[COST] += cost
 
     return evaluate
 

@@ -28,9 +28,21 @@ from webhook.cel.types import (
     map_of,
     nullable,
 )
-from webhook.cel.values import Duration, Optional, Timestamp, Uint, type_name
+from webhook.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    SECONDS_MAX,
+    SECONDS_MIN,
+    Duration,
+    Optional,
+    Timestamp,
+    Uint,
+    type_name,
+)
 
 _SAFE: Final = 2**53 - 1
+_BEYOND: Final = 10**10
+"""How many seconds a Timestamp message may lie outside of the years 1 to 9999: a little more than 300 years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +93,29 @@ def _value(fields: Mapping[str, Any]) -> object:
     return _json([*fields.values()][-1]) if fields and "null_value" not in fields else None
 
 
+def _time(name: str, fields: Mapping[str, Any]) -> tuple[int, int]:
+    """The seconds (an int64) and nanoseconds (an int32, not only of one second) of a Timestamp or Duration."""
+    for field, bits in (("seconds", 64), ("nanos", 32)):
+        problem = f"field type conversion error for google.protobuf.{name}.{field} value type: "
+        value = fields.get(field, 0)
+        if type(value) is not int:
+            raise CelError(f"{problem}unsupported native conversion from {type_name(value)} to 'int{bits}'")
+        if abs(2 * value + 1) >= 2**bits:
+            raise CelError(f"{problem}integer overflow")
+    return fields.get("seconds", 0), fields.get("nanos", 0)
+
+
 def _timestamp(fields: Mapping[str, Any]) -> object:
-    return Timestamp(fields.get("seconds", 0), fields.get("nanos", 0))
+    seconds, nanos = _time("Timestamp", fields)
+    if not SECONDS_MIN - _BEYOND <= seconds <= SECONDS_MAX + _BEYOND:
+        raise CelError("google.protobuf.Timestamp.seconds out of range")
+    return Timestamp(seconds + nanos // 10**9, nanos % 10**9)
 
 
 def _duration(fields: Mapping[str, Any]) -> object:
-    return Duration(fields.get("seconds", 0) * 10**9 + fields.get("nanos", 0))
+    seconds, nanos = _time("Duration", fields)
+    at_once = min(max(seconds * 10**9, INT_MIN), INT_MAX)
+    return Duration(min(max(seconds * 10**9 + nanos, INT_MIN), INT_MAX) if at_once == seconds * 10**9 else at_once)
 
 
 _ANY_MAP, _ANY_LIST = map_of(STRING, DYN), list_of(DYN)

@@ -51,7 +51,8 @@ def resolve(
         fitting.append(overload.id)
         gives = known.apply(gives)
         if result is None:
-            result = gives
+            # A field that a JSONPatch does not have is of no type: what gives that gives nothing.
+            result = gives if gives.name else None
         elif result.kind is not Kind.DYN and gives != result:
             result = DYN
     return None if result is None else Resolved(tuple(fitting), result)

@@ -15,6 +15,8 @@ from webhook.cel.overloads import Price
 STRING_FACTOR: Final = estimates.STRING_FACTOR
 REGEX_FACTOR: Final = estimates.REGEX_FACTOR
 LIST_BASE: Final = estimates.LIST_BASE
+UNITS_MAX: Final = 2**64 - 1
+"""Cost units are counted in a uint64, which wraps."""
 
 
 def size(value: object) -> int:
@@ -127,11 +129,17 @@ RANGED: Final = Price(_ranged, estimates.ranged, _RESULT)
 COPIED: Final = Price(_listed, estimates.copied, _RESULT)
 
 
+def unsigned(number: float) -> int:
+    """What Go makes of a double as a uint64 on amd64: negative ones wrap, and what is out of range is 2**63."""
+    if number < -(2.0**63) or number >= 2.0**64:
+        return 2**63
+    return int(number) & UNITS_MAX
+
+
 def _flattened(arguments: Sequence[object], result: object) -> int:
     depth = arguments[1] if len(arguments) == 2 else 1
-    cost = allocated(float(depth) if isinstance(depth, int) else 1, size(arguments[0]))
-    # What Go makes of a double below all integers.
-    return cost if cost >= -(2**63) else 2**63 + allocated(0, 0)
+    units = unsigned((float(depth) if isinstance(depth, int) else 1.0) * size(arguments[0]))
+    return (units + allocated(0, 0)) & UNITS_MAX
 
 
 FLATTENED: Final = Price(_flattened, estimates.flattened, "11, and the depth for each element of the list")

@@ -162,10 +162,10 @@ def size(value: str | bytes | list[object] | dict[object, object]) -> int:
 
 
 _SIZED: Final = (
-    ("string", STRING),
     ("bytes", BYTES),
     ("list", list_of(param("A"))),
     ("map", map_of(param("A"), param("B"))),
+    ("string", STRING),
 )
 _STRINGS: Final = list_of(STRING)
 
