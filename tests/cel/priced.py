@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from webhook import cel
@@ -58,7 +59,7 @@ def value(t: Type, size: int, character: str = "a") -> Any:
     """A value of a type that counts `size`."""
     if t.kind is Kind.LIST:
         element = t.params[0] if t.params[0].kind not in (Kind.DYN, Kind.PARAM) else STRING
-        return [value(element, 3, character)] * size
+        return [value(element, 33, character)] * size
     if t.kind is Kind.MAP:
         return {f"{character}{i}": i for i in range(size)}
     return {INT: 1, BOOL: True, STRING: character * size, BYTES: b"x" * size, UINT: Uint(2), DOUBLE: 1.5}.get(t)
@@ -147,6 +148,8 @@ def _operators() -> Iterator[Case]:
         ("ternary", "v0 == v1 ? v0 + v1 : v1", {"v0": TEXT, "v1": TEXT}),
         ("split and compared", "v0.split('a') == v0.split('')", {"v0": TEXT}),
         ("bytes", "bytes(v0) == bytes(v1)", {"v0": TEXT, "v1": TEXT}),
+        ("address on the right", "dyn(v0) == ip('2001:db8::1') || dyn(v0) != cidr('0.0.0.0/0')", {"v0": TEXTS}),
+        ("addresses unequal", "ip('2001:db8::1') != ip('2001:db8::2') && v0", {"v0": BOOL}),
         ("closed", "quantity('1Gi').add(quantity('1')).isGreaterThan(quantity('2')) && v0", {"v0": BOOL}),
         ("chain", "v0.a1 + v0['a2'] == 3 && dyn(v0).a1 == 1 && {'b': v0}.b.a1 == 1", {"v0": TABLE}),
         ("has", "has(v0.a1) && v0.?a2.orValue(0) == 2", {"v0": TABLE}),
@@ -159,8 +162,13 @@ def _operators() -> Iterator[Case]:
 
 def program(case: Case) -> cel.Program | None:
     """The program of a case, None where it does not compile: a row of mutations, or one that dyn hides."""
+    return _compiled(case.text, tuple(case.variables.items()))
+
+
+@cache
+def _compiled(text: str, variables: tuple[tuple[str, Type], ...]) -> cel.Program | None:
     try:
-        return cel.compile(case.text, Env(case.variables))
+        return cel.compile(text, Env(dict(variables)))
     except cel.CompileError:
         return None
 
