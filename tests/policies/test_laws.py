@@ -75,6 +75,20 @@ def test_mutation_is_idempotent(bundle, obj, cluster):
         assert mutate(asked(first.object), bundle, facts).patch == ()
 
 
+def test_what_a_limit_range_adds_is_completed(bundle):
+    """A request that a LimitRange adds behind the GPU defaults gets its limit in the same call."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}
+    limits = {"limits": [{"type": "Container", "min": {"nvidia.com/gpu": "1"}}]}
+    cluster = [
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": limits}
+    ]
+    found = mutate(asked(pod), bundle, FileFacts(cluster, {}))
+    assert found.object["spec"]["containers"][0]["resources"] == {
+        "limits": {"nvidia.com/gpu": "1"},
+        "requests": {"nvidia.com/gpu": "1"},
+    }
+
+
 @RANDOM
 @given(obj=jobs(), cluster=clusters())
 def test_the_patch_gives_exactly_the_object(bundle, obj, cluster):

@@ -11,7 +11,7 @@ from webhook.kube.gvk import split_api_version
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
 from webhook.policy.assemble import CLUSTER_SCOPED
-from webhook.policy.kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING
+from webhook.policy.kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
 
 
 @rule("REF001", Severity.WARNING, "a policy has a binding")
@@ -150,6 +150,7 @@ def unused_variable(world: World) -> Iterator[Finding]:
     """A variable that no expression reads is never computed. Often the expression spells its name in another way."""
     for policy in policies(world):
         texts = [e.text for e in expressions(policy)]
+        texts.append(policy.text("metadata", "annotations", WARNING) or "")
         for path, variable in policy.each("spec", "variables"):
             name = variable.get("name")
             if isinstance(name, str) and not any(f"variables.{name}" in text for text in texts):
