@@ -35,8 +35,8 @@ def _mutations(ours: JSON, theirs: JSON) -> str | None:
         return None  # Objects of newer API servers are taken as they are.
     if "test operation does not apply" in str(a.get("applyError")) and "'op': 'move'" in str(b.get("patch")):
         return None  # A test below a null that was moved: a failed test there, a missing path here.
-    if "patched" in b and any(op["op"] == "test" and op.get("value", op) is None for op in b.get("patch", ())):
-        return None  # A test for null never holds there, whatever the object has: the patch is left out.
+    if any(op["op"] == "test" and op.get("value", op) is None for op in b.get("patch", ())):
+        return None  # A test for null holds there where the object has `{}`, and not where it has null.
     if "patched" in b and b["patched"] is None and "applyError" in a:
         return None  # The whole document replaced by null, which is no object.
     if ("error" in a, "applyError" in a) != ("error" in b, "applyError" in b):

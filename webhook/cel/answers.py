@@ -200,14 +200,10 @@ def variables(row: Row, env: Env) -> dict[str, object]:
 def spelled(declared: Type) -> str:
     """A type as the reference rows spell it: `null_type` and the full names of timestamp and duration.
 
-    A field that a JSONPatch does not have is of no type, which is dyn in a list or map.
+    A field that a JSONPatch does not have is of no type, which is nothing inside a map or optional.
     """
-    if not declared.name:
-        return "dyn"
     if declared.kind in (types.Kind.NULL, types.Kind.WELL_KNOWN):
         return declared.name
-    if declared.kind is types.Kind.OPAQUE and declared.params and not declared.params[0].name:
-        return f"{declared.name}()"
     if declared.params:
         return f"{declared.name}({', '.join(map(spelled, declared.params))})"
     return str(declared)

@@ -253,7 +253,7 @@ class Checker:
 
     def join(self, before: Type | None, found: Type) -> Type:
         """The type that covers both; dyn where there is none, which `validators.py` then refuses in most places."""
-        if before is None:
+        if before is None or not before.name:
             return found
         return most_general(before, found) if self.known.assignable(before, found) else DYN
 
@@ -273,7 +273,8 @@ class Checker:
         for index, item in enumerate(node.elements):
             self.check(item)
             element = self.join(element, self.optional_value(item, index in node.optional))
-        self.set(node, list_of(element or self.fresh()))
+        # A field that a JSONPatch does not have is of no type: a list of it alone says as little as an empty one.
+        self.set(node, list_of(element if element is not None and element.name else self.fresh()))
 
     def map(self, node: CreateMap) -> None:
         """A map literal."""
@@ -284,7 +285,9 @@ class Checker:
             key = self.join(key, self.type(entry.key))
             self.check(entry.value)
             value = self.join(value, self.optional_value(entry.value, entry.optional))
-        self.set(node, map_of(key or self.fresh(), value or self.fresh()))
+        if key is None or value is None or not key.name:
+            key, value = self.fresh(), self.fresh()
+        self.set(node, map_of(key, value))
 
     def struct(self, node: CreateStruct) -> None:
         """An object literal."""

@@ -85,7 +85,7 @@ def _list(checked: Checked, node: CreateList) -> Iterator[Issue]:
         found = _inner(checked.types[item.id], index in node.optional)
         if found is None:
             yield Issue(item.pos, "expected type 'optional_type(dyn)' but found 'dyn'")
-        elif wanted is None:
+        elif wanted is None or not wanted.name:
             wanted = found
         elif wanted != found:
             yield Issue(item.pos, f"expected type '{wanted}' but found '{found}'")
