@@ -97,6 +97,7 @@ def review(
         warnings=tuple(dict.fromkeys((*shaped.warnings, *judged.warnings))),
         audit_annotations={**shaped.audit_annotations, **judged.audit_annotations},
         policies=tuple(dict.fromkeys((*shaped.policies, *judged.policies))),
+        changed_by=shaped.changed_by,
         oscillating=shaped.oscillating,
     )
 
@@ -138,6 +139,7 @@ def _verdict(
         object=obj,
         denials=texts,
         policies=tuple(findings.evaluated),
+        changed_by=tuple(findings.changing),
         oscillating=tuple(findings.oscillating),
     )
 

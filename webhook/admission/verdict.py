@@ -30,6 +30,8 @@ class Verdict:
     """Every denial's text, each with the policy that made it; `message` has the first."""
     policies: tuple[str, ...] = ()
     """The names of the policies that were evaluated (their rules matched and their conditions held)."""
+    changed_by: tuple[str, ...] = ()
+    """Those of them that changed the object."""
     oscillating: tuple[str, ...] = ()
 
 

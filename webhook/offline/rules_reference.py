@@ -23,8 +23,8 @@ Amounts are ints: thousandths of a cpu, whole units of everything else. Times ar
 `now` is a timestamp.
 
 Sort keys may be of any type that has an order. Keys of several types are ordered by type first: null, bool, number,
-string, bytes, timestamp, duration, list; NaN counts as infinity. A rule that gives what its point cannot take has failed,
-as one that cannot be evaluated has: what it was asked about waits, and says which rule it was and where it stands.
+string, bytes, timestamp, duration, list; NaN counts as infinity. A rule that gives what its point cannot take has
+failed, as one that cannot be evaluated has: what it was asked about waits, and says which rule and where it stands.
 
 This page is made by `python -m webhook.offline.rules_reference`.
 """

@@ -47,6 +47,7 @@ class Findings:
     audits: dict[str, list[str]] = field(default_factory=dict)
     evaluated: list[str] = field(default_factory=list)
     unknown: list[Check] = field(default_factory=list)
+    changing: list[str] = field(default_factory=list)
     oscillating: list[str] = field(default_factory=list)
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:

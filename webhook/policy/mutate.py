@@ -128,6 +128,8 @@ def _changed(one: Run, world: World, first: Scene, after: dict[str, Any], findin
         assert world.object is not None
         warning = _warning(policy, first)
         world.object = put_back(world.object, first.stand, after)
+        if policy.name not in findings.changing:
+            findings.changing.append(policy.name)
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"
         findings.audit(f"{policy.name}/would-mutate", "true")

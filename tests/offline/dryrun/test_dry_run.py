@@ -34,7 +34,7 @@ def test_text_tells_verdict_change_and_reason(run):
     done = run("-f", "job.yaml", "-f", "half.yaml", "-c", "ns.yaml")
     assert done.exit_code == exits.FAILED
     assert done.stdout == (
-        "Job team-a/train: changed  by suspend, whole-gpus\n"
+        "Job team-a/train: changed  by suspend\n"
         "  @@ -27,5 +27,5 @@\n"
         "     backoffLimit: 6\n"
         "     completionMode: NonIndexed\n"
@@ -42,7 +42,7 @@ def test_text_tells_verdict_change_and_reason(run):
         "  +  suspend: true\n"
         "     manualSelector: false\n"
         "     podReplacementPolicy: TerminatingOrFailed\n"
-        "Job team-a/half: denied  by suspend, whole-gpus\n"
+        "Job team-a/half: denied\n"
         "  denied: whole-gpus: spec.template: give GPUs in whole units\n"
         "2 objects: 1 denied, 1 changed\n"
     )

@@ -26,7 +26,7 @@ def test_the_deciding_clause_is_shown_with_its_parts(run):
     done = run("-f", "-", "-c", "ns.yaml", "--policy", "gpu", stdin=job("half", 0.5))
     assert done.exit_code == exits.FAILED
     lines = [line.strip() for line in done.stdout.splitlines()]
-    assert lines[:2] == ["Job team-a/half: denied  by suspend, whole-gpus",
+    assert lines[:2] == ["Job team-a/half: denied",
                          "denied: whole-gpus: spec.template: give GPUs in whole units"]  # fmt: skip
     assert "true      matchConditions[0] not-exempt on spec.template  policies/gpu.yaml:13:36" in lines
     assert "false     validations[0] on spec.template  policies/gpu.yaml:17:17" in lines

@@ -63,6 +63,14 @@ class Outcome:
     queue: QueueOutcome | None = None
     code: int = 200
     reason: str = ""
+    changed_by: tuple[str, ...] = ()
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The policies to name beside the state: those that changed it, or that looked; denials name their own."""
+        if self.changed:
+            return self.changed_by
+        return self.policies if self.allowed else ()
 
     @property
     def changed(self) -> bool:

@@ -126,6 +126,7 @@ def _outcome(ref: Ref, verdict: Verdict, request: Request) -> Outcome:
         after if verdict.allowed else None,
         code=verdict.code,
         reason=verdict.reason,
+        changed_by=verdict.changed_by,
     )
 
 

@@ -47,6 +47,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "denials": list(outcome.denials) if not outcome.allowed else [],
         "warnings": list(outcome.warnings),
         "policies": list(outcome.policies),
+        "changedBy": list(outcome.changed_by),
         "patch": [o.wire() for o in diff(outcome.before, outcome.after)] if outcome.changed else [],
         "queue": queue_json(outcome.queue) if outcome.queue else None,
     }
@@ -94,8 +95,8 @@ def comparison_markdown(comparison: Comparison, against: str, notes: Sequence[st
 
 def trial_markdown(trial: Trial) -> str:
     """Give a trial as Markdown: a table, and what is denied or changed below it."""
-    lines = ["| object | outcome | policies |", "|---|---|---|"]
-    lines += [f"| {cell(str(o.ref))} | {o.state} | {cell(', '.join(o.policies))} |" for o in trial.outcomes]
+    lines = ["| object | outcome | by |", "|---|---|---|"]
+    lines += [f"| {cell(str(o.ref))} | {o.state} | {cell(', '.join(o.by))} |" for o in trial.outcomes]
     for outcome in trial.outcomes:
         if said := list(sentences(outcome)):
             lines += ["", f"**{outcome.ref}**", "", *(f"- {cell(s)}" for s in said)]

@@ -39,7 +39,7 @@ def trial_text(trial: Trial, *, every: bool) -> Iterator[Text]:
 
 def outcome_text(outcome: Outcome) -> Iterator[Text]:
     """Give one outcome: a head line, what the user would be told, and the change as a diff."""
-    by = f"  by {', '.join(outcome.policies)}" if outcome.policies else ""
+    by = f"  by {', '.join(outcome.by)}" if outcome.by else ""
     yield Text.assemble((str(outcome.ref), "bold"), ": ", (str(outcome.state), STYLES[outcome.state]), (by, "dim"))
     for said in sentences(outcome):
         yield Text(f"  {said}", _SAID.get(said.partition(":")[0], ""))
