@@ -122,11 +122,6 @@ def unit(_args: Sequence[object], _result: object) -> int:
     return 1
 
 
-def spend(frame: Frame, units: int) -> None:
-    """Add what a call costs; the sum wraps as a uint64 does, so that one of a negative depth may cost less than 0."""
-    frame[COST] = (frame[COST] + units) & costs.UNITS_MAX
-
-
 @cache
 def by_result(charge: Charge, count: int) -> bool:
     """Whether what a call costs may depend on what it gives: then it can be charged only afterwards."""
@@ -140,7 +135,8 @@ def by_result(charge: Charge, count: int) -> bool:
 def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
     """Evaluates arguments, then the call. A failed call is charged; an `eager` one also where an argument failed.
 
-    What a call costs by its arguments is charged before it is made, so that what costs too much is not done.
+    What a call costs by its arguments is charged before it is made, so that what costs too much is not done. The sum
+    wraps as a uint64 does: flattening to a negative depth costs less than nothing.
     """
     after = by_result(charge, len(args))
 
@@ -155,14 +151,14 @@ def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], 
             except CelError as failed:
                 if not eager:
                     if len(values) + 1 == len(args):
-                        spend(frame, charge([*values, _FAILED], _FAILED))
+                        frame[COST] += charge([*values, _FAILED], _FAILED)
                     raise
                 error = error or failed
                 values.append(_FAILED)
         result: object = _FAILED
         if not after:
-            spend(frame, charge(values, result))
-            if frame[COST] > frame[LIMIT]:
+            spent = frame[COST] = (frame[COST] + charge(values, result)) & costs.UNITS_MAX
+            if spent > frame[LIMIT]:
                 raise BudgetError(EXCEEDED)
         try:
             if error is not None:
@@ -170,7 +166,7 @@ def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], 
             result = apply(values)
         finally:
             if after:
-                spend(frame, charge(values, result))
+                frame[COST] = (frame[COST] + charge(values, result)) & costs.UNITS_MAX
         return result
 
     return evaluate
