@@ -89,7 +89,11 @@ def _wrapper(name: str, plain: Type, zero: Any, low: float = 0, high: float = 0)
 
 
 def _value(fields: Mapping[str, Any]) -> object:
-    """A Value is the field that was set last."""
+    """A Value is the field that was set last; each is of its own type."""
+    for field, wanted in (("number_value", float), ("string_value", str), ("bool_value", bool)):
+        if field in fields and type(fields[field]) is not wanted:
+            problem = f"field type conversion error for google.protobuf.Value.{field} value type: "
+            raise CelError(f"{problem}unsupported native conversion from {type_name(fields[field])}")
     return _json([*fields.values()][-1]) if fields and "null_value" not in fields else None
 
 
