@@ -14,10 +14,11 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from webhook.cel import emit_calls, emit_costs, emit_folds, host, syntax
+from webhook.cel import emit_calls, emit_costs, emit_folds, emit_steps, host, syntax
 from webhook.cel.attributes import COST
 from webhook.cel.checker import Checked
 from webhook.cel.dispatch import size
+from webhook.cel.emit_known import Known, often_asked
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
 from webhook.cel.messages import MESSAGES
@@ -30,6 +31,7 @@ from webhook.cel.values import ABSENT, TypeValue, Uint
 
 TRUSTED = frozenset({BOOL, DOUBLE, INT, STRING})
 """Types of variables that a trusted environment gives as declared."""
+_CONTAINERS = (list, dict)
 _LITERALS = {bool: BOOL, int: INT, Uint: UINT, float: DOUBLE, str: STRING, bytes: BYTES, type(None): NULL}
 
 
@@ -48,7 +50,11 @@ class Emitter:
     metered: bool = False
     spent: int = 0
     written: set[int] = field(default_factory=set)
-    _known: dict[tuple[type, object], str] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
+    often: frozenset[str] = frozenset()
+    kept: dict[str, str] = field(default_factory=dict)
+    either: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _named: dict[tuple[type, object], str] = field(default_factory=dict)
 
     # Output
 
@@ -64,19 +70,21 @@ class Emitter:
     def constant(self, value: object) -> str:
         """The name of a constant."""
         # 0.0 and -0.0 are equal, and two constants.
-        same = repr(value) if isinstance(value, float) else value
-        key = (type(value), same if isinstance(value, (str, int, float, bytes)) else id(value))
-        if key not in self._known:
-            self._known[key] = f"k{len(self.constants)}"
+        same = repr(value) if isinstance(value, (float, *_CONTAINERS)) and not value else value
+        key = (type(value), same if isinstance(same, (str, int, float, bytes)) else id(value))
+        if key not in self._named:
+            self._named[key] = f"k{len(self.constants)}"
             self.constants.append(value)
-        return self._known[key]
+        return self._named[key]
 
     def held(self, code: Code) -> Code:
         """The value in a local name, so that it can be used twice."""
         if code.name:
             return code
-        name = self.fresh()
-        self.line(f"{name} = {code.text}")
+        name = emit_steps.held_variable(self, code.text)
+        if name is None:
+            name = self.fresh()
+            self.line(f"{name} = {code.text}")
         return replace(code, text=name, name=True)
 
     def block(self, write: Callable[[], None]) -> None:
@@ -84,7 +92,9 @@ class Emitter:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unsupported("too deep")
+        self.known.blocks.append({})
         write()
+        self.known.blocks.pop()
         self.depth -= 1
 
     def later(self, write: Callable[[], str]) -> tuple[list[str], str]:
@@ -93,7 +103,9 @@ class Emitter:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unsupported("too deep")
+        self.known.blocks.append({})
         text = write()
+        self.known.blocks.pop()
         self.depth -= 1
         written, self.lines = self.lines, kept
         return written, text
@@ -210,13 +222,13 @@ class Emitter:
             if host.known(over.name):
                 return self.attribute(node, over)
             if over.name == VARIABLES:
-                return self.variable(node)
+                return emit_steps.variable(self, node)
             if self.env.mutation and over.name.startswith(("Object", "JSONPatch")):
                 raise Unsupported("field of an object of a mutation")
         operand = self.code(node.operand)
         key = self.constant(node.field)
         if operand.optional and not node.test:
-            return self.maybe(operand, key)
+            return emit_steps.maybe(self, operand, key)
         if not node.test:
             return Code(f"{operand.text}[{key}]")
         held = operand.text if operand.name else self.fresh()
@@ -225,14 +237,6 @@ class Emitter:
         if operand.optional:
             return Code(f"(False if {bound} is ABSENT else {test})".replace(f"type({bound})", f"type({held})"), BOOL)
         return Code(f"({test})", BOOL)
-
-    def variable(self, node: Select) -> Code:
-        """A variable of a policy: computed when it is first asked for."""
-        text = f"{self.value(node.operand).text}.cel_find({self.constant(node.field)})"
-        if node.test:
-            return Code(f"({text} is not MISSING)", BOOL)
-        name = self.fresh()
-        return Code(f"({name} if ({name} := {text}) is not MISSING else bail())")
 
     def attribute(self, node: Select, over: Type) -> Code:
         """A field of a host object: the attribute itself."""
@@ -246,18 +250,6 @@ class Emitter:
         if found.kind is Kind.DYN or found.params or host.converts(over.name, node.field):
             return Code(f"plain_host({text})", None if found.kind is Kind.DYN else found)
         return Code(text, found)
-
-    def maybe(self, operand: Code, key: str) -> Code:
-        """One more step behind an optional: `operand` holds a value or ABSENT."""
-        name = self.fresh()
-        step = f"({name}.get({key}, ABSENT) if type({name}) is dict else bail())"
-        return Code(f"(ABSENT if ({name} := {operand.text}) is ABSENT else {step})", None, False, True)
-
-    def first_maybe(self, operand: Code, key: str) -> Code:
-        """The first optional step: `operand.?key`."""
-        name = operand.text if operand.name else self.fresh()
-        bound = name if operand.name else f"({name} := {operand.text})"
-        return Code(f"({name}.get({key}, ABSENT) if type({bound}) is dict else bail())", None, False, True)
 
     # Literals
 
@@ -348,14 +340,15 @@ def emit(checked: Checked, env: Env) -> Fast:
     The source defines `make(k, exact, spent)`, which gives the function of the program's variables in order; a call
     that succeeds leaves what it cost at most in `spent[0]`, unless that is always the same.
     """
-    writer = Emitter(checked, env)
     _small(checked.root)
+    writer = Emitter(checked, env, often=often_asked(checked.root))
     result = writer.value(checked.root).text
     if writer.spent > LIMIT:
         raise Unsupported("too expensive")
     names = [f"k{i}" for i in range(len(writer.constants))]
     args = ", ".join(f"v{i}" for i in range(len(env.variables)))
-    inner = "".join(f"            {line[8:]}\n" for line in writer.lines)
+    kept = [f"        {' = '.join(writer.kept.values())} = MISSING"] if writer.kept else []
+    inner = "".join(f"            {line[8:]}\n" for line in (*kept, *writer.known.in_place(writer.lines)))
     unpack = f"    {', '.join(names)}, = k\n" if names else ""
     begin, end = f"            m = {writer.spent}\n", "            spent[0] = m\n"
     before, after = (begin, end) if writer.metered else ("", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.cel import dispatch, emit_costs, runtime, syntax
+from webhook.cel import dispatch, emit_costs, emit_logic, emit_steps, runtime, syntax
 from webhook.cel.lib import costs, regex
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.source import Code, Unsupported, Writer
@@ -57,7 +57,7 @@ def call(to: Writer, node: Call) -> Code:
         raise Unsupported(name)
     match name:
         case syntax.AND | syntax.OR:
-            return _logical(to, "and" if name == syntax.AND else "or", args)
+            return emit_logic.logical(to, "and" if name == syntax.AND else "or", args)
         case syntax.CONDITIONAL:
             return _conditional(to, node, *args)
         case syntax.EQUALS | syntax.NOT_EQUALS:
@@ -96,20 +96,6 @@ def _plain(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
     return Code(to.value(args[0]).text)
 
 
-def _logical(to: Writer, word: str, args: tuple[Node, ...]) -> Code:
-    """`&&` and `||`: inline where the right side needs no statements."""
-    left = to.condition(args[0])
-    written, right = to.later(lambda: to.condition(args[1]))
-    if not written:
-        return Code(f"({left} {word} {right})", BOOL)
-    name = to.fresh()
-    to.line(f"{name} = {left}")
-    to.line(f"if {name}:" if word == "and" else f"if not {name}:")
-    to.lines += written
-    to.lines.append("    " * (to.depth + 1) + f"{name} = {right}")
-    return Code(name, BOOL, True)
-
-
 def _conditional(to: Writer, node: Call, condition: Node, yes: Node, no: Node) -> Code:
     """`c ? a : b`; optionals pass only where Go's native form leaves what they hold as it is."""
     found = to.checked.types[node.id]
@@ -144,7 +130,7 @@ def _conditional(to: Writer, node: Call, condition: Node, yes: Node, no: Node) -
 
 def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
     """`==` and `!=`: Python's own where the types are sure to agree."""
-    a, b = to.value(left), to.value(right)
+    a, b = emit_steps.certain(to, to.value(left)), emit_steps.certain(to, to.value(right))
     op, helper = ("==", "equal") if positive else ("!=", "not_equal")
     ending = emit_costs.compared(to, a, b)
     helper += ending
@@ -160,7 +146,7 @@ def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
 
 def _in(to: Writer, overloads: tuple[str, ...], element: Node, container: Node) -> Code:
     """`x in y`; in a list whose overload is settled each element counts."""
-    a, b = to.value(element), to.value(container)
+    a, b = emit_steps.certain(to, to.value(element)), to.value(container)
     if emit_costs.settled(overloads) is None:
         to.spend(1)
     elif b.size is not None:
@@ -168,17 +154,31 @@ def _in(to: Writer, overloads: tuple[str, ...], element: Node, container: Node) 
     else:
         b = to.held(b)
         to.charge(f"len({b.text})")
-    if a.type is STRING and a.name and b.type is None:
-        held = b.text if b.name else to.fresh()
-        bound = held if b.name else f"({held} := {b.text})"
-        return Code(f"({a.text} in {held} if type({bound}) is dict else contains({a.text}, {held}))", BOOL)
     constant = b.const
     if isinstance(constant, list) and constant and all(type(c) is str for c in constant):
         held = a.text if a.name else to.fresh()
         bound = held if a.name else f"({held} := {a.text})"
         members = to.constant(frozenset(constant))
+        if a.type is STRING:
+            return Code(f"({a.text} in {members})", BOOL)
         return Code(f"({held} in {members} if type({bound}) is str else contains({held}, {b.text}))", BOOL)
-    return Code(f"contains({a.text}, {b.text})", BOOL)
+    return _inside(to, a, b)
+
+
+def _inside(to: Writer, a: Code, b: Code) -> Code:
+    """`x in y` of a text in a list or map, tested inline where both may be written twice."""
+    if a.name and a.type is STRING and not b.name:
+        name = to.fresh()
+        return Code(f"({a.text} in {name} if type(({name} := {b.text})) is dict else contains({a.text}, {name}))", BOOL)
+    if not a.name or not b.name or a.type not in (None, STRING):
+        return Code(f"contains({a.text}, {b.text})", BOOL)
+    tests = [] if a.type is STRING else [f"type({a.text}) is str"]
+    if b.type is None or b.type.kind not in (Kind.LIST, Kind.MAP):
+        tests.append(f"(type({b.text}) is dict or type({b.text}) is list)")
+    plain = f"{a.text} in {b.text}"
+    return Code(
+        f"({plain} if {' and '.join(tests)} else contains({a.text}, {b.text}))" if tests else f"({plain})", BOOL
+    )
 
 
 def _index(to: Writer, name: str, container: Node, key: Node) -> Code:
@@ -191,11 +191,8 @@ def _index(to: Writer, name: str, container: Node, key: Node) -> Code:
     constant = to.folded(key)
     optional = name != syntax.INDEX
     if type(constant) is str:
-        if a.optional:
-            return to.maybe(a, to.constant(constant))
-        if optional:
-            a = a if a.name else to.held(a)
-            return to.first_maybe(a, to.constant(constant))
+        if a.optional or optional:
+            return emit_steps.maybe(to, a, to.constant(constant))
         return Code(f"{a.text}[{to.constant(constant)}]")
     if a.optional:
         held = to.held(a)
@@ -230,6 +227,8 @@ def _optional(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
         to.line(f"if {result} is ABSENT:")
         to.lines += [*written, "    " * (to.depth + 1) + f"{result} = {other}"]
         return Code(result, None, True, name == "or")
+    if name == "orValue" and other[0] == "k" and other.isalnum():
+        return emit_steps.otherwise(to, held.text, other)
     return Code(f"({held.text} if {held.text} is not ABSENT else {other})", None, False, name == "or")
 
 
@@ -302,8 +301,11 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
 def _string(to: Writer, function: Function, code: Code, cost: Cost | None) -> Code:
     """`string(x)` of what is likely a text already."""
     code = to.held(code)
-    result = to.fresh()
     to.spend(1 if cost is None else costs.traversal(runtime.LONG))
+    known = emit_steps.certain(to, code)
+    if known.type is STRING:
+        return known
+    result = to.fresh()
     to.line(f"if type({code.text}) is str and len({code.text}) <= LONG: {result} = {code.text}")
     to.line("else:")
 
@@ -329,8 +331,10 @@ def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
         return code
     code = to.held(code)
     if sized:
-        kind = _PYTHON[wanted]
-        to.line(f"if type({code.text}) is not {kind} or len({code.text}) > LONG: bail()")
+        short = ("short", _PYTHON[wanted], code.text)
+        if to.known.find(short) is None:
+            to.line(f"if type({code.text}) is not {_PYTHON[wanted]} or len({code.text}) > LONG: bail()")
+            to.known.learn(short, str(runtime.LONG))
     elif wanted.kind in _CONTAINERS and shallow:
         to.line(f"if type({code.text}) is not {_CONTAINERS[wanted.kind]}: bail()")
     elif wanted in _PYTHON:

@@ -35,6 +35,7 @@ def _loop(to: Writer, node: Fold, over: Code) -> Code:
         to.line(f"{result} = list({_rounds(over)})")
         return Code(result, to.checked.types.get(node.id), True)
     first, second = to.fresh(), to.fresh()
+    to.lines.append(to.known.begin("    " * to.depth))
     to.scopes.append(_variables(to, node, over, first, second))
     to.blocks += 1
     if to.blocks > MAX_BLOCKS:
@@ -42,6 +43,7 @@ def _loop(to: Writer, node: Fold, over: Code) -> Code:
     code = _WRITERS[_shape(node)](to, node, result, _header(over, node, first, second))
     to.blocks -= 1
     to.scopes.pop()
+    to.known.end()
     return code
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.cel import checker, emit, estimate, parser, plan, validators
-from webhook.cel.attributes import COST, LIMIT, Eval, Failure, Frame
+from webhook.cel.attributes import COST, Eval, Failure, Frame
 from webhook.cel.bounds import Estimate
+from webhook.cel.cancelling import Cancelling
 from webhook.cel.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError, CompileError, EvalError, Issue
@@ -47,18 +48,6 @@ class Budget:
         self.uncounted = 0
         for program, values in noted:
             self.remaining -= program.spent(values)
-
-
-class Cancelling(list[Any]):
-    """A frame that ends the evaluation when its cost passes the limit."""
-
-    passed = 0
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(index, value)
-        if index == COST and value > self[LIMIT]:
-            self.passed = self.passed or value
-            raise BudgetError(EXCEEDED)
 
 
 class _Slow:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from webhook.cel.checker import Checked
+from webhook.cel.emit_known import Known
 from webhook.cel.env import Env
 from webhook.cel.syntax import Node
 from webhook.cel.types import Type
@@ -45,12 +46,17 @@ class Writer(Protocol):
 
     checked: Checked
     env: Env
+    constants: list[object]
     scopes: list[dict[str, Code]]
     lines: list[str]
     depth: int
     blocks: int
     spent: int
     written: set[int]
+    known: Known
+    often: frozenset[str]
+    kept: dict[str, str]
+    either: dict[str, tuple[str, ...]]
 
     def line(self, text: str) -> None:
         """One statement."""
@@ -90,9 +96,3 @@ class Writer(Protocol):
 
     def condition(self, node: Node) -> str:
         """A node as a Python bool; anything but a bool leaves the fast form."""
-
-    def maybe(self, operand: Code, key: str) -> Code:
-        """One more step behind an optional: `operand` holds a value or ABSENT."""
-
-    def first_maybe(self, operand: Code, key: str) -> Code:
-        """The first optional step: `operand.?key`."""
