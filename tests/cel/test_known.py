@@ -83,3 +83,11 @@ def test_a_length_is_looked_at_once():
     """Three questions about one text test its type and length once."""
     text = "object.l.exists(x, x.startsWith('a') || x.endsWith('b') || x.contains('c'))"
     assert cel.compile(text, ENV).source.count("> LONG") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["object.l.map(x, [x, x]).flatten()", "object.l.filter(x, false).map(x, [x]).flatten()"]
+)
+def test_lists_are_taken_apart_without_looking_at_each(text):
+    """Lists of lists are flattened by the fast form itself, at the price of the exact one."""
+    assert run(text, Asked()) == [x for x in LIST["l"] for _ in range(2) if "map(x, [x, x])" in text]

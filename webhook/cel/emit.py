@@ -25,7 +25,7 @@ from webhook.cel.messages import MESSAGES
 from webhook.cel.plan import Planner
 from webhook.cel.runtime import HELPERS, LIMIT
 from webhook.cel.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
-from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
+from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Field, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Kind, Type
 from webhook.cel.values import ABSENT, TypeValue, Uint
 
@@ -307,11 +307,21 @@ class Emitter:
         if named != "JSONPatch" and named not in MESSAGES and len(set(names)) == len(node.fields):
             fields = self.entries((item.name, item.value) for item in node.fields)
             return Code(f"ObjectValue({self.constant(named)}, {fields})", self.checked.types.get(node.id))
+        if named == "JSONPatch" and len(set(names)) == len(node.fields) and all(map(_ordinary, node.fields)):
+            given = {item.name: self.value(item.value).text for item in node.fields}
+            parts = ", ".join(f"{'from_' if key == 'from' else key}={text}" for key, text in given.items())
+            return Code(f"JSONPatchValue({parts})", self.checked.types.get(node.id))
         name = self.fresh()
         self.line(f"{name} = {{}}")
         for item in node.fields:
             self.entry(name, Code(self.constant(item.name), STRING, True), item.value, optional=item.optional)
         return Code(f"new_object({self.constant(named)}, {name})", self.checked.types.get(node.id))
+
+
+def _ordinary(item: Field) -> bool:
+    """Whether a field of a JSONPatch is sure to be taken: a literal text, or the value."""
+    literal = isinstance(item.value, Literal) and isinstance(item.value.value, str)
+    return item.name == "value" or (item.name in ("op", "path", "from") and literal)
 
 
 def _closed(node: Node) -> bool:

@@ -292,7 +292,7 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
     certain = row.result if row.result.kind in (*_CERTAIN, Kind.LIST, Kind.MAP) else None
     most = 1 if cost is None else emit_costs.most(cost, codes)
     if most is None:
-        return _priced(to, to.constant(row.call), cost, codes, certain)
+        return _priced(to, to.constant(runtime.quick(row)), cost, codes, certain)
     to.spend(most)
     texts = [c.text for c in codes]
     return Code(f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts), certain)
@@ -337,6 +337,8 @@ def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
             to.known.learn(short, str(runtime.LONG))
     elif wanted.kind in _CONTAINERS and shallow:
         to.line(f"if type({code.text}) is not {_CONTAINERS[wanted.kind]}: bail()")
+    elif wanted.kind is Kind.LIST and runtime.is_matrix(wanted):
+        to.line(f"if type({code.text}) is not list or {code.text} and type({code.text}[0]) is not list: bail()")
     elif wanted in _PYTHON:
         to.line(f"if type({code.text}) is not {_PYTHON[wanted]}: bail()")
     else:
@@ -353,7 +355,9 @@ def _priced(to: Writer, function: str, cost: Cost | None, codes: list[Code], cer
     result = to.fresh()
     units = f"{to.constant(cost)}(({''.join(f'{n}, ' for n in names)}), "
     after = dispatch.by_result(cost, len(codes))
-    if not after:
+    if cost is costs.FLATTENED.spend and len(names) == 1:
+        to.charge(f"len({names[0]}) + {cost(([],), ABSENT)}")
+    elif not after:
         to.charge(f"{units}ABSENT)")
     to.line(f"{result} = {function}({', '.join(names)})")
     if after:

@@ -15,7 +15,8 @@ from webhook.cel.dispatch import size as size_of
 from webhook.cel.exact import new_object
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
-from webhook.cel.values import ABSENT, NONE, ObjectValue, Optional, bare
+from webhook.cel.types import Kind, Type
+from webhook.cel.values import ABSENT, NONE, JSONPatchValue, ObjectValue, Optional, bare
 
 LIMIT = 1_000_000
 """Cost units, bounded from above, that the fast form may spend before the exact form takes over: those of a call."""
@@ -54,6 +55,27 @@ _REMEMBERED = frozenset(
 def remembered(row: Overload) -> Callable[..., object]:
     """A function of one text that remembers its last answers, which are immutable; failures are not kept."""
     return lru_cache(maxsize=4096)(row.call)
+
+
+def is_matrix(wanted: Type) -> bool:
+    """Whether a type is a list of lists of anything."""
+    inner = wanted.params[0]
+    return inner.kind is Kind.LIST and inner.params[0].kind in (Kind.DYN, Kind.PARAM)
+
+
+def flattened(elements: list[object]) -> list[object]:
+    """`flatten` of a list of lists."""
+    flat: list[object] = []
+    for element in elements:
+        if type(element) is not list:
+            raise Bail
+        flat += element
+    return flat
+
+
+def quick(row: Overload) -> Callable[..., object]:
+    """What to call for a row whose arguments are as declared, and whose call is charged before."""
+    return flattened if row.id == "list_flatten" else row.call
 
 
 def callee(function: Function, row: Overload) -> Callable[..., object]:
@@ -240,6 +262,7 @@ HELPERS: dict[str, object] = {
     "add_often": _joining(JOINED_OFTEN),
     "ABSENT": ABSENT,
     "Optional": Optional,
+    "JSONPatchValue": JSONPatchValue,
     "LIMIT": LIMIT,
     "LONG": LONG,
     "MISSING": operators.MISSING,
