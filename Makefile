@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run test check bench cluster soak fuzz docs schemas lock clean
+.PHONY: help install dev run test check bench cluster soak fuzz docs schemas lock compiled clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -66,6 +66,10 @@ docs: dev ## the reference pages that are made from the code
 lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group dev -o .ci/requirements-dev.txt
+
+compiled: dev ## the sources with the admission path compiled, in build/compiled
+	rm -rf build/compiled
+	$(BIN)/python .ci/compiled.py build/compiled
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache certs/dev build dist

@@ -16,13 +16,16 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "admission/pipeline",
     "admission/wire",
+    "cel/program",
     "cel/runtime",
     "jobs/counts",
     "jobs/describe",
     "jobs/model",
     "jobs/normalise",
     "kube/equality",
+    "kube/merge",
     "kube/patch",
+    "kube/schema",
     "kube/selectors",
     "policy/authorizer",
     "policy/expand",
@@ -43,9 +46,13 @@ MODULES = (
     "policy/steps",
     "policy/validate",
     "policy/world",
+    "server/body",
+    "server/messages",
+    "server/routes/admission",
 )
 """What a request goes through. Left out: frozen classes that are pickled (compiled, they cannot be), what derives from
-a list or an int, and a policy's expressions, which become Python source when they are loaded."""
+a list or an int, the exact form of expressions (it is given frames that derive from a list, which compiled code would
+not ask), and a policy's expressions, which become Python source when they are loaded."""
 
 
 def compiled(folder: Path) -> None:

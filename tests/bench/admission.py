@@ -1,4 +1,4 @@
-"""`python -m tests.bench.admission`: a bare aiohttp handler and `sluice serve`, side by side.
+"""`python -m tests.bench.admission`: a bare aiohttp handler, `sluice serve`, and that one compiled, side by side.
 
 Each serves in a process of its own, over TLS on loopback; one client drives them in turns on kept connections. The
 client shares the cores with the servers: read ratios, not absolutes. CPU is the server's, so it is less disturbed.
@@ -6,7 +6,9 @@ client shares the cores with the servers: read ratios, not absolutes. CPU is the
 
 import argparse
 import os
+import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from tests.shared import ROOT
 from webhook.tls.files import Folder, ensure
 
 POLICIES = ROOT / "policies"
+COMPILER = ROOT / ".ci" / "compiled.py"
 MATCHING, OTHERS = 10, 990
 TEN = f"{MATCHING} policies"
 THOUSAND = f"{MATCHING + OTHERS} policies, {MATCHING} match"
@@ -57,7 +60,7 @@ class Bench:
 
     def __init__(self, folder: Path, stack: ExitStack, seconds: float, rounds: int, source: Path = ROOT) -> None:
         self.folder, self.stack, self.seconds, self.rounds = folder, stack, seconds, rounds
-        self.environment = {**os.environ, "PYTHONPATH": str(source)}
+        self.source = source
         self.certificates = Folder(folder / "certs")
         ensure(self.certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
 
@@ -66,17 +69,34 @@ class Bench:
         files = (str(self.certificates.certificate), str(self.certificates.key))
         return self._start("bare aiohttp", lambda port: ["-m", "tests.bench.noop", str(port), *files])
 
-    def sluice(self, name: str, *policies: Path) -> Server:
-        """`sluice serve` with these policies and no cluster."""
+    def sluice(self, name: str, *policies: Path, source: Path | None = None) -> Server:
+        """`sluice serve` with these policies and no cluster; `source`: a copy of the sources to run."""
         flags = [*(f"--policies={path}" for path in policies), f"--cert-dir={self.certificates.path}"]
         flags += ["--no-cluster", "--mode=none"]
-        return self._start(name, lambda port: ["-m", "webhook.cli.main", "serve", f"--listen=127.0.0.1:{port}", *flags])
+        command = ["-m", "webhook.cli.main", "serve"]
+        return self._start(name, lambda port: [*command, f"--listen=127.0.0.1:{port}", *flags], source)
 
-    def _start(self, name: str, command: Callable[[int], list[str]]) -> Server:
+    def compiled(self) -> Path | None:
+        """A copy of the sources, compiled; None, and a sentence that says why, where it cannot be made."""
+        headers = Path(sysconfig.get_path("include")) / "Python.h"
+        if not headers.exists():
+            print("without the compiled copy: Python's headers are not here")
+            return None
+        copy = self.folder / "compiled"
+        command = [sys.executable, str(COMPILER), str(copy)]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode == 0:
+            return copy
+        why = next((line for line in reversed(made.stderr.splitlines()) if line), "no reason given")
+        print(f"without the compiled copy: it was not made ({why})")
+        return None
+
+    def _start(self, name: str, command: Callable[[int], list[str]], source: Path | None = None) -> Server:
         (port,) = free_ports(1)
         logs = self.folder / "logs"
         logs.mkdir(exist_ok=True)
-        child = Child(name, [sys.executable, "-P", *command(port)], logs, self.environment)
+        environment = {**os.environ, "PYTHONPATH": str(source or self.source)}
+        child = Child(name, [sys.executable, "-P", *command(port)], logs, environment)
         self.stack.callback(child.stop)
         server = Server(name, child, port, self.certificates.bundle)
         until = time.monotonic() + 60
@@ -162,6 +182,8 @@ def against_bare(bench: Bench) -> None:
     empty = bench.folder / "empty"
     empty.mkdir()
     servers = [bench.bare(), bench.sluice("Sluice, shipped policies", POLICIES), bench.sluice("Sluice, none", empty)]
+    if (copy := bench.compiled()) is not None:
+        servers.insert(2, bench.sluice("the same, compiled", POLICIES, source=copy))
     job, pytorch = bodies.job(), bodies.pytorch_job()
     cases = [(f"Job {len(job) / 1000:.1f} KB {path}", path, job) for path in ("/mutate", "/validate")] + [
         (f"PyTorchJob {len(pytorch) / 1000:.1f} KB {path}", path, pytorch) for path in ("/mutate", "/validate")
