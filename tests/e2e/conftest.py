@@ -8,6 +8,7 @@ from tests.chart.helm import template
 from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.crds import install_foreign
+from tests.e2e.params import keep_watches
 from tests.e2e.sluice import ROOT, Sluice
 from webhook.documents import read
 
@@ -22,6 +23,12 @@ def kube_session(control_plane: ControlPlane) -> Client:
 def foreign(control_plane: ControlPlane) -> None:
     """The CRDs of other projects' kinds."""
     install_foreign(control_plane)
+
+
+@pytest.fixture(scope="session")
+def watched_params(control_plane: ControlPlane) -> None:
+    """Parameters of native policies are watched until the end of the session."""
+    keep_watches(control_plane.client)
 
 
 @pytest.fixture(scope="session")

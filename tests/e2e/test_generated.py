@@ -113,7 +113,7 @@ REQUESTS = [*requests_for(), *objects()]
 
 @pytest.fixture(scope="module")
 def comparison(
-    control_plane: ControlPlane, foreign: None, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane, foreign: None, watched_params: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Comparison]:
     """The policies on Sluice's side, their twins on the native side."""
     folder = tmp_path_factory.mktemp("twins")

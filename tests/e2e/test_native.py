@@ -21,7 +21,7 @@ OBJECTS = objects()
 
 @pytest.fixture(scope="module")
 def comparison(
-    control_plane: ControlPlane, sluice: Sluice, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane, sluice: Sluice, watched_params: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Comparison]:
     """Everything installed on both sides; `sluice` is there for its CRDs, and has no say in these namespaces."""
     folder = tmp_path_factory.mktemp("native")
