@@ -184,9 +184,11 @@ def against_bare(bench: Bench) -> None:
     servers = [bench.bare(), bench.sluice("Sluice, shipped policies", POLICIES), bench.sluice("Sluice, none", empty)]
     if (copy := bench.compiled()) is not None:
         servers.insert(2, bench.sluice("the same, compiled", POLICIES, source=copy))
-    job, pytorch = bodies.job(), bodies.pytorch_job()
-    cases = [(f"Job {len(job) / 1000:.1f} KB {path}", path, job) for path in ("/mutate", "/validate")] + [
-        (f"PyTorchJob {len(pytorch) / 1000:.1f} KB {path}", path, pytorch) for path in ("/mutate", "/validate")
+    sent = {"Job": bodies.job(), "PyTorchJob": bodies.pytorch_job()}
+    cases = [
+        (f"{kind} {len(body) / 1000:.1f} KB {path}", path, body if path == "/mutate" else bodies.shaped(body, POLICIES))
+        for kind, body in sent.items()
+        for path in ("/mutate", "/validate")
     ]
     compare(bench, servers, cases, "bare")
     print("memory under load, MiB: " + ", ".join(f"{s.name} {resident(s.child.process.pid):.0f}" for s in servers))

@@ -7,6 +7,11 @@ from typing import Any
 import orjson
 
 from tests.shared import ROOT
+from webhook.admission.memory import MemoryFacts
+from webhook.admission.pipeline import mutate
+from webhook.admission.verdict import Verdict
+from webhook.admission.wire import parse
+from webhook.policy.load import load_bundle
 
 JSON = dict[str, Any]
 USER = {"username": "admin", "uid": "admin", "groups": ["system:masters", "system:authenticated"]}
@@ -67,6 +72,16 @@ def _review(group: str, kind: str, resource: str, spec: JSON) -> JSON:
         "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
     }
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def shaped(body: bytes, policies: Path) -> bytes:
+    """What the API server sends to `/validate` after `/mutate` with these policies: the object as they made it."""
+    review = orjson.loads(body)
+    verdict = mutate(parse(review), load_bundle([policies]), MemoryFacts())
+    assert isinstance(verdict, Verdict)
+    assert verdict.patch
+    review["request"]["object"] = verdict.object
+    return orjson.dumps(review)
 
 
 def _template(name: str, variables: int) -> JSON:

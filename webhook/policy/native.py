@@ -107,7 +107,13 @@ class _Conversion:
     def _map(self, value: dict[Any, Any]) -> Any:
         if any(item is None or isinstance(item, (list, dict)) for item in value.values()) and self.given.has(value):
             return value
-        for key in value:
-            if not isinstance(key, str):
-                raise NotNative(f"map key '{key}' is of type {type(key).__name__}, not string")
-        return {key: self.element(item) for key, item in value.items()}
+        return {_key(key): self.element(item) for key, item in value.items()}
+
+
+def _key(key: Any) -> str:
+    """Give a map's key; an optional one counts as what it holds. Raises NotNative."""
+    if isinstance(key, Optional) and key.present:
+        key = key.value
+    if not isinstance(key, str):
+        raise NotNative(f"map key '{key}' is of type {type(key).__name__}, not string")
+    return key
