@@ -53,7 +53,16 @@ def _mutations(ours: JSON, theirs: JSON) -> str | None:
         return None  # The whole document replaced by null, which is no object.
     if ("error" in a, "applyError" in a) != ("error" in b, "applyError" in b):
         return "mutation error"
-    return next((what for what in ("patch", "patched") if a.get(what) != b.get(what)), None)
+    return next((what for what in ("patch", "patched") if _read(a.get(what)) != b.get(what)), None)
+
+
+def _read(value: Any) -> Any:
+    """JSON as theirs was read: whole numbers of more than 64 bits are doubles."""
+    if isinstance(value, dict):
+        return {key: _read(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_read(inner) for inner in value]
+    return float(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
 def same(a: Any, b: Any) -> bool:
