@@ -39,7 +39,12 @@ check: dev ## format, lint, types, imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: dev ## every benchmark, ratios side by side
+# A machine without a wheel for it runs the benchmarks without that column.
+$(VENV)/.bench: .ci/requirements-bench.txt $(VENV)/.dev
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements-bench.txt
+	@touch $@
+
+bench: $(VENV)/.bench ## every benchmark, ratios side by side
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.bench $(ARGS)
 
@@ -66,6 +71,7 @@ docs: dev ## the reference pages that are made from the code
 lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group dev -o .ci/requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group bench -o .ci/requirements-bench.txt
 
 compiled: dev ## the sources with the admission path compiled, in build/compiled
 	rm -rf build/compiled

@@ -17,7 +17,7 @@ from tests.controlplane import oracle
 from webhook import cel
 from webhook.kube.quantity import parse
 
-try:  # not among the development dependencies: `pip install cel-expr-python` adds its column
+try:  # `make bench` installs it where there is a wheel
     from cel_expr_python import cel as cpp
 except ImportError:
     cpp = None
