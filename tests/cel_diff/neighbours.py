@@ -9,6 +9,7 @@ import os
 import random
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from webhook.cel.lexer import LexError, Token, tokens
 
 Row = dict[str, Any]
 
+LEAK: Final = re.compile(r"[?:]\s*has\([^)]*[.\[]\s*\?")
+"""A presence test of an optional field as a branch of a ternary."""
 _OPEN: Final = {"(": ")", "[": "]", "{": "}"}
 _BINARY: Final = ("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "in")
 _MACROS: Final = (
@@ -376,6 +379,7 @@ def seeds() -> list[Row]:
 
 
 def batch(seed: int, count: int, known: Sequence[Row]) -> list[Row]:
-    """`count` neighbours of the known rows."""
+    """`count` neighbours of the known rows, none of which leaks an optional out of `has`."""
     made = Neighbours(known, seed)
-    return [{**made.row(), "id": f"n{seed}-{number}"} for number in range(count)]
+    rows = (row for row in iter(made.row, None) if not LEAK.search(row["expr"]))
+    return [{**row, "id": f"n{seed}-{number}"} for number, row in enumerate(islice(rows, count))]

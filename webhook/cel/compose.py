@@ -26,6 +26,10 @@ class LazyVariables:
         self._known: dict[str, object] = {}
         self.cost = 0
 
+    def cel_tagged(self) -> dict[str, object]:
+        """The names, where all of it is asked for; the values are not computed for that."""
+        return {"t": TYPE_NAME, "v": sorted(self._variables.names)}
+
     def cel_find(self, name: object) -> object:
         """The value of a variable, MISSING for one that is not there. Raises CelError where it failed."""
         if not isinstance(name, str) or name not in self._variables.names:
