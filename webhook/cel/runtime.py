@@ -214,7 +214,9 @@ def read(value: object) -> object:
 
 
 def wrapped(value: object) -> Optional:
-    """An optional of a value, none for ABSENT."""
+    """An optional of a value, none for ABSENT. One in another is left to the exact form: cel-go reads it as one."""
+    if type(value) is Optional:
+        raise Bail
     return NONE if value is ABSENT else Optional(value)
 
 
