@@ -27,6 +27,7 @@ from webhook.policy.model import (
     Validation,
 )
 from webhook.policy.reads import read_paths
+from webhook.policy.writes import written_paths
 
 _OBJECT: Final = object_type("Object")
 _PATCHES: Final = list_of(object_type("JSONPatch"))
@@ -223,7 +224,7 @@ class _Compiler:
                 message = f"patchType {item['patchType']} goes with {field}.expression alone"
                 self.findings.append(self.document.diagnostic("POL005", path, message, key=True))
             elif expression := self.expression((*path, field, "expression"), (_OBJECT if apply else _PATCHES,), env):
-                made.append(Mutation(apply, expression))
+                made.append(Mutation(apply, expression, written_paths(expression.program.checked.root)))
         return tuple(made)
 
     def warning(self, notes: dict[str, Any]) -> Expression | None:

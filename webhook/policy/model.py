@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind
+from webhook.policy import reads
 from webhook.policy.expression import Expression
 from webhook.policy.facts import Selector
 from webhook.policy.match import Match
@@ -43,10 +44,11 @@ class AuditAnnotation:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One of `mutations`. `apply` tells an ApplyConfiguration from a JSONPatch."""
+    """One of `mutations`. `apply` tells an ApplyConfiguration from a JSONPatch; `writes` are paths in `object`."""
 
     apply: bool
     expression: Expression
+    writes: tuple[reads.Path, ...] = reads.EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)

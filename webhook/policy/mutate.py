@@ -24,7 +24,8 @@ from webhook.policy.world import World
 def mutate(steps: Sequence[Step], world: World, findings: Findings) -> dict[str, Any] | None:
     """Give the object as the policies leave it; what they did not touch is shared with the request's.
 
-    Where any policy changed it, all that may be invoked again are, once; not those that had nothing to change in it.
+    In the second round those that may be invoked again are, where another policy has since changed what they read or
+    write (docs/decisions/0064).
     """
     if world.object is None:
         return None
@@ -34,8 +35,7 @@ def mutate(steps: Sequence[Step], world: World, findings: Findings) -> dict[str,
     before = world.object
     again = [one for one in done if one.ran and one.step.policy.reinvoke]
     for one in again:
-        if one.settled is not world.object:
-            run(one, world, findings)
+        run(one, world, findings)
     if world.object is not before and not findings.denials:
         _look_for_oscillation(again, world, findings)
     world.close()
@@ -55,37 +55,34 @@ def _look_for_oscillation(again: Sequence[Run], world: World, findings: Findings
 
 
 def run(one: Run, world: World, findings: Findings) -> None:
-    """Run one step on all it is for, and put what it changes into the world's object."""
-    before = world.object
+    """Run one step on all it is for where it does not rest, and put what it changes into the world's object."""
     for at in stands_for(one.step, world):
-        if at.object is not None and at.writable:
-            _run_on(one, world, at, findings)
-    if world.object is before:
-        one.settled = before
+        if at.object is not None and at.writable and not one.rests(at):
+            one.left[at.path] = _run_on(one, world, at, at.object, findings)
 
 
-def _run_on(one: Run, world: World, at: Stand, findings: Findings) -> None:
+def _run_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Findings) -> dict[str, Any]:
+    """Give what stands there afterwards; `obj` is what does before."""
     policy = one.step.policy
     if policy.conditions:
         held = conditions_hold(one, world, at, findings)
         if held is not True:
             if held:
                 findings.denials.append(Denial(policy.name, one.step.binding.name, held, "Forbidden", place=at.path))
-            return
+            return obj
     if not one.ran:
         one.ran = True
         if policy.name not in findings.evaluated:
             findings.evaluated.append(policy.name)
-    first = seen = Scene(one, world, at, one.last.get(at.path))
-    after = at.object
+    first = seen = Scene(one, world, at)
+    after: dict[str, Any] | None = obj
     for i in range(len(policy.mutations)):
         if seen.stand.object is not after:
             seen = Scene(one, world, at._replace(object=after), None if findings.observer else seen)
         after = _mutation(one, i, seen, world, findings)
-    if after is not at.object and after is not None:
-        _changed(one, world, first, after, findings)
-    if findings.observer is None:
-        one.last[at.path] = seen
+    if after is obj or after is None:
+        return obj
+    return _changed(one, world, first, obj, after, findings)
 
 
 def _mutation(
@@ -121,11 +118,15 @@ def _mutation(
     return at.object
 
 
-def _changed(one: Run, world: World, first: Scene, after: dict[str, Any], findings: Findings) -> None:
+def _changed(
+    one: Run, world: World, first: Scene, obj: dict[str, Any], after: dict[str, Any], findings: Findings
+) -> dict[str, Any]:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
     policy = one.step.policy
+    kept = obj
     if policy.mode == "enforce":
         assert world.object is not None
+        kept = after
         warning = _warning(policy, first)
         world.object = put_back(world.object, first.stand, after)
         if policy.name not in findings.changing:
@@ -135,6 +136,7 @@ def _changed(one: Run, world: World, first: Scene, after: dict[str, Any], findin
         findings.audit(f"{policy.name}/would-mutate", "true")
     if warning and policy.mode != "audit" and warning not in findings.warnings:
         findings.warnings.append(warning)
+    return kept
 
 
 def _warning(policy: Policy, first: Scene) -> str:

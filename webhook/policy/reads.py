@@ -36,7 +36,7 @@ def read_paths(root: Node, variables: Mapping[str, tuple[Path, ...]]) -> tuple[P
             found.update(variables.get(path[0], EVERYTHING) if path else EVERYTHING)
         elif name is None:
             waiting.extend(syntax.children(node))
-    return _shortest(found)
+    return shortest(found)
 
 
 def _chain(node: Node) -> tuple[str | None, Path]:
@@ -58,7 +58,7 @@ def _chain(node: Node) -> tuple[str | None, Path]:
     return node.name.removeprefix("."), tuple(reversed(steps))
 
 
-def _shortest(paths: Iterable[Path]) -> tuple[Path, ...]:
+def shortest(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Leave out paths that lie behind another one."""
     kept: list[Path] = []
     for path in sorted(paths, key=lambda steps: (len(steps), steps)):

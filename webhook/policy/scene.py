@@ -27,17 +27,20 @@ OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no 
 class Run:
     """A step with one parameter, and what became of it.
 
-    `ran`: its conditions held somewhere. `settled` is the object that it last left unchanged. `last` has the last
-    scene of each place.
+    `ran`: its conditions held somewhere. `left` is what it left behind at each place.
     """
 
-    __slots__ = ("last", "param", "ran", "settled", "step")
+    __slots__ = ("left", "param", "ran", "step")
 
     def __init__(self, step: Step, param: dict[str, Any] | None = None) -> None:
         self.step, self.param = step, param
         self.ran = False
-        self.settled: Any = None
-        self.last: dict[Any, Scene] = {}
+        self.left: dict[Any, dict[str, Any] | None] = {}
+
+    def rests(self, at: Stand) -> bool:
+        """Say whether all that it reads and writes there is still as it was left."""
+        left = self.left.get(at.path, MISSING)
+        return left is not MISSING and all(unchanged(left, at.object, path) for path in self.step.touches)
 
 
 class Scene:

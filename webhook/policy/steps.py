@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from webhook.policy.expand import Stand
 from webhook.policy.match import Site
 from webhook.policy.model import Binding, Policy
+from webhook.policy.reads import Path, shortest
 from webhook.policy.request import Request
 
 Labels = Mapping[str, str]
 _KEPT: Final = 256
 """Namespaces to remember the choice for."""
 _AUTHORIZER: Final = "authorizer"
+_LABELS: Final = ("metadata", "labels")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +25,7 @@ class Step:
 
     `expanded`: the request is for a job kind, and the policy is evaluated on its pod templates. `sites` are what is
     left to ask of a request, `selecting` those that look at the labels of an object. `asks`: an expression may read
-    `authorizer`.
+    `authorizer`. `touches` is all that matching and mutating read and write of an object.
     """
 
     policy: Policy
@@ -32,18 +34,21 @@ class Step:
     sites: tuple[Site, ...]
     selecting: tuple[Site, ...]
     asks: bool
+    touches: tuple[Path, ...]
 
     @classmethod
     def of(cls, policy: Policy, binding: Binding, sites: Sequence[Site | None], *, expanded: bool) -> Step:
         """Make a step; of the sites those are kept that still ask something."""
         there = [site for site in sites if site is not None]
+        selecting = tuple(site for site in there if site.object_selector is not None)
         return cls(
             policy,
             binding,
             expanded,
             tuple(site for site in there if not site.open),
-            tuple(site for site in there if site.object_selector is not None),
+            selecting,
             any(_AUTHORIZER in expression.text for expression in policy.expressions()),
+            shortest([*_touched(policy), *((_LABELS,) if selecting else ())]),
         )
 
     def takes(self, at: Stand) -> bool:
@@ -59,6 +64,14 @@ class Step:
     def named(self, request: Request) -> bool:
         """Say whether the request's name and scope are right."""
         return all(site.names(request) for site in self.sites)
+
+
+def _touched(policy: Policy) -> Iterator[Path]:
+    for condition in policy.conditions:
+        yield from condition.expression.reads
+    for mutation in policy.mutations:
+        yield from mutation.expression.reads
+        yield from mutation.writes
 
 
 class Plan:

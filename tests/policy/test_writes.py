@@ -1,0 +1,79 @@
+"""What a mutation writes, and which policies are invoked again because of it."""
+
+import pytest
+
+from tests.policy.support import bundle, mutating, request
+from webhook.admission import mutate
+from webhook.admission.memory import MemoryFacts
+from webhook.cel import compile, mutation_env
+from webhook.policy.writes import written_paths
+
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {}}
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("Object{}", set()),
+        ("Object{spec: Object.spec{a: 1, b: Object.spec.b{c: 2}}}", {("spec", "a"), ("spec", "b", "c")}),
+        ("Object{spec: Object.spec{b: Object.spec.b{}}}", {("spec", "b")}),
+        ("has(object.x) ? Object{a: 1} : Object{b: object.x}", {("a",), ("b",)}),
+        ('Object{metadata: Object.metadata{labels: {"a": "b"}}}', {("metadata", "labels")}),
+        ("Object{spec: Object.spec{l: [Object.spec.l{name: 'a', x: 1}]}}", {("spec", "l")}),
+        ("Object{spec: has(object.x) ? Object.spec{a: 1} : Object.spec{}}", {("spec",)}),
+        ('[JSONPatch{op: "add", path: "/spec/a~1b/0", value: 1}]', {("spec", "a/b", "0")}),
+        ('[JSONPatch{op: "remove", path: "/a"}, JSONPatch{op: "test", path: "/b", value: 1}]', {("a",), ("b",)}),
+        ('[JSONPatch{op: "move", from: "/a/b", path: "/c"}]', {("a", "b"), ("c",)}),
+        ('[JSONPatch{op: "add", path: "/spec/l/" + jsonpatch.escapeKey("a/b") + "/c", value: 1}]', {("spec", "l")}),
+        ('[JSONPatch{op: "add", path: string(object.p), value: 1}]', {()}),
+        ('[JSONPatch{op: "add", path: "", value: {}}]', {()}),
+        ("[1].map(i, JSONPatch{op: 'add', path: '/spec/a', value: i})", {("spec", "a")}),
+    ],
+)
+def test_paths_that_are_written(text, paths):
+    """An object literal writes its fields, a patch what its pointers lead to, as far as the text tells."""
+    assert set(written_paths(compile(text, mutation_env()).checked.root)) == paths
+
+
+def append(name, path):
+    """A policy that adds an item to a list each time it is invoked: it is not idempotent, as it should be."""
+    return mutating(f'[JSONPatch{{op: "add", path: "{path}/-", value: "{name}"}}]', name=name)
+
+
+def label(name, key):
+    return mutating(f'Object{{metadata: Object.metadata{{labels: {{"{key}": "x"}}}}}}', name=name, apply=True)
+
+
+@pytest.mark.parametrize(
+    ("policies", "items"),
+    [
+        (append("a", "/spec/l"), ["a"]),
+        (append("a", "/spec/l") + label("b", "k"), ["a"]),
+        (append("a", "/spec/l") + append("b", "/spec/l"), ["a", "b", "a", "b"]),
+        (append("a", "/spec/l") + append("b", "/spec/m"), ["a"]),
+    ],
+)
+def test_invoked_again_where_another_changed_what_it_touches(policies, items):
+    """Its own change, or one elsewhere, is no reason to invoke a policy again; another's change of the same part is."""
+    pod = {**POD, "spec": {"l": [], "m": []}}
+    verdict = mutate(request(pod), bundle(policies), MemoryFacts())
+    assert verdict.object["spec"]["l"] == items
+
+
+def test_condition_that_holds_later():
+    """A policy whose condition did not hold in the first round is not invoked in the second one either."""
+    early = mutating(
+        '[JSONPatch{op: "add", path: "/spec/y", value: 1}]',
+        name="a",
+        extra="  matchConditions: [{name: x, expression: has(object.spec.x)}]",
+    )
+    late = mutating('[JSONPatch{op: "add", path: "/spec/x", value: 1}]', name="b")
+    assert mutate(request(POD), bundle(early + late), MemoryFacts()).object["spec"] == {"x": 1}
+
+
+def test_a_policy_that_selects_by_labels_is_asked_again():
+    """What an objectSelector looks at counts as read: new labels, another look."""
+    selecting = "matchConstraints: {objectSelector: {matchLabels: {k: x}}, "
+    early = append("a", "/spec/l").replace("matchConstraints: {", selecting)
+    pod = {**POD, "metadata": {**POD["metadata"], "labels": {"k": "x"}}, "spec": {"l": []}}
+    assert mutate(request(pod), bundle(early + label("b", "other")), MemoryFacts()).object["spec"]["l"] == ["a", "a"]
