@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from itertools import compress, islice
-from operator import is_, is_not
 from typing import Any, ClassVar, Final, NamedTuple
 
 from webhook.kube.equality import same
@@ -267,28 +265,26 @@ def _diff(before: Any, after: Any, path: str, out: list[Operation]) -> None:
 
 
 def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: list[Operation]) -> None:
-    """Compare two maps; a changed copy has the keys of its original first, which is told without a look at each."""
-    if len(before) <= len(after) and all(map(is_, before, after)):
-        for key in compress(before, map(is_not, before.values(), after.values())):
-            _diff(before[key], after[key], f"{path}/{escape(key)}", out)
-        if len(before) < len(after):
-            new = islice(after, len(before), None)
-            out.extend(Operation("add", f"{path}/{escape(key)}", after[key]) for key in new)
-        return
-    out.extend(Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after)
+    first, added = len(out), 0
     for key, value in after.items():
         old = before.get(key, ABSENT)
+        if old is value:
+            continue
         if old is ABSENT:
+            added += 1
             out.append(Operation("add", f"{path}/{escape(key)}", value))
-        elif old is not value:
+        else:
             _diff(old, value, f"{path}/{escape(key)}", out)
+    if len(before) + added != len(after):
+        out[first:first] = [Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after]
 
 
 def _diff_lists(before: Sequence[Any], after: Sequence[Any], path: str, out: list[Operation]) -> None:
     """Compare by place, after the equal head and (where the lengths differ) the equal tail are set aside."""
     if len(before) == len(after):
-        for i in compress(range(len(before)), map(is_not, before, after)):
-            _diff(before[i], after[i], f"{path}/{i}", out)
+        for i, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old is not new:
+                _diff(old, new, f"{path}/{i}", out)
         return
     shorter = min(len(before), len(after))
     head = 0
