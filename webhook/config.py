@@ -5,16 +5,15 @@ Strict: a field nobody knows is an error at its line, with the nearest known nam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
-from webhook import documents
+from webhook import documents, written
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
-from webhook.server.listener import parse_address
 
 PREFIX: Final = "SLUICE_"
 UNKNOWN, WRONG = "CFG001", "CFG002"
@@ -65,6 +64,25 @@ class Config:
     log_level: str = "info"
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a number may be."""
+
+    low: float
+    high: float
+    unit: str = ""
+
+
+RANGES: Final = {
+    "lease_seconds": Range(1, 3_600, "seconds"),
+    "reload_seconds": Range(0.05, 86_400, "seconds"),
+    "writes_per_second": Range(0.1, 10_000),
+    "shutdown_delay": Range(0, 3_600, "seconds"),
+    "record_sample": Range(0, 1),
+    "record_megabytes": Range(1, 2**20, "MiB"),
+}
+LEVELS: Final = ("debug", "info", "warning", "error")
+MAY_BE_EMPTY: Final = frozenset({"context", "identity", "state_listen"})
 NAMES: Final = tuple(setting.name for setting in fields(Config))
 _TYPES: Final = get_type_hints(Config)
 
@@ -121,37 +139,65 @@ def _from_environment(environment: Mapping[str, str], findings: list[Diagnostic]
 
 def _take(values: dict[str, Any], name: str, value: Any, blame: Diagnostic, findings: list[Diagnostic]) -> None:
     try:
-        values[name] = _typed(name, value)
-    except (TypeError, ValueError) as error:
+        values[name] = typed(name, value)
+    except ValueError as error:
         findings.append(replace(blame, message=f"{name}: {error}"))
 
 
-def _typed(name: str, value: Any) -> Any:
+def typed(name: str, value: Any) -> Any:
     """Read a value as the setting's type. Raises ValueError with what is allowed."""
-    kind = _TYPES[name]
     if name in ("policies", "queue_rules"):
         items = value if isinstance(value, list | tuple) else str(value).split(":" if name == "policies" else ",")
-        return tuple((Path if name == "policies" else str)(item) for item in items)
-    if kind is bool:
+        return tuple((Path if name == "policies" else str)(_text(item)) for item in items)
+    if _TYPES[name] is bool:
         return _boolean(value)
-    if kind is float:
-        number = float(value)
-        if number < 0:
-            raise ValueError("must not be negative")
-        if name == "record_sample" and number > 1:
-            raise ValueError("is a share, from 0 to 1")
-        return number
-    if kind is Mode:
-        if value not in [mode.value for mode in Mode]:
-            raise ValueError(f'"{value}" is none of {", ".join(Mode)}')
-        return Mode(value)
-    if name in ("listen", "state_listen"):
-        if value:
-            parse_address(str(value))
-        return str(value)
-    if not isinstance(value, str | Path):
-        raise TypeError(f"{value!r} is not text")
-    return Path(value) if kind in (Path, Path | None) else str(value)
+    if name in RANGES:
+        allowed = RANGES[name]
+        return written.number(value, allowed.low, allowed.high, allowed.unit)
+    if value == "" and name in MAY_BE_EMPTY:
+        return value
+    read: Callable[[Any], Any] = _TEXTS.get(name, _text)
+    return read(value)
+
+
+def _text(value: Any) -> str:
+    return written.text(str(value) if isinstance(value, Path) else value)
+
+
+def _path(value: Any) -> Path:
+    return Path(_text(value))
+
+
+def _mode(value: Any) -> Mode:
+    return Mode(_one_of(value, tuple(Mode)))
+
+
+def _level(value: Any) -> str:
+    return _one_of(value, LEVELS)
+
+
+def _selector(value: Any) -> str:
+    written.labels(value)
+    return str(value)
+
+
+def _one_of(value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f'"{value}" is none of {", ".join(known)}')
+    return str(value)
+
+
+_TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "listen": written.address,
+    "state_listen": written.address,
+    "cert_dir": _path,
+    "kubeconfig": _path,
+    "record_folder": _path,
+    "mode": _mode,
+    "namespace": written.label,
+    "namespace_selector": _selector,
+    "log_level": _level,
+}
 
 
 def _boolean(value: Any) -> bool:

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import socket
+import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -38,7 +39,7 @@ from webhook.kube.selectors import compile_selector
 from webhook.offline.record import Limits as RecordLimits
 from webhook.offline.record import Recorder
 from webhook.reload import PolicyFiles
-from webhook.server.app import make_app, make_state_app
+from webhook.server.app import App, make_app, make_state_app
 from webhook.server.health import Condition, Health
 from webhook.server.listener import Listener, parse_address
 from webhook.server.metrics import ServerMetrics
@@ -47,6 +48,7 @@ from webhook.store.objects import Object, ObjectStore
 from webhook.takeover import Policies
 from webhook.tls.files import Folder
 from webhook.tls.serving import ServingCertificate
+from webhook.written import labels
 
 log = logging.getLogger(__name__)
 
@@ -152,12 +154,10 @@ class Daemon:
             self._recorder = Recorder(folder, _record_limits(self.config))
         engine = self.engine if self._recorder is None else RecordingEngine(self.engine, self._recorder)
         app = make_app(engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
-        self.port = await self._listen(Listener(app, *parse_address(self.config.listen), self.certificate.context))
+        self.port = await self._listen("--listen", app, self.config.listen, self.certificate.context)
         if self.config.state_listen:
-            plain = Listener(
-                make_state_app(self.health, self.metrics, self.registry), *parse_address(self.config.state_listen)
-            )
-            self.state_port = await self._listen(plain)
+            plain = make_state_app(self.health, self.metrics, self.registry)
+            self.state_port = await self._listen("--state-listen", plain, self.config.state_listen)
         self.view.start()
         self._spawn(self._warm(), "warm up")
         self._spawn(self.policies.follow(self.config.reload_seconds), "policy files")
@@ -192,7 +192,7 @@ class Daemon:
             identity = config.identity or f"{socket.gethostname()}-{os.getpid()}"
             leader = Leader(store, identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
         report = Report(self.registry, "follower" if leader else "standalone")
-        opted = compile_selector({"matchLabels": _labels(config.namespace_selector)})
+        opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
         return Controller(self.view, self.core, clocks, report, opted, leader)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
@@ -245,8 +245,12 @@ class Daemon:
         missing = self.view.missing()
         return Condition(not missing, f"not listed yet: {', '.join(missing)}" if missing else "")
 
-    async def _listen(self, listener: Listener) -> int:
-        port = await listener.start()
+    async def _listen(self, option: str, app: App, address: str, context: ssl.SSLContext | None = None) -> int:
+        listener = Listener(app, *parse_address(address), context)
+        try:
+            port = await listener.start()
+        except OSError as error:
+            raise OSError(f"{option} {address}: {error.strerror or error}") from None
         self._listeners.append(listener)
         return port
 
@@ -278,8 +282,3 @@ def _complain(task: asyncio.Task[None]) -> None:
 def _record_limits(config: Config) -> RecordLimits:
     whole = RecordLimits()
     return replace(whole, sample=config.record_sample, file_bytes=int(config.record_megabytes * 2**20 / whole.files))
-
-
-def _labels(text: str) -> dict[str, str]:
-    pairs = (part.partition("=") for part in text.split(",") if part.strip())
-    return {key.strip(): value.strip() for key, _, value in pairs}

@@ -60,7 +60,45 @@ def test_every_mistake_is_told_at_once(tmp_path):
 def test_a_share_is_at_most_one(tmp_path):
     """Recording more than all reviews is a mistake, told at its line."""
     (found,) = problems(tmp_path, "recordFolder: recorded\nrecordSample: 5\n")
-    assert (found.place.line, found.message) == (2, "record_sample: is a share, from 0 to 1")
+    assert (found.place.line, found.message) == (2, "record_sample: 5 is out of range; give a number from 0 to 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("lease_seconds", "x", '"x" is not a number; give one from 1 to 3,600 seconds'),
+        ("lease_seconds", "nan", '"nan" is not a number; give one from 1 to 3,600 seconds'),
+        ("lease_seconds", "0", '"0" is out of range; give a number from 1 to 3,600 seconds'),
+        ("reload_seconds", "inf", '"inf" is out of range; give a number from 0.05 to 86,400 seconds'),
+        ("record_megabytes", "-1", '"-1" is out of range; give a number from 1 to 1,048,576 MiB'),
+        ("writes_per_second", "", '"" is not a number; give one from 0.1 to 10,000'),
+        ("listen", "h:70000", '"h:70000" has no port from 0 to 65535 at its end'),
+        ("listen", "", "it is empty: give a value, or leave it out"),
+        ("kubeconfig", "", "it is empty: give a value, or leave it out"),
+        ("log_level", "chatty", '"chatty" is none of debug, info, warning, error'),
+        ("namespace", "Mine", '"Mine" is no such name: lower-case letters, digits and -, at most 63'),
+        ("namespace_selector", "team", '"team" is not a label, KEY=VALUE'),
+    ],
+)
+def test_what_is_wrong_is_told_alike_in_every_place(tmp_path, name, value, told):
+    """A variable, a setting of the file and a flag are judged by the same rule, and say what is allowed."""
+    for text, environment, flags in (
+        (f'{name}: "{value}"\n', {}, {}),
+        ("", {f"SLUICE_{name.upper()}": value}, {}),
+        ("", {}, {name: value}),
+    ):
+        (found,) = problems(tmp_path, text, environment, flags)
+        assert found.message == f"{name}: {told}"
+
+
+@pytest.mark.parametrize(
+    "text", ["leaseSeconds: true", "leaseSeconds: [1]", "leaseSeconds:", "namespace: 5", "listen: {}"]
+)
+def test_a_wrong_type_is_told_at_its_line(tmp_path, text):
+    """What YAML makes of a value may be no text or number at all."""
+    (found,) = problems(tmp_path, f"{text}\n")
+    assert found.place.line == 1
+    assert "is not" in found.message
 
 
 def test_the_defaults_are_usable():

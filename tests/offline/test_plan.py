@@ -149,7 +149,7 @@ def test_heads_per_cycle_bounds_a_cycle():
     "arguments, text, told",
     [
         (["-f", "-"], "a: [", "YAML001"),
-        (["-f", "no-such-file.yaml"], "", "FILE001"),
+        (["-f", "no-such-file.yaml"], "", "'--file': Path 'no-such-file.yaml' does not exist"),
         ([], "", "kubectl get"),
         (["-f", "-", "--cycles", "many"], STATE, "until-stable"),
         (["-f", "-", "--now", "soon"], STATE, "is not a time"),

@@ -168,4 +168,4 @@ def test_the_command_names_what_is_wrong(tmp_path):
     (tmp_path / "f").write_text("")
     done = CliRunner().invoke(certs, ["--dir", str(tmp_path / "f")])
     assert done.exit_code == 2
-    assert "sluice certs" in done.output
+    assert "'--dir'" in done.output

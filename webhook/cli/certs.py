@@ -9,7 +9,9 @@ from typing import Final
 
 import click
 
+from webhook import written
 from webhook.cli import exits
+from webhook.cli.values import FOLDER, NAMESPACE, Read
 from webhook.tls.files import Folder, ensure, rotate
 
 DEFAULT_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -29,18 +31,19 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("certs/dev"), show_default=True)
-@click.option("--name", "names", multiple=True, help="A DNS name or address of the server; may be given several times.")
-@click.option("--service", help="Also the names of this Service.")
-@click.option("--namespace", default="sluice-system", show_default=True, help="The namespace of the Service.")
+@click.option("--dir", "folder", type=FOLDER, default=Path("certs/dev"), show_default=True)
+@click.option("--name", "names", multiple=True, type=Read("host", written.host),
+              help="A DNS name or address of the server; may be given several times.")  # fmt: skip
+@click.option("--service", type=NAMESPACE, help="Also the names of this Service.")
+@click.option(
+    "--namespace", type=NAMESPACE, default="sluice-system", show_default=True, help="The namespace of the Service."
+)
 @click.option("--rotate", "rotating", is_flag=True, help="A new authority as well; the old one stays in the bundle.")
 @click.option("--force", is_flag=True, help="Issue a new leaf although the present one is good.")
 def certs(
     folder: Path, names: tuple[str, ...], service: str | None, namespace: str, rotating: bool, force: bool
 ) -> None:
     """Make a CA and a server certificate, or renew them where they are near their end."""
-    if not all(name.strip() for name in names):
-        raise click.BadParameter("a name is a DNS name or an address", param_hint="--name")
     wanted = (*(service_names(service, namespace) if service else ()), *(names or DEFAULT_NAMES))
     where = Folder(folder)
     now = datetime.now(UTC)

@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import click
 
+from webhook import written
 from webhook.api.crds import Webhook, definitions, top_level
 from webhook.api.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.schema import editor_schema
 from webhook.cli.inputs import certificates
+from webhook.cli.values import FILE, FOLDER, TEXT, Read
 from webhook.documents import dump
 
 SERVICE = "sluice-system/sluice"
@@ -28,20 +30,18 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
-@click.option("--kind", "only", multiple=True, help="Only this kind; may be given several times.")
-@click.option("--url", default="", help="Where the API server reaches Sluice, for `/convert`: https://HOST:PORT.")
-@click.option(
-    "--service", default="sluice-system/sluice", show_default=True, help="Its Service: NAMESPACE/NAME[:PORT]."
-)
-@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The CA of `/convert`.")
+@click.option("--kind", "only", multiple=True, type=TEXT, help="Only this kind; may be given several times.")
+@click.option("--url", type=Read("url", written.url), help="Where the API server reaches Sluice, for `/convert`.")
+@click.option("--service", type=Read("namespace/name[:port]", written.service), default=SERVICE, show_default=True)
+@click.option("--ca-file", type=FILE, help="The CA of `/convert`.")
 @click.option("--no-conversion", is_flag=True, help="Serve the stored version only: no webhook is needed.")
 @click.option("--json-schema", is_flag=True, help="Print JSON Schemas of the stored versions, for editors.")
-@click.option("--write", type=click.Path(file_okay=False, path_type=Path), help="Write a file per CRD to this folder.")
+@click.option("--write", type=FOLDER, help="Write a file per CRD to this folder.")
 def crds(
     output: str,
     only: tuple[str, ...],
-    url: str,
-    service: str,
+    url: str | None,
+    service: tuple[str, str, int],
     ca_file: Path | None,
     *,
     no_conversion: bool,
@@ -77,20 +77,16 @@ def as_file(crd: dict[str, Any]) -> str:
 def _chosen(only: tuple[str, ...], among: tuple[CustomKind, ...]) -> list[CustomKind]:
     known = {k.kind.lower(): k for k in among} | {k.plural: k for k in among} | {s: k for k in among for s in k.short}
     if unknown := [name for name in only if name.lower() not in known]:
-        raise click.UsageError(f"no such kind: {', '.join(unknown)}; known: {', '.join(k.kind for k in among)}")
+        told = f"no such kind: {', '.join(unknown)}; known: {', '.join(k.kind for k in among)}"
+        raise click.BadParameter(told, param_hint="--kind")
     wanted = {known[name.lower()].kind for name in only}
     return [k for k in among if not only or k.kind in wanted]
 
 
-def _webhook(url: str, service: str, ca_file: Path | None) -> Webhook:
+def _webhook(url: str | None, service: tuple[str, str, int], ca_file: Path | None) -> Webhook:
     ca = base64.b64encode(certificates(ca_file)).decode() if ca_file else ""
-    namespace, slash, name = service.partition("/")
-    name, _, port = name.partition(":")
-    if not slash or not name or (port and not port.isdigit()):
-        raise click.UsageError(f'"{service}" is not NAMESPACE/NAME[:PORT]')
-    if url and not url.startswith("https://"):
-        raise click.UsageError("the API server calls webhooks over https:// only")
-    return Webhook(url, name, namespace, int(port or 443), ca)
+    namespace, name, port = service
+    return Webhook(url or "", name, namespace, port, ca)
 
 
 def _editor(kind: CustomKind) -> dict[str, Any]:

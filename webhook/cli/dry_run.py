@@ -16,8 +16,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from webhook import written
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
+from webhook.cli.values import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
@@ -55,25 +57,21 @@ class World:
     sender: Sender
 
 
-def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    for value in values:
-        if "=" not in value:
-            raise click.BadParameter(f"{value!r} is not KEY=VALUE")
-    return {key: text for key, _, text in (value.partition("=") for value in values)}
-
-
 @click.command(name="dry-run", epilog=EXAMPLES)
-@click.option("-f", "--file", "files", multiple=True, help="Objects to try: a file, a folder, or -.")
-@click.option("--context", help="Try the jobs and pods of a live cluster; nothing is written there.")
-@click.option("--kubeconfig", type=click.Path(path_type=Path), help="[default: the user's own]")
-@click.option("-p", "--policies", multiple=True, type=click.Path(path_type=Path), help="[default: policies]")
-@click.option("-c", "--cluster", multiple=True, type=click.Path(path_type=Path), help="Objects that are only known.")
-@click.option("--against", metavar="REV|DIR", help="Only what differs from the policies of a git revision or a folder.")
+@click.option("-f", "--file", "files", multiple=True, type=INPUT, help="Objects to try: a file, a folder, or -.")
+@click.option("--context", type=TEXT, help="Try the jobs and pods of a live cluster; nothing is written there.")
+@click.option("--kubeconfig", type=FILE, help="[default: the user's own]")
+@click.option("-p", "--policies", multiple=True, type=THERE, help="[default: policies]")
+@click.option("-c", "--cluster", multiple=True, type=THERE, help="Objects that are only known.")
+@click.option("--against", type=TEXT, metavar="REV|DIR",
+              help="Only what differs from the policies of a git revision or a folder.")  # fmt: skip
 @click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True)
-@click.option("--as", "user", default="sluice-dry-run", show_default=True, help="Who sends the objects.")
-@click.option("--as-group", "groups", multiple=True, help="A group of that user.")
-@click.option("-n", "--namespace", default="default", show_default=True, help="For objects that name none.")
-@click.option("--namespace-label", "labels", multiple=True, callback=_pairs, metavar="KEY=VALUE",
+@click.option("--as", "user", type=TEXT, default="sluice-dry-run", show_default=True, help="Who sends the objects.")
+@click.option("--as-group", "groups", multiple=True, type=TEXT, help="A group of that user.")
+@click.option(
+    "-n", "--namespace", type=NAMESPACE, default="default", show_default=True, help="For objects that name none."
+)
+@click.option("--namespace-label", "labels", multiple=True, type=Read("key=value", written.pair),
               help="A label of every namespace that is not among the files.")  # fmt: skip
 @click.option("--authorized", is_flag=True, help="Let authorizer checks in policies succeed (they fail otherwise).")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
@@ -89,7 +87,7 @@ def dry_run_command(
     user: str,
     groups: tuple[str, ...],
     namespace: str,
-    labels: dict[str, str],
+    labels: tuple[tuple[str, str], ...],
     authorized: bool,
     output: str,
     verbose: bool,
@@ -99,10 +97,12 @@ def dry_run_command(
     Exit code 0: all would be let in, 1: some would be refused (with --against: that are not now), 2: a file cannot be
     used, 3: there is nothing to try.
     """
+    if kubeconfig and context is None:
+        raise click.UsageError("--kubeconfig is for --context NAME")
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
     paths = policies or (Path("policies"),)
     bundle = load_bundle(paths)
-    world = _world(files, cluster, labels, authorized, sender, _live(kubeconfig, context, bundle))
+    world = _world(files, cluster, dict(labels), authorized, sender, _live(kubeconfig, context, bundle))
     with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *cluster, *paths)).documents):
         trial = _try(world, bundle)
     if against is None:

@@ -18,9 +18,8 @@ from webhook.cel.bounds import Estimate
 from webhook.cli import exits
 from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value
+from webhook.cli.values import FILE, ROWS
 from webhook.diagnostics import Diagnostic, Place, SourceError
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 EXAMPLES: Final = """\b
 Examples:
@@ -32,15 +31,15 @@ Examples:
 
 @click.command("eval", epilog=EXAMPLES)
 @click.argument("expression", required=False)
-@click.option("--object", "object_", type=_FILE, help="The object: a YAML or JSON file.")
-@click.option("--old-object", type=_FILE, help="The object as it was.")
-@click.option("--params", type=_FILE, help="The parameters of the policy.")
-@click.option("--request", type=_FILE, help="The admission request.")
-@click.option("--namespace-object", type=_FILE, help="The namespace.")
+@click.option("--object", "object_", type=FILE, help="The object: a YAML or JSON file.")
+@click.option("--old-object", type=FILE, help="The object as it was.")
+@click.option("--params", type=FILE, help="The parameters of the policy.")
+@click.option("--request", type=FILE, help="The admission request.")
+@click.option("--namespace-object", type=FILE, help="The namespace.")
 @click.option("--mutation", "mutates", is_flag=True, help="Use the environment of mutating policies.")
 @click.option("--trace", "traced", is_flag=True, help="Show the value of each part, the clauses first.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the answer.")
-@click.option("--batch", metavar="FILE", help="Read rows as JSON lines (- for stdin), write answers.")
+@click.option("--batch", type=ROWS, metavar="FILE", help="Read rows as JSON lines (- for stdin), write answers.")
 def eval_command(expression: str | None, batch: str | None, output: str, traced: bool, **options: Any) -> None:
     """Evaluate a CEL expression as the API server does: value, type, cost, and the cost estimated beforehand.
 

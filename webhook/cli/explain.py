@@ -20,6 +20,7 @@ from webhook.cel.trace import Step, clauses
 from webhook.cli import exits
 from webhook.cli.eval import shown
 from webhook.cli.inputs import files_or_stdin
+from webhook.cli.values import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.dryrun.outcome import Outcome
@@ -43,13 +44,15 @@ _STYLES: Final = {"true": "green", "false": "red", "error": "bold red", "changed
 
 
 @click.command(name="explain", epilog=EXAMPLES)
-@click.option("-f", "--file", "file", required=True, help="The objects: a file, or - for standard input.")
-@click.option("-p", "--policies", multiple=True, type=click.Path(path_type=Path), help="[default: policies]")
-@click.option("-c", "--cluster", multiple=True, type=click.Path(path_type=Path), help="Objects that are only known.")
-@click.option("--policy", default="", help="Only policies whose name holds this text.")
+@click.option("-f", "--file", "file", required=True, type=INPUT, help="The objects: a file, or - for standard input.")
+@click.option("-p", "--policies", multiple=True, type=THERE, help="[default: policies]")
+@click.option("-c", "--cluster", multiple=True, type=THERE, help="Objects that are only known.")
+@click.option("--policy", type=ANY_TEXT, default="", help="Only policies whose name holds this text.")
 @click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True)
-@click.option("--as", "user", default="sluice-dry-run", show_default=True, help="Who sends the objects.")
-@click.option("-n", "--namespace", default="default", show_default=True, help="For objects that name none.")
+@click.option("--as", "user", type=TEXT, default="sluice-dry-run", show_default=True, help="Who sends the objects.")
+@click.option(
+    "-n", "--namespace", type=NAMESPACE, default="default", show_default=True, help="For objects that name none."
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def explain_command(
     file: str,

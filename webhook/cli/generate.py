@@ -12,6 +12,7 @@ import click
 
 from webhook import documents
 from webhook.cli import exits
+from webhook.cli.values import GIVEN, TEXT
 from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
 from webhook.offline.native import twins
@@ -38,7 +39,7 @@ def generate_command() -> None:
 
 
 @generate_command.command(name="native", epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=GIVEN)
 def native(paths: tuple[Path, ...]) -> None:
     """Write native twins of the policies in PATHS (default: policies), expanded by kind, as YAML.
 
@@ -69,7 +70,7 @@ def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 @generate_command.command(name="schema", epilog=SCHEMA_EXAMPLES)
-@click.option("--kind", metavar="KIND", help="Only this kind, such as Suite.  [default: files of any kinds]")
+@click.option("--kind", type=TEXT, metavar="KIND", help="Only this kind, such as Suite.  [default: files of any kinds]")
 def schema(kind: str | None) -> None:
     """Print the JSON Schema of policy, suite and queue files, by which an editor completes fields and marks mistakes.
 

@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from webhook.cli import exits
+from webhook.cli.values import FOLDER
 from webhook.offline.scaffold import CI, write
 
 EXAMPLES: Final = """\b
@@ -24,7 +25,7 @@ next:
 
 
 @click.command(name="init", epilog=EXAMPLES)
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.argument("folder", type=FOLDER, default=Path())
 @click.option("--ci", type=click.Choice([*CI, "none"]), default="github", show_default=True)
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 def init_command(folder: Path, ci: str, force: bool) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
+from webhook.cli.values import FOLDER, GIVEN, TEXT
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown
 from webhook.offline.lint.pages import page, pages
@@ -51,7 +52,7 @@ def _codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 
 def _explain(ctx: click.Context, param: click.Parameter, code: str | None) -> None:
-    if not code:
+    if code is None:
         return
     if code.upper() not in BY_CODE:
         hint = did_you_mean(code, BY_CODE)
@@ -71,15 +72,19 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
 
 
 @click.command(name="lint", epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=GIVEN)
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--fix", is_flag=True, help="Mend what can be mended without a change of meaning.")
-@click.option("--only", multiple=True, callback=_codes, help="Only these codes, or codes that start so: LIM,QUE001.")
-@click.option("--ignore", multiple=True, callback=_codes, help="Leave these codes out.")
+@click.option(
+    "--only", multiple=True, type=TEXT, callback=_codes, help="Only these codes, or codes that start so: LIM,QUE001."
+)
+@click.option("--ignore", multiple=True, type=TEXT, callback=_codes, help="Leave these codes out.")
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @click.option("--costs", is_flag=True, help="Say what each expression may cost, too.")
-@click.option("--explain", callback=_explain, expose_value=False, metavar="CODE", help="Say what a code means.")
-@click.option("--pages", callback=_pages, expose_value=False, type=click.Path(path_type=Path), hidden=True)
+@click.option(
+    "--explain", type=TEXT, callback=_explain, expose_value=False, metavar="CODE", help="Say what a code means."
+)
+@click.option("--pages", callback=_pages, expose_value=False, type=FOLDER, hidden=True)
 def lint_command(
     paths: tuple[Path, ...],
     output: str,

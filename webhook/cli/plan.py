@@ -12,10 +12,12 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
+from webhook import written
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
 from webhook.cli.inputs import files_or_stdin, json_lines
+from webhook.cli.values import FILE, INPUT, ROWS, TEXT, Read, whole
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
 from webhook.offline.plan import Plan, make_plan
@@ -30,18 +32,23 @@ STABLE = "until-stable"
 KUBECTL = "kubectl get -A -o json clusterqueues,cohorts,localqueues,resourceflavors,workloads,jobs,namespaces"
 
 
-class Cycles(click.ParamType[int]):
-    """A number of cycles, or `until-stable`."""
+def cycles(value: object) -> int:
+    """Read a number of cycles; 0 stands for `until-stable`. Raises ValueError."""
+    if value in (STABLE, 0):
+        return 0
+    try:
+        return written.whole(value, 1, 1_000_000)
+    except ValueError as error:
+        raise ValueError(f"{error}, or {STABLE}") from None
 
-    name = "N|until-stable"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Give the number; 0 stands for `until-stable`."""
-        if value in (STABLE, 0):
-            return 0
-        if not str(value).isdigit() or int(value) < 1:
-            self.fail(f'"{value}" is neither a number of cycles nor {STABLE}', param, ctx)
-        return int(value)
+def moment(text: object) -> int:
+    """Read a time (RFC 3339) as milliseconds since the epoch. Raises ValueError."""
+    try:
+        found = datetime.fromisoformat(str(text))
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise ValueError(f'"{text}" is not a time such as 2026-01-15T12:00:00Z') from None
 
 
 EXAMPLES: Final = """\b
@@ -53,24 +60,26 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--file", "files", multiple=True, help="Objects: a file, a folder, or - for standard input.")
+@click.option(
+    "-f", "--file", "files", multiple=True, type=INPUT, help="Objects: a file, a folder, or - for standard input."
+)
 @click.option("--cluster", is_flag=True, help="Read the objects from the cluster of the kubeconfig; writes nothing.")
-@click.option("--kubeconfig", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="For --cluster.")
-@click.option("--context", help="For --cluster: a context of the kubeconfig.")
-@click.option("--rules", "names", multiple=True, default=("kueue",), show_default=True, metavar="NAME|FILE")
-@click.option("--cycles", type=Cycles(), default=STABLE, show_default=True)
-@click.option("--heads-per-cycle", type=click.IntRange(min=0), help="Heads of a queue looked at in a cycle; 0: all.")
-@click.option("--now", help="The time of the decision (RFC 3339); default: the clock's.")
+@click.option("--kubeconfig", type=FILE, help="For --cluster.")
+@click.option("--context", type=TEXT, help="For --cluster: a context of the kubeconfig.")
+@click.option("--rules", "names", multiple=True, type=TEXT, default=("kueue",), show_default=True, metavar="NAME|FILE")
+@click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True)
+@click.option("--heads-per-cycle", type=whole(0, 1_000_000), help="Heads of a queue looked at in a cycle; 0: all.")
+@click.option("--now", type=Read("time", moment), help="The time of the decision (RFC 3339); default: the clock's.")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
-@click.option("--batch", metavar="FILE", help="JSON lines of cases (- for standard input), one answer each.")
+@click.option("--batch", type=ROWS, metavar="FILE", help="JSON lines of cases (- for standard input), one answer each.")
 def plan(
     files: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
     names: tuple[str, ...],
-    cycles: int,
+    most: int,
     heads_per_cycle: int | None,
-    now: str | None,
+    now: int | None,
     output: str,
     batch: str | None,
     *,
@@ -84,15 +93,17 @@ def plan(
     if batch is not None:
         _batch(batch)
         return
+    if not cluster and (kubeconfig or context):
+        raise click.UsageError("--kubeconfig and --context are for --cluster")
     if not files and not cluster:
         raise click.UsageError(f"nothing to decide: give --cluster, or -f FILE with what `{KUBECTL}` prints")
-    moment = _time(now)
+    at = _now() if now is None else now
     try:
         read = [] if cluster else _documents(files)
         rules = rules_of(names, heads_per_cycle)
         with readable(lambda: read):
             found = cluster_of(_live(kubeconfig, context) if cluster else (d.value for d in read))
-            made = make_plan(snapshot(found.objects), rules, moment, cycles or None)
+            made = make_plan(snapshot(found.objects), rules, at, most or None)
     except (SourceError, ConversionError, StoreError, ValueError, OSError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
@@ -129,15 +140,8 @@ def _documents(files: tuple[str, ...]) -> list[Document]:
     return [document for part in read for document in part.documents]
 
 
-def _time(text: str | None) -> int:
-    """Read a time as milliseconds since the epoch; without a text it is now."""
-    if text is None:
-        return int(datetime.now(UTC).timestamp() * 1000)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(f'"{text}" is not a time such as 2026-01-15T12:00:00Z', param_hint="--now") from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+def _now() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
 
 
 def _batch(name: str) -> None:
@@ -157,7 +161,7 @@ def _checked(case: dict[str, Any], place: Place) -> dict[str, Any]:
         raise SourceError([Diagnostic("LOAD002", place, "a case needs an id and a list of objects", hint=hint)])
     try:
         return _answer(case)
-    except ConversionError as error:
+    except (ConversionError, ValueError) as error:
         raise SourceError([Diagnostic("LOAD002", place, str(error))]) from None
 
 
@@ -165,4 +169,5 @@ def _answer(case: dict[str, Any]) -> dict[str, Any]:
     """Decide one case: one cycle, one head per queue, by the rule file for its kind of sharing."""
     name = "kueue-fair" if case.get("fairSharing") else "kueue"
     rules = rules_of((name,), 1, case.get("featureGates"), case.get("fairSharingStrategies"))
-    return answer(case["id"], make_plan(snapshot(case["objects"]), rules, _time(case.get("now")), 1))
+    now = _now() if case.get("now") is None else moment(case["now"])
+    return answer(case["id"], make_plan(snapshot(case["objects"]), rules, now, 1))

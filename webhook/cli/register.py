@@ -11,9 +11,10 @@ from typing import Final
 
 import click
 
-from webhook import documents
+from webhook import documents, written
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
+from webhook.cli.values import FILE, LABELS, NAMESPACE, TEXT, THERE, Read, whole
 from webhook.cluster import registration
 from webhook.cluster.client import Client, Pace
 from webhook.cluster.hooks import hooks
@@ -33,31 +34,48 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--policies", multiple=True, type=click.Path(path_type=Path), help="A folder or file of policies.")
-@click.option("--url", default="", help="https://HOST:PORT of the server, where the API server reaches it directly.")
-@click.option("--service", default="sluice-system/sluice:443", show_default=True, help="NAMESPACE/NAME:PORT instead.")
-@click.option("--ca-file", type=click.Path(path_type=Path), help="The authority's bundle (ca.crt).")
-@click.option("--namespace-selector", default="sluice.dev/managed=true", show_default=True, help="Who opts in.")
-@click.option("--never", multiple=True, help="A namespace that is never matched, besides the system's and our own.")
+@click.option("--policies", multiple=True, type=THERE, help="A folder or file of policies.")
+@click.option(
+    "--url", type=Read("url", written.url), help="https://HOST:PORT of the server, where it is reached directly."
+)
+@click.option("--service", type=Read("namespace/name[:port]", written.service), default="sluice-system/sluice:443",
+              show_default=True, help="The Service of the server, where there is no --url.")  # fmt: skip
+@click.option("--ca-file", type=FILE, help="The authority's bundle (ca.crt).")
+@click.option(
+    "--namespace-selector", type=LABELS, default="sluice.dev/managed=true", show_default=True, help="Who opts in."
+)
+@click.option(
+    "--never",
+    multiple=True,
+    type=NAMESPACE,
+    help="A namespace that is never matched, besides the system's and our own.",
+)
 @click.option("--mode", type=click.Choice([m.value for m in Mode]), default="embedded", show_default=True)
-@click.option("--name", default="sluice", show_default=True, help="The name of the configurations.")
-@click.option("--timeout", default=5, show_default=True, type=click.IntRange(1, 30), help="Seconds.")
-@click.option("--cert-manager", default="", help="NAMESPACE/CERTIFICATE whose CA cert-manager writes into them.")
-@click.option("--kubeconfig", type=click.Path(path_type=Path))
-@click.option("--context")
+@click.option(
+    "--name",
+    type=Read("name", written.name),
+    default="sluice",
+    show_default=True,
+    help="The name of the configurations.",
+)
+@click.option("--timeout", default=5, show_default=True, type=whole(1, 30, "seconds"), help="Seconds.")
+@click.option("--cert-manager", type=Read("namespace/name", written.named),
+              help="The Certificate whose CA cert-manager writes into them.")  # fmt: skip
+@click.option("--kubeconfig", type=FILE)
+@click.option("--context", type=TEXT)
 @click.option("--print", "printing", is_flag=True, help="Print them instead.")
 @click.option("--remove", "removing", is_flag=True, help="Take them away.")
 def register(
     policies: tuple[Path, ...],
-    url: str,
-    service: str,
+    url: str | None,
+    service: tuple[str, str, int],
     ca_file: Path | None,
-    namespace_selector: str,
+    namespace_selector: dict[str, str],
     never: tuple[str, ...],
     mode: str,
     name: str,
     timeout: int,
-    cert_manager: str,
+    cert_manager: str | None,
     kubeconfig: Path | None,
     context: str | None,
     printing: bool,
@@ -68,15 +86,10 @@ def register(
         _write(kubeconfig, context, lambda store: registration.remove(store, name))
         click.echo(f"removed {name}")
         return
-    namespace, _, rest = service.partition("/")
-    own, _, port = rest.partition(":")
-    try:
-        authority = certificates(ca_file) if ca_file else b""
-    except OSError as error:
-        _fail(str(error))
-    target = Target(authority, url, own, namespace, int(port or 443))
+    namespace, own, port = service
+    target = Target(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)
     notes = {"cert-manager.io/inject-ca-from": cert_manager} if cert_manager else {}
-    options = Options(name, _labels(namespace_selector), (*never, namespace), timeout, notes)
+    options = Options(name, namespace_selector, (*never, namespace), timeout, notes)
     objects = _objects(policies, mode, target, options)
     if printing:
         click.echo("---\n".join(documents.dump(obj) for obj in objects), nl=False)
@@ -103,11 +116,6 @@ def _write(kubeconfig: Path | None, context: str | None, do: Callable[[LiveStore
         asyncio.run(go())
     except (StoreError, ValueError, OSError) as error:
         _fail(str(error))
-
-
-def _labels(text: str) -> dict[str, str]:
-    pairs = (part.partition("=") for part in text.split(",") if part.strip())
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _fail(message: str) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import exits
+from webhook.cli.values import THERE
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.files import objects_of, read_files
@@ -32,9 +33,9 @@ _SHOWN: Final = 50
 
 
 @click.command(name="replay", epilog=EXAMPLES)
-@click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-p", "--policies", multiple=True, type=click.Path(path_type=Path), help="[default: policies]")
-@click.option("-c", "--cluster", multiple=True, type=click.Path(path_type=Path), help="Objects that policies may ask.")
+@click.argument("recordings", nargs=-1, required=True, type=THERE)
+@click.option("-p", "--policies", multiple=True, type=THERE, help="[default: policies]")
+@click.option("-c", "--cluster", multiple=True, type=THERE, help="Objects that policies may ask.")
 @click.option("--authorized", is_flag=True, help="Let authorizer checks in policies succeed (they fail otherwise).")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def replay_command(

@@ -22,11 +22,13 @@ import aiohttp
 import click
 from rich.console import Console
 
+from webhook import written
 from webhook.cli import exits, shipped
 from webhook.cli.embedded import Front, Outcome
 from webhook.cli.inputs import manifests
 from webhook.cli.kubelet import Kubelet
 from webhook.cli.run_table import Life, ended_table, sent_table
+from webhook.cli.values import FOLDER, THERE, Read, number
 from webhook.cluster.kinds import MANAGED
 from webhook.config import Config
 from webhook.daemon import Daemon
@@ -78,13 +80,21 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--file", "files", multiple=True, type=click.Path(path_type=Path, exists=True), help="Manifests.")
-@click.option("--policies", "folder", type=click.Path(path_type=Path, exists=True), help="A folder of policies.")
-@click.option("--queues", type=click.Path(path_type=Path, exists=True), help="Objects that are there at the start.")
+@click.option("-f", "--file", "files", multiple=True, type=THERE, help="Manifests.")
+@click.option("--policies", "folder", type=THERE, help="A folder of policies.")
+@click.option("--queues", type=THERE, help="Objects that are there at the start.")
 @click.option("--once", is_flag=True, help="End when every job that was let in has run, instead of on Ctrl-C.")
-@click.option("--listen", default="127.0.0.1:0", show_default=True, help="HOST:PORT of the admission server.")
-@click.option("--cert-dir", type=click.Path(path_type=Path), default=Path("certs/dev"), show_default=True)
-@click.option("--seconds", default=1.0, show_default=True, help="How long a job runs that does not say.")
+@click.option(
+    "--listen",
+    type=Read("host:port", written.address),
+    default="127.0.0.1:0",
+    show_default=True,
+    help="HOST:PORT of the admission server.",
+)
+@click.option("--cert-dir", type=FOLDER, default=Path("certs/dev"), show_default=True,
+              help="The folder of the certificate; one is made where there is none.")  # fmt: skip
+@click.option("--seconds", type=number(0, 3_600, "seconds"), default=1.0, show_default=True,
+              help="How long a job runs that does not say.")  # fmt: skip
 def run(
     files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path,
     seconds: float,
@@ -157,8 +167,8 @@ async def _settle(happened: Run, *, once: bool) -> None:
     """Let the jobs run: to their end with `once`, else until Ctrl-C or SIGTERM."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(sign, stop.set)
     quiet, deadline = monotonic(), monotonic() + PATIENCE
     while not stop.is_set() and monotonic() < deadline and monotonic() - quiet < 1.0:
         before = [(life.started, life.finished) for life in happened.lives.values()]

@@ -17,7 +17,8 @@ import click
 import uvloop
 
 from webhook.cli import exits
-from webhook.config import Config, Mode, load
+from webhook.cli.values import FILE, FOLDER, TEXT, THERE, Place
+from webhook.config import LEVELS, Config, Mode, load, typed
 from webhook.daemon import Daemon
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ObjectStore
@@ -29,6 +30,26 @@ middle of large reviews."""
 SWITCH: Final = 0.001
 """Seconds after which a thread (of files, of recordings) gives way to admission; the default is five times that."""
 
+
+class Setting(click.ParamType[Any]):
+    """A value of the setting that the option is named after."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the value; what is wrong becomes a usage error."""
+        name = param.name if param is not None and param.name else self.name
+        try:
+            typed(name, value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+NUMBER: Final = Setting("number")
+PORT: Final = Setting("host:port")
+
 EXAMPLES: Final = """\b
 Examples:
   sluice serve --policies policies --cert-dir certs --no-cluster     admission alone
@@ -38,32 +59,47 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--config", "file", type=click.Path(path_type=Path), help="A YAML file with any of these settings.")
-@click.option("--policies", multiple=True, help="A folder or file of policies; may be given several times.")
-@click.option("--queue-rules", multiple=True, help="A QueuePolicy in force, by name; several add up.  [default: kueue]")
-@click.option("--listen", help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
-@click.option("--state-listen", help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
-@click.option("--cert-dir", help="The folder with tls.crt and tls.key.  [default: certs/dev]")
-@click.option("--kubeconfig", help="A kubeconfig file.  [default: the pod's service account, else your own]")
-@click.option("--context", help="The kubeconfig's context.")
+@click.option("--config", "file", type=FILE, help="A YAML file with any of these settings.")
+@click.option("--policies", multiple=True, type=THERE, help="A folder or file of policies; may be given several times.")
+@click.option(
+    "--queue-rules", multiple=True, type=TEXT, help="A QueuePolicy in force, by name; several add up.  [default: kueue]"
+)
+@click.option("--listen", type=PORT, help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
+@click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
+@click.option(
+    "--cert-dir",
+    type=Place(exists=True, file_okay=False),
+    help="The folder with tls.crt and tls.key.  [default: certs/dev]",
+)
+@click.option("--kubeconfig", type=FILE, help="A kubeconfig file.  [default: the pod's service account, else your own]")
+@click.option("--context", type=TEXT, help="The kubeconfig's context.")
 @click.option("--cluster/--no-cluster", default=None, help="Without a cluster only the policies are served.")
 @click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="Who decides the queues.")
-@click.option("--namespace", help="Sluice's own namespace.  [default: sluice-system]")
-@click.option("--namespace-selector", help="Labels (key=value,...) of the namespaces whose jobs the queues hold.")
-@click.option("--identity", help="This replica's name in the lease.")
+@click.option("--namespace", type=Setting("name"), help="Sluice's own namespace.  [default: sluice-system]")
+@click.option(
+    "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose jobs the queues hold."
+)
+@click.option("--identity", type=TEXT, help="This replica's name in the lease.")
 @click.option("--leader-election/--no-leader-election", default=None, help="Off only where there is one replica.")
-@click.option("--lease-seconds", help="How long a lease lasts.  [default: 15]")
-@click.option("--reload-seconds", help="How often the policy files are looked at.  [default: 1]")
-@click.option("--writes-per-second", help="How fast the API server is written to.  [default: 50]")
-@click.option("--shutdown-delay", help="Seconds between `not ready` and the closing of the port.  [default: 0]")
-@click.option("--record-folder", help="Record reviews here, without secrets, for `sluice replay`.  [default: none]")
-@click.option("--record-sample", help="The share of reviews that is recorded, 0 to 1.  [default: 1]")
-@click.option("--record-megabytes", help="What recordings may take on the disk, in MiB.  [default: 256]")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much is told.")
+@click.option("--lease-seconds", type=NUMBER, help="How long a lease lasts.  [default: 15]")
+@click.option("--reload-seconds", type=NUMBER, help="How often the policy files are looked at.  [default: 1]")
+@click.option("--writes-per-second", type=NUMBER, help="How fast the API server is written to.  [default: 50]")
+@click.option(
+    "--shutdown-delay", type=NUMBER, help="Seconds between `not ready` and the closing of the port.  [default: 0]"
+)
+@click.option(
+    "--record-folder", type=FOLDER, help="Record reviews here, without secrets, for `sluice replay`.  [default: none]"
+)
+@click.option("--record-sample", type=NUMBER, help="The share of reviews that is recorded, 0 to 1.  [default: 1]")
+@click.option("--record-megabytes", type=NUMBER, help="What recordings may take on the disk, in MiB.  [default: 256]")
+@click.option("--log-level", type=click.Choice(LEVELS), help="How much is told.")
 def serve(file: Path | None, **options: Any) -> None:
     """Serve admission, and decide the queues. SIGTERM and Ctrl-C end it in good order."""
     flags = {name: value for name, value in options.items() if value not in (None, ())}
     config = load(file, os.environ, flags)
+    if not (config.cert_dir / "tls.crt").exists():
+        hint = f"`sluice certs --dir {config.cert_dir}` makes one, --cert-dir names another folder"
+        raise click.UsageError(f"there is no tls.crt in {config.cert_dir}; {hint}")
     logging.basicConfig(
         level=config.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
+from webhook.cli.values import FILE, TEXT, THERE, Made, Read
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.offline import simulate as virtual
@@ -30,7 +31,17 @@ from webhook.offline.simulate_trace import Arrival, read_trace
 from webhook.queue.model import Snapshot
 
 GENERATORS = (".yaml", ".yml")
-PATH = click.Path(exists=True, path_type=Path)
+
+ROWS = ("queue", "class")
+
+
+def rows(text: str) -> tuple[str, ...]:
+    """Read what the rows of the table are. Raises ValueError."""
+    found = tuple(part.strip() for part in text.split(","))
+    if not set(found) <= set(ROWS):
+        raise ValueError(f'"{text}" is none of {", ".join(ROWS)}, {",".join(ROWS)}')
+    return found
+
 
 EXAMPLES: Final = """\b
 Examples:
@@ -41,13 +52,17 @@ Examples:
 
 
 @click.command("simulate", epilog=EXAMPLES)
-@click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-f", "--file", "files", multiple=True, type=PATH, help="The queues: files or folders of objects.")
-@click.option("--rules", "names", multiple=True, metavar="NAME|FILE", help="Rule sets to combine.  [default: kueue]")
-@click.option("--compare", nargs=2, metavar="A B", help="Two rule sets (NAME|FILE, or several with +) side by side.")
-@click.option("--compare-queues", type=PATH, help="Other queues, to compare with those of -f under the same rules.")
-@click.option("--by", default="queue,class", show_default=True, help="Rows of the table: queue, class, or both.")
-@click.option("--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a plot (SVG).")
+@click.argument("trace", type=FILE)
+@click.option("-f", "--file", "files", multiple=True, type=THERE, help="The queues: files or folders of objects.")
+@click.option(
+    "--rules", "names", multiple=True, type=TEXT, metavar="NAME|FILE", help="Rule sets to combine.  [default: kueue]"
+)
+@click.option(
+    "--compare", nargs=2, type=TEXT, metavar="A B", help="Two rule sets (NAME|FILE, or several with +) side by side."
+)
+@click.option("--compare-queues", type=THERE, help="Other queues, to compare with those of -f under the same rules.")
+@click.option("--by", type=Read("rows", rows), default="queue,class", show_default=True, help="Queue, class, or both.")
+@click.option("--plot", "picture", type=Made(), help="Write a plot (SVG).")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def simulate(
     trace: Path,
@@ -55,7 +70,7 @@ def simulate(
     names: tuple[str, ...],
     compare: tuple[str, str] | None,
     compare_queues: Path | None,
-    by: str,
+    by: tuple[str, ...],
     picture: Path | None,
     output: str,
 ) -> None:
@@ -75,7 +90,7 @@ def simulate(
     except (SourceError, ConversionError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
-    summaries = [summarise(o, by.split(",")) for o in outcomes]
+    summaries = [summarise(o, by) for o in outcomes]
     if picture:
         picture.write_text(plot(outcomes), encoding="utf-8")
     if output == "json":

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from webhook.cli import exits
 from webhook.cli.progress import Progress
+from webhook.cli.values import ANY_TEXT, GIVEN, whole
 from webhook.diagnostics import SourceError
 from webhook.offline.hinted import hinted
 from webhook.offline.reports.junit import junit
@@ -33,16 +34,20 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--run", "pattern", default="", metavar="REGEX", help="Only cases whose suite//name matches.")
+@click.argument("paths", nargs=-1, type=GIVEN)
+@click.option(
+    "--run", "pattern", type=ANY_TEXT, default="", metavar="REGEX", help="Only cases whose suite//name matches."
+)
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "junit", "sarif"]), default="text", show_default=True
 )
-@click.option("-j", "--jobs", type=click.IntRange(1, 256), metavar="N",
+@click.option("-j", "--jobs", type=whole(1, 256), metavar="N",
               help="Processes, a suite file each.  [default: as many as cores; one for a small run]")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show only cases that did not pass.")
 @click.option("--missed", is_flag=True, help="Show each branch of a policy that no case ran.")
-@click.option("--min-coverage", type=click.IntRange(0, 100), default=0, help="Fail below this percentage of branches.")
+@click.option(
+    "--min-coverage", type=whole(0, 100, "per cent"), default=0, help="Fail below this percentage of branches."
+)
 @click.option("--update", "rewrite", is_flag=True, help="Write patches and objects that differ into the suites.")
 @click.option("--watch", is_flag=True, help="Run again whenever a file changes, until interrupted.")
 def test(
