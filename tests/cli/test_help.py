@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from webhook.cli.main import cli
+from webhook.cli.commands import cli
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

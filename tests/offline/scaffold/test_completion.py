@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.offline.running import invoke
-from webhook.cli.main import cli
+from webhook.cli.commands import cli
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,0 +1,129 @@
+"""`sluice`: the group of all commands. A command's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook import __version__
+from webhook.cli import exits, interrupt
+from webhook.diagnostics import SourceError
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "certs": ("webhook.cli.certs:certs", "Make a CA and a server certificate."),
+    "completion": ("webhook.cli.completion:completion_command", "Complete commands in a shell."),
+    "crds": ("webhook.cli.crds:crds", "Print or install the CRDs of the queue's objects."),
+    "dry-run": ("webhook.cli.dry_run:dry_run_command", "What would happen to these objects."),
+    "eval": ("webhook.cli.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
+    "explain": ("webhook.cli.explain:explain_command", "Why a verdict is what it is, clause by clause."),
+    "generate": ("webhook.cli.generate:generate_command", "Native policies, made from these."),
+    "init": ("webhook.cli.init:init_command", "Begin a repository of policies."),
+    "lint": ("webhook.cli.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
+    "plan": ("webhook.cli.plan:plan", "Objects of a cluster in, queue decisions out."),
+    "register": ("webhook.cli.register:register", "Write the webhook configurations."),
+    "replay": ("webhook.cli.replay:replay_command", "Recorded reviews against other policies."),
+    "run": ("webhook.cli.run:run", "The whole of Sluice on this machine, without a cluster."),
+    "serve": ("webhook.cli.serve:serve", "Serve admission, and decide the queues."),
+    "simulate": ("webhook.cli.simulate:simulate", "A trace against queues and rules."),
+    "test": ("webhook.cli.test:test", "Run the suites beside the policies."),
+}
+"""name -> (module:attribute, one line for the list of commands)."""
+
+
+class Commands(click.Group):
+    """A group whose commands are imported on use: `sluice eval` does not pay for the Kubernetes client."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give every command's name, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module and give the command; None where there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Load the command that is called; from then on Ctrl-C is the command's."""
+        found = super().resolve_command(ctx, args)
+        interrupt.as_usual()
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sluice")
+def cli() -> None:
+    """Shape, refuse and queue GPU jobs by policy files in git."""
+
+
+def run() -> int:
+    """Run the command line and give one of the exit codes of `exits`; never raise.
+
+    A mistake in a user's file is printed at its place.
+    """
+    _streams()
+    return _run()
+
+
+def _streams() -> None:
+    """Put nothing in the place of a closed stream, and escapes in the place of what a terminal cannot show."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open to the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _run() -> int:
+    """Run the command line and give the exit code."""
+    try:
+        cli.main(prog_name="sluice", standalone_mode=False)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else exits.PASSED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return exits.INTERRUPTED
+    except SourceError as error:
+        hinted = importlib.import_module("webhook.offline.hinted").hinted  # brings the CEL compiler
+        click.echo(hinted(error).render(), err=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.CLOSED
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        click.echo(f"sluice: {named}{error.strerror or error}", err=True)
+    except Exception as error:
+        return _internal(error)
+    else:
+        return exits.PASSED
+    return exits.BAD_INPUT
+
+
+def _internal(error: Exception) -> int:
+    """Say that Sluice itself is at fault, and where."""
+    if os.environ.get("SLUICE_TRACEBACK"):
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    click.echo(f"sluice: internal error: {said} ({Path(frame.filename).name}:{frame.lineno})", err=True)
+    click.echo("  this is a bug of Sluice, not of your files; SLUICE_TRACEBACK=1 shows where it happened", err=True)
+    return exits.INTERNAL
