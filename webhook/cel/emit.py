@@ -8,24 +8,22 @@ a table. Why two forms: docs/decisions/0031-two-forms.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from types import CodeType
 from typing import Any
 
-from webhook.cel import emit_calls, emit_costs, emit_folds, emit_steps, host, syntax
+from webhook.cel import emit_calls, emit_costs, emit_folds, emit_literals, emit_steps, host, syntax
 from webhook.cel.attributes import COST
 from webhook.cel.checker import Checked
 from webhook.cel.dispatch import size
-from webhook.cel.emit_known import Known, often_asked
+from webhook.cel.emit_known import Known, asked
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
-from webhook.cel.messages import MESSAGES
+from webhook.cel.fast import Fast
 from webhook.cel.plan import Planner
-from webhook.cel.runtime import HELPERS, LIMIT
+from webhook.cel.runtime import LIMIT
 from webhook.cel.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
-from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Field, Fold, Ident, Literal, Node, Select
+from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Kind, Type
 from webhook.cel.values import ABSENT, TypeValue, Uint
 
@@ -52,8 +50,10 @@ class Emitter:
     written: set[int] = field(default_factory=set)
     known: Known = field(default_factory=Known)
     often: frozenset[str] = frozenset()
+    shared: frozenset[tuple[str, ...]] = frozenset()
     kept: dict[str, str] = field(default_factory=dict)
     either: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    remembered: dict[str, tuple[Callable[..., object], str]] = field(default_factory=dict)
     _named: dict[tuple[type, object], str] = field(default_factory=dict)
 
     # Output
@@ -169,11 +169,11 @@ class Emitter:
             case Call():
                 return emit_calls.call(self, node)
             case CreateList():
-                return self.list(node)
+                return emit_literals.list_of(self, node)
             case CreateMap():
-                return self.map(node)
+                return emit_literals.map_of(self, node)
             case CreateStruct():
-                return self.struct(node)
+                return emit_literals.struct(self, node)
             case Fold():
                 return emit_folds.fold(self, node)
         raise Unsupported(type(node).__name__)
@@ -230,7 +230,7 @@ class Emitter:
         if operand.optional and not node.test:
             return emit_steps.maybe(self, operand, key)
         if not node.test:
-            return Code(f"{operand.text}[{key}]")
+            return emit_steps.field(self, node, operand, key)
         held = operand.text if operand.name else self.fresh()
         bound = held if operand.name else f"({held} := {operand.text})"
         test = f"{key} in {held} if type({bound}) is dict else bail()"
@@ -251,78 +251,6 @@ class Emitter:
             return Code(f"plain_host({text})", None if found.kind is Kind.DYN else found)
         return Code(text, found)
 
-    # Literals
-
-    def list(self, node: CreateList) -> Code:
-        """A list; with optional elements it is built by statements."""
-        self.spend(emit_costs.LIST)
-        found, count = self.checked.types.get(node.id), len(node.elements)
-        if not node.optional:
-            return Code(f"[{', '.join(self.value(e).text for e in node.elements)}]", found, size=count)
-        name = self.fresh()
-        self.line(f"{name} = []")
-        for at, element in enumerate(node.elements):
-            if at not in node.optional:
-                self.line(f"{name}.append({self.value(element).text})")
-                continue
-            held = self.held(self.optional(element))
-            self.line(f"if {held.text} is not ABSENT: {name}.append({held.text})")
-        return Code(name, found, True, size=count)
-
-    def map(self, node: CreateMap) -> Code:
-        """A map: written out where its keys are constant texts and there are no optional ones, else by statements."""
-        self.spend(emit_costs.MAP)
-        fixed = [
-            (entry.key.value, entry.value)
-            for entry in node.entries
-            if isinstance(entry.key, Literal) and isinstance(entry.key.value, str) and not entry.optional
-        ]
-        if len({key for key, _ in fixed}) == len(node.entries):
-            return Code(self.entries(fixed), self.checked.types.get(node.id))
-        name = self.fresh()
-        self.line(f"{name} = {{}}")
-        for entry in node.entries:
-            key = self.value(entry.key)
-            self.entry(name, key, entry.value, optional=entry.optional)
-        return Code(name, self.checked.types.get(node.id), True)
-
-    def entry(self, name: str, key: Code, value: Node, *, optional: bool) -> None:
-        """One entry of a map or field of an object."""
-        if optional:
-            held = self.held(self.optional(value))
-            self.line(f"if {held.text} is ABSENT: {name}.pop({key.text}, None)")
-            self.line(f"else: put({name}, {key.text}, {held.text})")
-        else:
-            self.line(f"put({name}, {key.text}, {self.value(value).text})")
-
-    def entries(self, items: Iterable[tuple[str, Node]]) -> str:
-        """A map of values under constant texts, none of them twice."""
-        return f"{{{', '.join(f'{self.constant(key)}: {self.value(value).text}' for key, value in items)}}}"
-
-    def struct(self, node: CreateStruct) -> Code:
-        """An object of a mutation."""
-        self.spend(emit_costs.STRUCT)
-        named = self.checked.structs.get(node.id, node.type_name)
-        names = [item.name for item in node.fields if not item.optional]
-        if named != "JSONPatch" and named not in MESSAGES and len(set(names)) == len(node.fields):
-            fields = self.entries((item.name, item.value) for item in node.fields)
-            return Code(f"ObjectValue({self.constant(named)}, {fields})", self.checked.types.get(node.id))
-        if named == "JSONPatch" and len(set(names)) == len(node.fields) and all(map(_ordinary, node.fields)):
-            given = {item.name: self.value(item.value).text for item in node.fields}
-            parts = ", ".join(f"{'from_' if key == 'from' else key}={text}" for key, text in given.items())
-            return Code(f"JSONPatchValue({parts})", self.checked.types.get(node.id))
-        name = self.fresh()
-        self.line(f"{name} = {{}}")
-        for item in node.fields:
-            self.entry(name, Code(self.constant(item.name), STRING, True), item.value, optional=item.optional)
-        return Code(f"new_object({self.constant(named)}, {name})", self.checked.types.get(node.id))
-
-
-def _ordinary(item: Field) -> bool:
-    """Whether a field of a JSONPatch is sure to be taken: a literal text, or the value."""
-    literal = isinstance(item.value, Literal) and isinstance(item.value.value, str)
-    return item.name == "value" or (item.name in ("op", "path", "from") and literal)
-
 
 def _closed(node: Node) -> bool:
     """Whether a node needs no variables and asks nothing of the host."""
@@ -335,42 +263,17 @@ def _closed(node: Node) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Fast:
-    """The source of the fast form, its constants, and what it costs at most apart from what it charges itself."""
-
-    source: str
-    constants: list[object]
-    cost: int
-
-
 def emit(checked: Checked, env: Env) -> Fast:
-    """Write the fast form of a program. Raises Unsupported where there is none.
-
-    The source defines `make(k, exact, spent)`, which gives the function of the program's variables in order; a call
-    that succeeds leaves what it cost at most in `spent[0]`, unless that is always the same.
-    """
+    """Write the fast form of a program. Raises Unsupported where there is none."""
     _small(checked.root)
-    writer = Emitter(checked, env, often=often_asked(checked.root))
+    found = asked(checked.root)
+    writer = Emitter(checked, env, often=found.often, shared=found.shared)
     result = writer.value(checked.root).text
     if writer.spent > LIMIT:
         raise Unsupported("too expensive")
-    names = [f"k{i}" for i in range(len(writer.constants))]
-    args = ", ".join(f"v{i}" for i in range(len(env.variables)))
     kept = [f"        {' = '.join(writer.kept.values())} = MISSING"] if writer.kept else []
-    inner = "".join(f"            {line[8:]}\n" for line in (*kept, *writer.known.in_place(writer.lines)))
-    unpack = f"    {', '.join(names)}, = k\n" if names else ""
-    begin, end = f"            m = {writer.spent}\n", "            spent[0] = m\n"
-    before, after = (begin, end) if writer.metered else ("", "")
-    helpers = ", ".join(sorted(HELPERS))
-    source = (
-        f"def make(k, exact, spent, {helpers}):\n{unpack}"
-        f"    def fast({args}):\n"
-        f"        try:\n{before}{inner}{after}            return {result}\n"
-        f"        except Exception:\n            return exact(({args}{',' if args else ''}))\n"
-        "    return fast\n"
-    )
-    return Fast(source, writer.constants, writer.spent)
+    lines = [line[8:] for line in (*kept, *writer.known.in_place(writer.lines))]
+    return Fast(tuple(lines), result, tuple(writer.constants), len(env.variables), writer.spent, writer.metered)
 
 
 def _small(root: Node) -> None:
@@ -384,22 +287,3 @@ def _small(root: Node) -> None:
         if seen > MAX_NODES:
             break
     raise Unsupported("too large")
-
-
-_BUILTINS = {b.__name__: b for b in (type, len, dict, list, str, int, float, bool, bytes, Exception)}
-
-
-@lru_cache(1)
-def _code(source: str) -> CodeType:
-    """Compile a source; the two functions that a program makes of one are made one after the other."""
-    return compile(source, "<cel>", "exec")
-
-
-def load(fast: Fast, exact: Callable[[tuple[object, ...]], object], spent: list[int]) -> Callable[..., object]:
-    """The function of a source that `emit` wrote."""
-    space: dict[str, object] = {"__builtins__": _BUILTINS}
-    exec(_code(fast.source), space)  # noqa: S102 - the source is ours: generated names, operators
-    make = space["make"]
-    assert callable(make)
-    function: Callable[..., object] = make(tuple(fast.constants), exact, spent, **HELPERS)
-    return function

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from webhook.cel import dispatch, emit_costs, emit_logic, emit_steps, runtime, syntax
-from webhook.cel.lib import costs, regex
+from webhook.cel import dispatch, emit_costs, emit_lists, emit_logic, emit_steps, runtime, syntax
+from webhook.cel.lib import regex
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.source import Code, Unsupported, Writer
 from webhook.cel.syntax import Call, Literal, Node
-from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Kind, Type
+from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Kind, Type, list_of
 from webhook.cel.values import ABSENT
 
 HOST_FUNCTIONS = frozenset(
@@ -43,6 +43,7 @@ _ORDER = {
 _OPTIONALS = ("or", "orValue", "hasValue", "value", "optional.of", "optional.none", "optional.ofNonZeroValue")
 _UNIT = frozenset((*_OPTIONALS, *_WHOLE, *_ARITHMETIC, syntax.NOT, syntax.NEGATE, "dyn", "size", "type"))
 _PYTHON = {STRING: "str", INT: "int", BOOL: "bool", DOUBLE: "float", BYTES: "bytes"}
+_TEXTS = list_of(STRING)
 _CONTAINERS = {Kind.LIST: "list", Kind.MAP: "dict"}
 _CERTAIN = (Kind.PRIMITIVE, Kind.OPAQUE, Kind.OBJECT, Kind.WELL_KNOWN)
 
@@ -65,7 +66,7 @@ def call(to: Writer, node: Call) -> Code:
         case syntax.IN:
             return _in(to, found.overloads, *args)
         case syntax.INDEX | syntax.OPT_INDEX | syntax.OPT_SELECT:
-            return _index(to, name, *args)
+            return emit_steps.index(to, name, args[0], args[1])
     if name in _ORDER:
         return _order(to, *_ORDER[name], found.overloads, *args)
     if name == syntax.ADD:
@@ -134,6 +135,8 @@ def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
     op, helper = ("==", "equal") if positive else ("!=", "not_equal")
     ending = emit_costs.compared(to, a, b)
     helper += ending
+    if b.const is None:
+        return _null(to, positive, a, b)
     if a.type in _PYTHON and a.type == b.type and not ending:
         return Code(f"({a.text} {op} {b.text})", BOOL)
     if a.type is None and b.type in (STRING, INT, BOOL) and b.name and not ending:
@@ -144,16 +147,27 @@ def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
     return Code(f"{helper}({a.text}, {b.text})", BOOL)
 
 
+def _null(to: Writer, positive: bool, a: Code, b: Code) -> Code:
+    """`a == null`: a map is not, and what else there is may refuse to be asked."""
+    name = a.text if a.name else to.fresh()
+    bound = name if a.name else f"({name} := {a.text})"
+    if positive:
+        return Code(f"({bound} is None or type({name}) is not dict and equal({name}, {b.text}))", BOOL)
+    return Code(f"({bound} is not None and (type({name}) is dict or not_equal({name}, {b.text})))", BOOL)
+
+
 def _in(to: Writer, overloads: tuple[str, ...], element: Node, container: Node) -> Code:
     """`x in y`; in a list whose overload is settled each element counts."""
-    a, b = emit_steps.certain(to, to.value(element)), to.value(container)
+    a, b = emit_steps.certain(to, to.value(element)), emit_steps.certain(to, to.value(container))
     if emit_costs.settled(overloads) is None:
         to.spend(1)
     elif b.size is not None:
         to.spend(b.size)
     else:
         b = to.held(b)
+        emit_steps.must_be(to, b.text, "list")
         to.charge(f"len({b.text})")
+        b = emit_steps.certain(to, b)
     constant = b.const
     if isinstance(constant, list) and constant and all(type(c) is str for c in constant):
         held = a.text if a.name else to.fresh()
@@ -181,29 +195,6 @@ def _inside(to: Writer, a: Code, b: Code) -> Code:
     )
 
 
-def _index(to: Writer, name: str, container: Node, key: Node) -> Code:
-    """`a[k]`, `a[?k]`, `a.?k`."""
-    over = to.checked.types.get(container.id)
-    if over is not None and over.kind is Kind.OBJECT:
-        raise Unsupported("index of an object")
-    to.spend(emit_costs.step(container))
-    a = to.code(container)
-    constant = to.folded(key)
-    optional = name != syntax.INDEX
-    if type(constant) is str:
-        if a.optional or optional:
-            return emit_steps.maybe(to, a, to.constant(constant))
-        return Code(f"{a.text}[{to.constant(constant)}]")
-    if a.optional:
-        held = to.held(a)
-        step = f"maybe_index({held.text}, {to.value(key).text})"
-        return Code(f"(ABSENT if {held.text} is ABSENT else {step})", None, False, True)
-    k = to.value(key)
-    if optional:
-        return Code(f"maybe_index({a.text}, {k.text})", None, False, True)
-    return Code(f"index({a.text}, {k.text})")
-
-
 def _optional(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
     """The functions of optionals, on what they hold."""
     match name:
@@ -214,6 +205,8 @@ def _optional(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
         case "optional.ofNonZeroValue":
             value = to.held(to.value(args[0]))
             return Code(f"(ABSENT if is_zero({value.text}) else {value.text})", None, False, True)
+    if name == "orValue" and (constant := to.folded(args[1])) is not ABSENT:
+        return emit_steps.or_constant(to, args[0], constant)
     held = to.held(to.optional(args[0]))
     match name:
         case "hasValue":
@@ -227,17 +220,17 @@ def _optional(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
         to.line(f"if {result} is ABSENT:")
         to.lines += [*written, "    " * (to.depth + 1) + f"{result} = {other}"]
         return Code(result, None, True, name == "or")
-    if name == "orValue" and other[0] == "k" and other.isalnum():
-        return emit_steps.otherwise(to, held.text, other)
     return Code(f"({held.text} if {held.text} is not ABSENT else {other})", None, False, name == "or")
 
 
 def _size(to: Writer, arg: Node) -> Code:
     """`size(x)`."""
-    a = to.value(arg)
+    a = emit_steps.certain(to, to.value(arg))
     if a.type is not None and (a.type in (STRING, BYTES) or a.type.kind in (Kind.LIST, Kind.MAP)):
         return Code(f"len({a.text})", INT)
-    return Code(f"size({a.text})", INT)
+    name = a.text if a.name else to.fresh()
+    bound = name if a.name else f"({name} := {a.text})"
+    return Code(f"(len({name}) if type({bound}) is list else size({name}))", INT)
 
 
 def _order(to: Writer, op: str, helper: str, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
@@ -260,7 +253,7 @@ def _add(to: Writer, overloads: tuple[str, ...], left: Node, right: Node) -> Cod
     a, b = to.value(left), to.value(right)
     if emit_costs.settled(overloads) is None:
         to.spend(1)
-        return _arithmetic(to, "+", "add", a, b)
+        return emit_lists.joined(to, a, b) or _arithmetic(to, "+", "add", a, b)
     ending, size = emit_costs.joined(to, a, b)
     result = a.type if a.type == b.type and a.type in (STRING, BYTES) else None
     return Code(f"add{ending}({a.text}, {b.text})", result, size=size)
@@ -284,41 +277,46 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
     if function.name == "matches" and isinstance(args[1], Literal):
         return _matches(to, args, cost)
     codes = [to.value(a) for a in args]
-    if row is None and function.name == "string" and len(args) == 1:
-        return _string(to, function, codes[0], cost)
+    if row is None and function.name == "string" and len(args) == 1 and cost is None:
+        return _string(to, function, codes[0])
     if row is None:
         return _priced(to, to.constant(runtime.open_call(function, len(args))), cost, codes, None)
     codes = [_guarded(to, code, wanted) for code, wanted in zip(codes, row.args, strict=True)]
     certain = row.result if row.result.kind in (*_CERTAIN, Kind.LIST, Kind.MAP) else None
     most = 1 if cost is None else emit_costs.most(cost, codes)
     if most is None:
-        return _priced(to, to.constant(runtime.quick(row)), cost, codes, certain)
+        listed = emit_lists.written(to, row.id, codes, row.result)
+        return listed or _priced(to, to.constant(row.call), cost, codes, certain)
     to.spend(most)
+    if len(codes) == 1 and row.args[0] is row.result and function.name == row.result.name:
+        return codes[0]
     texts = [c.text for c in codes]
     return Code(f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts), certain)
 
 
-def _string(to: Writer, function: Function, code: Code, cost: Cost | None) -> Code:
-    """`string(x)` of what is likely a text already."""
-    code = to.held(code)
-    to.spend(1 if cost is None else costs.traversal(runtime.LONG))
-    known = emit_steps.certain(to, code)
-    if known.type is STRING:
-        return known
-    result = to.fresh()
-    to.line(f"if type({code.text}) is str and len({code.text}) <= LONG: {result} = {code.text}")
-    to.line("else:")
-
-    def otherwise() -> None:
-        made = _priced(to, to.constant(runtime.open_call(function, 1)), cost, [code], None)
-        to.line(f"{result} = {made.text}")
-
-    to.block(otherwise)
-    return Code(result, None, True)
+def _string(to: Writer, function: Function, code: Code) -> Code:
+    """`string(x)` of what is likely a text already. What costs 1."""
+    to.spend(1)
+    code = emit_steps.certain(to, to.held(code))
+    if code.type is STRING:
+        return code
+    made = f"{to.constant(runtime.open_call(function, 1))}({code.text})"
+    text = f"{code.text} if type({code.text}) is str else {made}"
+    return Code(emit_steps.shared(to, "string", text, code.text), STRING, True)
 
 
 def _called(to: Writer, function: Function, row: Overload, texts: list[str]) -> str:
-    return f"{to.constant(runtime.callee(function, row))}({', '.join(texts)})"
+    """A call; one of what other calls remember, such as `quantity(text).isInteger()`, is remembered with them."""
+    inner = [to.remembered[text] for text in texts if text in to.remembered]
+    if len(inner) == len(texts) and row.result.kind is Kind.PRIMITIVE:
+        callee = runtime.together(row, *(function for function, _ in inner))
+        texts = [text for _, text in inner]
+    else:
+        callee = runtime.callee(function, row)
+    call = f"{to.constant(callee)}({', '.join(texts)})"
+    if callee is not row.call and len(texts) == 1:
+        to.remembered[call] = (callee, texts[0])
+    return call
 
 
 def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
@@ -329,16 +327,20 @@ def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
     sized = wanted is STRING or wanted is BYTES
     if code.type is not None and code.type.name == wanted.name and shallow and (not sized or code.const is not ABSENT):
         return code
-    code = to.held(code)
+    code = emit_steps.certain(to, to.held(code))
     if sized:
         short = ("short", _PYTHON[wanted], code.text)
         if to.known.find(short) is None:
-            to.line(f"if type({code.text}) is not {_PYTHON[wanted]} or len({code.text}) > LONG: bail()")
+            test = "" if code.type is wanted else f"type({code.text}) is not {_PYTHON[wanted]} or "
+            to.line(f"if {test}len({code.text}) > LONG: bail()")
             to.known.learn(short, str(runtime.LONG))
     elif wanted.kind in _CONTAINERS and shallow:
-        to.line(f"if type({code.text}) is not {_CONTAINERS[wanted.kind]}: bail()")
+        emit_steps.must_be(to, code.text, _CONTAINERS[wanted.kind])
     elif wanted.kind is Kind.LIST and runtime.is_matrix(wanted):
-        to.line(f"if type({code.text}) is not list or {code.text} and type({code.text}[0]) is not list: bail()")
+        if to.known.find(("of", code.text)) != "list":
+            to.line(f"if type({code.text}) is not list or {code.text} and type({code.text}[0]) is not list: bail()")
+    elif wanted == _TEXTS and to.known.find(("of", code.text)) in ("str", "short"):
+        pass
     elif wanted in _PYTHON:
         to.line(f"if type({code.text}) is not {_PYTHON[wanted]}: bail()")
     else:
@@ -355,9 +357,7 @@ def _priced(to: Writer, function: str, cost: Cost | None, codes: list[Code], cer
     result = to.fresh()
     units = f"{to.constant(cost)}(({''.join(f'{n}, ' for n in names)}), "
     after = dispatch.by_result(cost, len(codes))
-    if cost is costs.FLATTENED.spend and len(names) == 1:
-        to.charge(f"len({names[0]}) + {cost(([],), ABSENT)}")
-    elif not after:
+    if not after:
         to.charge(f"{units}ABSENT)")
     to.line(f"{result} = {function}({', '.join(names)})")
     if after:

@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from webhook.cel import emit_costs, syntax
+from webhook.cel import emit_costs, emit_steps, syntax
 from webhook.cel.source import MAX_BLOCKS, Code, Unsupported, Writer
 from webhook.cel.syntax import Call, CreateList, Fold, Ident, Node
 from webhook.cel.types import BOOL, Kind, Type
+
+_KINDS = {Kind.LIST: "list", Kind.MAP: "dict"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How a loop begins: its line, its first variable, and what all of those are known to be; a `key` has to be one."""
+
+    header: str
+    first: str
+    kind: str = ""
+
+    def write(self, to: Writer, body: Callable[[], None]) -> None:
+        """The loop with the body."""
+        to.line(self.header)
+
+        def whole() -> None:
+            if self.kind == "key":
+                emit_steps.must_be(to, self.first, "str")
+            elif self.kind:
+                emit_steps.learn_element(to, self.first, self.kind)
+            body()
+
+        to.block(whole)
 
 
 def fold(to: Writer, node: Fold) -> Code:
@@ -15,11 +40,15 @@ def fold(to: Writer, node: Fold) -> Code:
     if node.macro == "bind":
         return _bind(to, node)
     over = to.held(to.value(node.range))
+    kind = _kind(to, node, over)
     before, to.spent = to.spent, 0
     lines, at = to.lines, len(to.lines)
-    code = _loop(to, node, over)
+    code = _loop(to, node, over, kind)
     body = to.spent + emit_costs.plumbing((node.condition, node.step), to.written)
     to.spent = before + emit_costs.plumbing((node.init, node.result), to.written)
+    if over.size is not None:
+        to.spend(over.size * body)
+        return code
     # What is charged stands before the loop, though only the loop tells what its body costs.
     body_lines = lines[at:]
     del lines[at:]
@@ -28,23 +57,35 @@ def fold(to: Writer, node: Fold) -> Code:
     return code
 
 
-def _loop(to: Writer, node: Fold, over: Code) -> Code:
+def _kind(to: Writer, node: Fold, over: Code) -> str | None:
+    """Whether the range is certainly a `list` or a `dict`; where the checker says so, another value leaves."""
+    if isinstance(over.const, (list, dict)):
+        return type(over.const).__name__
+    if isinstance(node.range, CreateList):
+        to.known.learn(("is", over.text), "list")
+    known = to.known.find(("is", over.text))
+    if known is None and (found := to.checked.types.get(node.range.id)) is not None and found.kind in _KINDS:
+        known = _KINDS[found.kind]
+        emit_steps.must_be(to, over.text, known)
+    return known
+
+
+def _loop(to: Writer, node: Fold, over: Code, kind: str | None) -> Code:
     """The loop and what it gives."""
-    result = to.fresh()
     if _copies(to, node):
-        to.line(f"{result} = list({_rounds(over)})")
-        return Code(result, to.checked.types.get(node.id), True)
-    first, second = to.fresh(), to.fresh()
+        return _copy(to, node, over, kind)
+    result, first, second = to.fresh(), to.fresh(), to.fresh()
     to.lines.append(to.known.begin("    " * to.depth))
     to.scopes.append(_variables(to, node, over, first, second))
     to.blocks += 1
     if to.blocks > MAX_BLOCKS:
         raise Unsupported("too many loops")
-    code = _WRITERS[_shape(node)](to, node, result, _header(over, node, first, second))
+    shape = _shape(node)
+    code = _WRITERS[shape](to, node, result, _rounds(to, node, over, kind, first, second))
     to.blocks -= 1
     to.scopes.pop()
     to.known.end()
-    return code
+    return replace(code, size=over.size) if shape in ("map", "transformMap") else code
 
 
 def _variables(to: Writer, node: Fold, over: Code, first: str, second: str) -> dict[str, Code]:
@@ -62,15 +103,16 @@ def _certain(t: Type) -> Type | None:
     return t if t.kind is Kind.OBJECT else None
 
 
-def _header(over: Code, node: Fold, first: str, second: str) -> str:
+def _rounds(to: Writer, node: Fold, over: Code, kind: str | None, first: str, second: str) -> Rounds:
+    """What a comprehension goes over; keys of a map are texts, or leave the fast form."""
+    if kind == "dict":
+        header = f"for {first}, {second} in {over.text}.items():" if node.var2 else f"for {first} in {over.text}:"
+        return Rounds(header, first, "key")
     if node.var2:
-        return f"for {first}, {second} in two({over.text}):"
-    return f"for {first} in {_rounds(over)}:"
-
-
-def _rounds(over: Code) -> str:
-    """What a comprehension of one variable goes over."""
-    return f"{over.text} if type({over.text}) is list else one({over.text})"
+        return Rounds(f"for {first}, {second} in two({over.text}):", first)
+    if kind == "list":
+        return Rounds(f"for {first} in {over.text}:", first, to.known.find(("of", over.text)) or "")
+    return Rounds(f"for {first} in {over.text} if type({over.text}) is list else one({over.text}):", first)
 
 
 def _shape(node: Fold) -> str:
@@ -79,12 +121,11 @@ def _shape(node: Fold) -> str:
     )
 
 
-def _quantifier(to: Writer, node: Fold, result: str, header: str) -> Code:
+def _quantifier(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     """`all` and `exists`: leave at the first element that decides."""
     assert isinstance(node.step, Call)
     every = node.macro == "all"
     to.line(f"{result} = {every}")
-    to.line(header)
 
     def body() -> None:
         assert isinstance(node.step, Call)
@@ -93,20 +134,19 @@ def _quantifier(to: Writer, node: Fold, result: str, header: str) -> Code:
         to.line(f"    {result} = {not every}")
         to.line("    break")
 
-    to.block(body)
+    rounds.write(to, body)
     return Code(result, BOOL, True)
 
 
-def _one(to: Writer, node: Fold, result: str, header: str) -> Code:
+def _one(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     """`exists_one`: every element is looked at."""
     to.line(f"{result} = 0")
-    to.line(header)
 
     def body() -> None:
         assert isinstance(node.step, Call)
         to.line(f"if {to.condition(node.step.args[0])}: {result} += 1")
 
-    to.block(body)
+    rounds.write(to, body)
     return Code(f"({result} == 1)", BOOL)
 
 
@@ -120,18 +160,41 @@ def _keeping(to: Writer, step: Node, write: Callable[[Call], None]) -> None:
         write(step)
 
 
-def _map(to: Writer, node: Fold, result: str, header: str) -> Code:
+def _map(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     """`map`, `filter` and `transformList`: a list that grows."""
     to.line(f"{result} = []")
-    to.line(header)
+    kinds: list[str] = []
 
     def append(step: Call) -> None:
         made = step.args[1]
         assert isinstance(made, CreateList)
-        to.line(f"{result}.append({to.value(made.elements[0]).text})")
+        element = to.value(made.elements[0])
+        kinds.append(emit_steps.element_kind(to, element))
+        to.line(f"{result}.append({element.text})")
 
-    to.block(lambda: _keeping(to, node.step, append))
+    rounds.write(to, lambda: _keeping(to, node.step, append))
+    to.known.learn(("is", result), "list")
+    if kinds[0]:
+        to.known.learn(("of", result), kinds[0])
     return Code(result, to.checked.types.get(node.id), True)
+
+
+def _copy(to: Writer, node: Fold, over: Code, kind: str | None) -> Code:
+    """A `map` that takes each element, or key, as it is. A list is that itself: no value is ever changed."""
+    found = to.checked.types.get(node.id)
+    if kind == "list":
+        return replace(over, type=found)
+    result = to.fresh()
+    if kind == "dict":
+        key = to.fresh()
+        to.line(f"{result} = list({over.text})")
+        to.line(f"for {key} in {result}:")
+        to.line(f"    if type({key}) is not str: bail()")
+        to.known.learn(("of", result), "str")
+    else:
+        to.line(f"{result} = list({over.text} if type({over.text}) is list else one({over.text}))")
+    to.known.learn(("is", result), "list")
+    return Code(result, found, True, size=over.size)
 
 
 def _copies(to: Writer, node: Fold) -> bool:
@@ -145,28 +208,27 @@ def _copies(to: Writer, node: Fold) -> bool:
     return made.elements[0].name == node.var and not (found.kind is Kind.OPAQUE and found.name == "optional_type")
 
 
-def _transform_map(to: Writer, node: Fold, result: str, header: str) -> Code:
+def _transform_map(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     """`transformMap`: a map that grows; its keys are unique since those of the range are."""
     to.line(f"{result} = {{}}")
-    to.line(header)
 
     def put(step: Call) -> None:
         key = to.scopes[-1][node.var]
         to.line(f"{result}[{key.text}] = {to.value(step.args[2]).text}")
 
-    to.block(lambda: _keeping(to, node.step, put))
+    rounds.write(to, lambda: _keeping(to, node.step, put))
+    to.known.learn(("is", result), "dict")
     return Code(result, to.checked.types.get(node.id), True)
 
 
-def _transform_entry(to: Writer, node: Fold, result: str, header: str) -> Code:
+def _transform_entry(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     """`transformMapEntry`: a map that grows by whole entries; a key that is there already is an error."""
     to.line(f"{result} = {{}}")
-    to.line(header)
 
     def put(step: Call) -> None:
         to.line(f"{result} = insert({result}, {to.value(step.args[1]).text})")
 
-    to.block(lambda: _keeping(to, node.step, put))
+    rounds.write(to, lambda: _keeping(to, node.step, put))
     return Code(result, to.checked.types.get(node.id), True)
 
 

@@ -34,6 +34,8 @@ class Known:
     blocks: list[dict[Fact, str]] = field(default_factory=lambda: [{}])
     loops: list[Loop] = field(default_factory=list)
     taken_out: dict[str, list[str]] = field(default_factory=dict)
+    homes: dict[str, Loop] = field(default_factory=dict)
+    """The loops that names were taken out of."""
 
     def find(self, fact: Fact) -> str | None:
         """What was noted with a fact, None where it is not known."""
@@ -70,18 +72,40 @@ class Known:
         return None
 
 
-def often_asked(root: Node) -> frozenset[str]:
-    """The fields that are selected from a name more than once, or in a loop."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a tree asks for more than once: the fields of names, also those in a loop, and the paths of fields."""
+
+    often: frozenset[str]
+    shared: frozenset[tuple[str, ...]]
+
+
+def asked(root: Node) -> Asked:
+    """Look through a tree."""
     seen: set[str] = set()
     often: set[str] = set()
+    paths: set[tuple[str, ...]] = set()
+    shared: set[tuple[str, ...]] = set()
     waiting = [(root, False)]
     while waiting:
         node, looped = waiting.pop()
-        if isinstance(node, Select) and isinstance(node.operand, Ident):
-            (often if looped or node.field in seen else seen).add(node.field)
+        if isinstance(node, Select):
+            if isinstance(node.operand, Ident):
+                (often if looped or node.field in seen else seen).add(node.field)
+            if (steps := path(node)) is not None:
+                (shared if steps in paths else paths).add(steps)
         if isinstance(node, Fold):
             waiting += [(part, True) for part in (node.condition, node.step)]
             waiting += [(part, looped) for part in (node.range, node.init, node.result)]
         else:
             waiting += [(part, looped) for part in syntax.children(node)]
-    return frozenset(often)
+    return Asked(frozenset(often), frozenset(shared))
+
+
+def path(node: Node) -> tuple[str, ...] | None:
+    """The name that fields are selected from, and the fields; None for anything else."""
+    fields: list[str] = []
+    while isinstance(node, Select) and not node.test:
+        fields.append(node.field)
+        node = node.operand
+    return (*fields, node.name) if fields and isinstance(node, Ident) else None

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.cel import checker, emit, estimate, parser, plan, validators
+from webhook.cel import checker, emit, estimate, fast, parser, plan, validators
 from webhook.cel.attributes import COST, Eval, Failure, Frame
 from webhook.cel.bounds import Estimate
 from webhook.cel.cancelling import Cancelling
@@ -50,20 +50,8 @@ class Budget:
             self.remaining -= program.spent(values)
 
 
-class _Slow:
-    __slots__ = ()
-
-
-_SLOW = _Slow()
-"""What a fast form gives where only the exact one can answer."""
-
-
 def _uncalled(*_: object) -> Any:
     raise AssertionError
-
-
-def _give_up(_: tuple[object, ...]) -> object:
-    return _SLOW
 
 
 @dataclass(slots=True, eq=False)
@@ -77,12 +65,11 @@ class Program:
     size: int
     names: tuple[str, ...]
     source: str = ""
-    call: Callable[..., object] = field(default=_uncalled, repr=False)
-    """Evaluate with variables in the order of `env.variables`, all of them. Raises EvalError. The fast form."""
+    metered: Callable[[tuple[object, ...], Budget | None], object] = field(default=_uncalled, repr=False)
+    """Evaluate within a budget: by the fast form where it can answer, else exactly. Raises EvalError."""
     cost: int = 0
-    _fast: Callable[..., object] | None = field(default=None, repr=False)
-    _most: list[int] = field(default_factory=list, repr=False)
-    """What the last evaluation by the fast form cost at most."""
+    _fast: fast.Fast | None = field(default=None, repr=False)
+    _call: Callable[..., object] | None = field(default=None, repr=False)
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
     _estimate: Estimate | None = field(default=None, repr=False)
@@ -99,19 +86,42 @@ class Program:
             self._estimate = estimate.estimate(self.checked, self.env)
         return self._estimate
 
+    @property
+    def call(self) -> Callable[..., object]:
+        """Evaluate with variables in the order of `env.variables`, all of them. Raises EvalError. The fast form."""
+        if self._call is None:
+            self._call = self._loaded_call()
+        return self._call
+
+    def _loaded_call(self) -> Callable[..., object]:
+        if self._fast is None:
+            return lambda *values: self.exactly(values)
+        return fast.load(self._fast.call(), self._fast, self.exactly, self)
+
+    def _loaded_metered(self) -> Callable[[tuple[object, ...], Budget | None], object]:
+        if self._fast is None:
+            return self.exactly
+        return fast.load(self.source, self._fast, self.exactly, self)
+
     def prepare(self) -> None:
-        """Make the fast form; where there is none, calls go to the exact one."""
+        """Make the fast form, as it is called where one comes from; where there is none, calls go to the exact one.
+
+        Policies call it within a budget, rules of a queue (whose environment is trusted) without one.
+        """
         self._pick = _picker(self.names)
-        self.call = lambda *values: self.exactly(values)
-        if not self.env.checked:
-            return
-        try:
-            fast = emit.emit(self.checked, self.env)
-            self.source, self._most = fast.source, [fast.cost]
-            self.call = emit.load(fast, self.exactly, [0])
-            self._fast = emit.load(fast, _give_up, self._most)
-        except Unsupported:
-            self.source = ""
+        if self.env.checked:
+            with suppress(Unsupported):
+                self._fast = emit.emit(self.checked, self.env)
+                self.source = self._fast.counted()
+        if self.env.trusted and self._fast is not None:
+            self._call = self._loaded_call()
+            self.metered = self._metered_first
+        else:
+            self.metered = self._loaded_metered()
+
+    def _metered_first(self, values: tuple[object, ...], budget: Budget | None) -> object:
+        self.metered = self._loaded_metered()
+        return self.metered(values, budget)
 
     def frame(self, values: tuple[object, ...], limit: int = CALL_LIMIT, size: int = 0) -> Frame:
         """The run-time state for these variables."""
@@ -132,18 +142,6 @@ class Program:
         except KeyError:
             return self.evaluate(values)
         return self.call(*given)
-
-    def metered(self, values: tuple[object, ...], budget: Budget | None) -> object:
-        """Evaluate within a budget: by the fast form where it can answer, else exactly."""
-        if budget is not None and self._fast is not None:
-            result = self._fast(*values)
-            if result is not _SLOW and (most := self._most[0]) <= budget.call_limit:
-                budget.uncounted += most
-                budget.noted.append((self, values))
-                if budget.uncounted > budget.remaining:
-                    budget.settle()
-                return result
-        return self.exactly(values, budget)
 
     def spent(self, values: tuple[object, ...]) -> int:
         """Evaluate exactly, and give only what it cost."""

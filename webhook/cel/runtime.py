@@ -13,6 +13,7 @@ from webhook.cel import dispatch, host, operators
 from webhook.cel.attributes import Failure
 from webhook.cel.dispatch import size as size_of
 from webhook.cel.exact import new_object
+from webhook.cel.lib import lists
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.types import Kind, Type
@@ -63,19 +64,39 @@ def is_matrix(wanted: Type) -> bool:
     return inner.kind is Kind.LIST and inner.params[0].kind in (Kind.DYN, Kind.PARAM)
 
 
-def flattened(elements: list[object]) -> list[object]:
-    """`flatten` of a list of lists."""
-    flat: list[object] = []
+def flattened(elements: list[object], depth: int) -> list[object]:
+    """`flatten`, `depth` levels deep; a list that holds something else is as it was."""
+    for _ in range(depth):
+        flat: list[object] = []
+        deep = False
+        for element in elements:
+            if type(element) is list:
+                flat += element
+                deep = True
+            else:
+                flat.append(element)
+        if not deep:
+            return elements
+        elements = flat
+    return elements
+
+
+def distinct(elements: list[object]) -> list[object]:
+    """`distinct`; of texts without asking for each pair."""
     for element in elements:
-        if type(element) is not list:
-            raise Bail
-        flat += element
-    return flat
+        if type(element) is not str:
+            return lists.distinct(elements)
+    return list(dict.fromkeys(elements))
 
 
-def quick(row: Overload) -> Callable[..., object]:
-    """What to call for a row whose arguments are as declared, and whose call is charged before."""
-    return flattened if row.id == "list_flatten" else row.call
+@cache
+def together(row: Overload, *inner: Callable[..., object]) -> Callable[..., object]:
+    """A function of what other functions make of one text each; it remembers its last answers, which are immutable."""
+    call = row.call
+    if len(inner) == 1:
+        (only,) = inner
+        return lru_cache(maxsize=4096)(lambda text: call(only(text)))
+    return lru_cache(maxsize=4096)(lambda *texts: call(*(one(text) for one, text in zip(inner, texts, strict=True))))
 
 
 def callee(function: Function, row: Overload) -> Callable[..., object]:
@@ -210,14 +231,25 @@ def held(value: object) -> object:
 
 def read(value: object) -> object:
     """What an optional variable holds: reading one takes it through Go's native form."""
-    return plain(held(value))
+    if type(value) is Optional:
+        inner = value.value
+        if type(inner) in _PLAIN or inner is ABSENT:
+            return inner
+    raise Bail
+
+
+_new, _hold = object.__new__, vars(Optional)["value"].__set__
 
 
 def wrapped(value: object) -> Optional:
     """An optional of a value, none for ABSENT. One in another is left to the exact form: cel-go reads it as one."""
+    if value is ABSENT:
+        return NONE
     if type(value) is Optional:
         raise Bail
-    return NONE if value is ABSENT else Optional(value)
+    made: Optional = _new(Optional)
+    _hold(made, value)  # half the time of calling a frozen class
+    return made
 
 
 def plain(value: object) -> object:
@@ -272,7 +304,9 @@ HELPERS: dict[str, object] = {
     "add": add,
     "bail": bail,
     "contains": contains,
+    "distinct": distinct,
     "divide": operators.divide,
+    "flattened": flattened,
     "held": held,
     "index": index,
     "insert": operators.insert,
@@ -281,6 +315,7 @@ HELPERS: dict[str, object] = {
     "modulo": operators.modulo,
     "multiply": operators.multiply,
     "negate": operators.negate,
+    "new": object.__new__,
     "new_object": new_object,
     "one": one,
     "plain": plain,

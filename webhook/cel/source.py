@@ -55,8 +55,10 @@ class Writer(Protocol):
     written: set[int]
     known: Known
     often: frozenset[str]
+    shared: frozenset[tuple[str, ...]]
     kept: dict[str, str]
     either: dict[str, tuple[str, ...]]
+    remembered: dict[str, tuple[Callable[..., object], str]]
 
     def line(self, text: str) -> None:
         """One statement."""
