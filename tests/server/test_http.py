@@ -7,8 +7,10 @@ import logging
 import ssl
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from time import monotonic
 
 import pytest
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -73,7 +75,8 @@ class Wire:
 class Talk:
     """A connection without a socket: feed it, look at what it answers."""
 
-    def __init__(self, engine=None, **limits):
+    def __init__(self, engine=None, port=None, **limits):
+        """Open a connection; `port`: that of another one, to share it."""
         self.metrics = ServerMetrics()
         app = make_app(
             engine or ScriptedEngine(),
@@ -83,7 +86,8 @@ class Talk:
             registry=CollectorRegistry(),
             limits=Limits(**limits),
         )
-        self.port = Port(app, app.refuse, app.limits)
+        self.turns = []
+        self.port = port or Port(app, app.refuse, app.limits, self.turns.append)
         self.wire = Wire()
         self.connection = Connection(self.port)
         self.connection.connection_made(self.wire)
@@ -91,13 +95,24 @@ class Talk:
     def feed(self, *pieces):
         for piece in pieces:
             self.connection.data_received(piece)
+            self.run()
         return self
+
+    def run(self):
+        """Let the loop come round until nobody waits for a turn."""
+        while self.turns:
+            self.turn()
+        return self
+
+    def turn(self):
+        """Let it come round once."""
+        self.turns.pop(0)()
 
     def later(self, seconds):
         """Let time pass, and the listener look."""
         self.port.now += seconds
         self.connection.check()
-        return self
+        return self.run()
 
     @property
     def answers(self):
@@ -142,20 +157,93 @@ def test_a_chunked_body_may_be_cut_at_every_byte():
         assert Talk().feed(request).wire.sent == whole, size
 
 
+def uids(talk):
+    """Whom the answers are for."""
+    return [json.loads(body)["response"]["uid"] for _, _, body in talk.answers]
+
+
+def requests(*names):
+    """A request for each uid, in a row."""
+    return b"".join(post(json.dumps(review(uid=name)).encode()) for name in names)
+
+
 def test_requests_in_a_row_are_answered_in_their_order():
-    """Pipelined requests, more than one turn of them, are answered one by one, each with its own uid."""
+    """Pipelined requests are answered one by one, each with its own uid, and nothing more is read meanwhile."""
+    talk = Talk()
+    names = [f"u-{i}" for i in range(40)]
+    talk.connection.data_received(requests(*names))
+    for at in range(len(names)):
+        assert (uids(talk), talk.wire.held) == (names[:at], at > 0)
+        talk.turn()
+    assert (uids(talk), talk.wire.held, talk.turns) == (names, False, [])
 
-    async def go():
-        talk = Talk()
-        count = 3 * TURN + 1
-        talk.feed(b"".join(post(json.dumps(review(uid=f"u-{i}")).encode()) for i in range(count)))
-        while len(talk.answers) < count:
-            assert talk.wire.held
-            await asyncio.sleep(0)
-        assert not talk.wire.held
-        return [json.loads(body)["response"]["uid"] for _, _, body in talk.answers]
 
-    assert asyncio.run(go()) == [f"u-{i}" for i in range(3 * TURN + 1)]
+def test_who_waits_for_a_turn_is_not_read_further():
+    """What comes on behind a whole request, before that had its turn, is the last that is read until then."""
+    talk = Talk()
+    talk.connection.data_received(requests("a"))
+    assert not talk.wire.held
+    talk.connection.data_received(requests("b"))
+    assert talk.wire.held
+    talk.run()
+    assert (uids(talk), talk.wire.held) == (["a", "b"], False)
+
+
+def test_a_turn_is_shared_by_all_connections():
+    """Each connection answers one request in a turn, whatever else it has sent, and the answers are sent together."""
+    sent = []
+    reviewed = ScriptedEngine(on_validate=lambda request: Verdict(bool(sent.append(request.uid)) or True))
+    one = Talk(reviewed)
+    two = Talk(port=one.port)
+    one.connection.data_received(requests("a1", "a2", "a3"))
+    two.connection.data_received(requests("b1"))
+    assert (sent, one.wire.sent, two.wire.sent) == ([], b"", b"")
+    one.turn()
+    assert (sent, uids(one), uids(two)) == (["a1", "b1"], ["a1"], ["b1"])
+    one.turn()
+    assert uids(one) == ["a1", "a2"]
+    assert uids(one.run()) == ["a1", "a2", "a3"]
+
+
+def test_an_answer_does_not_wait_for_slow_ones():
+    """Where a turn takes long it ends: what was answered is sent before the next review begins."""
+    seen = []
+
+    def slow(request):
+        seen.append((request.uid, uids(one), uids(two)))
+        until = monotonic() + 2 * TURN
+        while monotonic() < until:
+            pass
+        return Verdict(True)
+
+    one = Talk(ScriptedEngine(on_validate=slow))
+    two = Talk(port=one.port)
+    one.connection.data_received(requests("a"))
+    two.connection.data_received(requests("b"))
+    one.run()
+    assert (seen, uids(two)) == ([("a", [], []), ("b", ["a"], [])], ["b"])
+
+
+def test_a_client_that_says_no_more_gets_its_answers():
+    """A client that closes its side behind its requests is answered before the connection ends."""
+    talk = Talk()
+    talk.connection.data_received(requests("a", "b"))
+    talk.connection.eof_received()
+    assert uids(talk) == ["a", "b"]
+    assert uids(talk.run()) == ["a", "b"]
+
+
+def test_what_goes_wrong_in_a_turn_stops_no_other_connection(caplog):
+    """A bug of ours costs the connection that met it, and those behind it have their turn; so has one that is gone."""
+    bad, gone, good = (one := Talk()), Talk(port=one.port), Talk(port=one.port)
+    one.port.handler, handler = (lambda call: 1 / 0 if b'"bad"' in call.body else handler(call)), one.port.handler
+    bad.connection.data_received(requests("bad"))
+    gone.connection.data_received(requests("gone"))
+    gone.wire.close()
+    good.connection.data_received(requests("good", "better"))
+    one.run()
+    assert (bad.wire.aborted, uids(gone), uids(good)) == (True, [], ["good", "better"])
+    assert "division by zero" in caplog.text
 
 
 def test_requests_behind_one_that_waits_keep_their_place():
@@ -177,8 +265,9 @@ def test_requests_behind_one_that_waits_keep_their_place():
         release.set()
         for _ in range(10):
             await asyncio.sleep(0)
+            talk.run()
         assert not talk.wire.held
-        return [json.loads(body)["response"]["uid"] for _, _, body in talk.answers]
+        return uids(talk)
 
     assert asyncio.run(go()) == ["u-1", "u-2"]
 
@@ -302,7 +391,7 @@ def test_a_client_that_reads_again_gets_its_answers():
     talk.feed(post())
     assert talk.statuses == []
     talk.connection.resume_writing()
-    assert (talk.statuses, talk.wire.held) == ([200], False)
+    assert (talk.run().statuses, talk.wire.held) == ([200], False)
 
 
 def test_a_body_is_asked_for_where_that_is_awaited():
@@ -372,6 +461,24 @@ async def connected(served, trust):
         yield reader, writer
     finally:
         writer.close()
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_a_client_may_close_its_side_behind_a_request(run):
+    """On the plain port a probe that says it has no more to say is answered all the same."""
+
+    async def go():
+        talk = Talk()
+        listener = Listener(talk.port.handler, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", await listener.start())
+        writer.write(post() * 3)
+        writer.write_eof()
+        sent = await reader.read()
+        writer.close()
+        await listener.stop()
+        return [status for status, _, _ in answers(sent)]
+
+    assert run(go()) == [200, 200, 200]
 
 
 async def read_answer(reader):

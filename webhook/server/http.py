@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
+from time import perf_counter
 from typing import Any, Final, cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -23,8 +24,8 @@ log = logging.getLogger(__name__)
 WANTED: Final = frozenset({b"content-type", b"content-length", b"expect"})
 
 VERSIONS: Final = frozenset({"1.0", "1.1"})
-TURN: Final = 16
-"""Requests of one connection that are answered in one go."""
+TURN: Final = 0.002
+"""Seconds for which answers are made before they are sent, all of them together."""
 
 
 class Phase(Enum):
@@ -37,16 +38,43 @@ class Phase(Enum):
     """The rest of a request that was refused, or what comes behind the last one: read and thrown away."""
 
 
+def _soon(call: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(call)
+
+
 class Port:
     """What the connections of one port share. `now` and `date` are set by the listener, a few times a second.
 
-    `handler` must not raise; `refuse` makes the answer to what is no request at all, and counts it.
+    `handler` must not raise; `refuse` makes the answer to what is no request at all, and counts it. `soon` has a call
+    made when all that came in has been read.
     """
 
-    __slots__ = ("closing", "connections", "date", "handler", "limits", "now", "quiet", "refuse")
+    __slots__ = (
+        "_due",
+        "_soon",
+        "_unsent",
+        "_waiting",
+        "closing",
+        "connections",
+        "date",
+        "handler",
+        "limits",
+        "now",
+        "quiet",
+        "refuse",
+    )
 
-    def __init__(self, handler: Handler, refuse: Callable[[BadRequest], Answer], limits: Limits) -> None:
-        self.handler, self.refuse, self.limits = handler, refuse, limits
+    def __init__(
+        self,
+        handler: Handler,
+        refuse: Callable[[BadRequest], Answer],
+        limits: Limits,
+        soon: Callable[[Callable[[], None]], None] = _soon,
+    ) -> None:
+        self.handler, self.refuse, self.limits, self._soon = handler, refuse, limits, soon
+        self._waiting: deque[Connection] = deque()
+        self._unsent: list[tuple[asyncio.Transport, bytes]] = []
+        self._due = False
         self.connections: set[Connection] = set()
         self.closing = False
         self.quiet = asyncio.Event()
@@ -54,6 +82,45 @@ class Port:
         self.quiet.set()
         self.now = 0.0
         self.date = b""
+
+    def wait(self, connection: Connection) -> None:
+        """Give a connection the next place in the row of those that have something to answer."""
+        self._waiting.append(connection)
+        if not self._due:
+            self._due = True
+            self._soon(self.turn)
+
+    def turn(self) -> None:
+        """Let those that wait answer one request each, as many as fit into a turn; then send their answers.
+
+        What does the same thing many times in a row stays in the processor's caches, and a client on this machine is
+        woken up once for all the answers, not by each.
+        """
+        waiting, end = self._waiting, perf_counter() + TURN
+        for _ in range(len(waiting)):
+            connection = waiting.popleft()
+            try:
+                connection.serve()
+            except Exception:
+                log.exception("answering failed: this is a bug of Sluice")
+                connection.abort()
+            if perf_counter() > end:
+                break
+        self._due = bool(waiting)
+        if waiting:
+            self._soon(self.turn)
+        self.flush()
+
+    def send(self, transport: asyncio.Transport, data: bytes) -> None:
+        """Send this with the next `flush`."""
+        self._unsent.append((transport, data))
+
+    def flush(self) -> None:
+        """Send what is there."""
+        unsent, self._unsent = self._unsent, []
+        for transport, data in unsent:
+            if not transport.is_closing():
+                transport.write(data)
 
 
 class Connection(asyncio.Protocol):
@@ -71,6 +138,7 @@ class Connection(asyncio.Protocol):
         "_paused",
         "_phase",
         "_port",
+        "_queued",
         "_ready",
         "_seen",
         "_since",
@@ -88,7 +156,7 @@ class Connection(asyncio.Protocol):
         self._ready: deque[tuple[Call, bool]] = deque()
         self._broken: BadRequest | None = None
         self._task: asyncio.Future[None] | None = None
-        self._busy = self._stuck = self._paused = False
+        self._busy = self._stuck = self._paused = self._queued = False
         self._moved = self._awaited = False
         self._seen = 0
         self._keep = True
@@ -114,7 +182,7 @@ class Connection(asyncio.Protocol):
             self._port.quiet.set()
 
     def data_received(self, data: bytes) -> None:
-        """Read on, then answer what is whole."""
+        """Read on; what is whole by then is answered in the next turn."""
         if self._phase is Phase.DRAIN:
             return
         self._moved = False
@@ -128,11 +196,13 @@ class Connection(asyncio.Protocol):
         if not self._moved:
             self._seen += len(data)
             self._bound_head()
-        if self._ready or self._broken is not None or self._awaited:
-            self._serve()
+        self._line_up()
 
     def eof_received(self) -> None:
-        """Close; over TLS there is no half-closed connection."""
+        """Answer what is whole, then close; over TLS there is no half-closed connection."""
+        while self._queued:
+            self.serve()
+            self._port.flush()
 
     def pause_writing(self) -> None:
         """Answer nothing more until the client has read what it was sent."""
@@ -141,7 +211,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on."""
         self._stuck, self._since = False, self._port.now
-        self._serve()
+        self._line_up()
 
     # What the parser tells.
 
@@ -240,36 +310,46 @@ class Connection(asyncio.Protocol):
 
     # Answering.
 
-    def _serve(self) -> None:
-        """Answer in order, until one has to wait or it is the others' turn."""
+    def serve(self) -> None:
+        """Take a turn: answer the next request, or say what comes behind the last one that was whole."""
+        self._queued = False
         ready = self._ready
-        for turn in range(TURN + 1):
-            if not ready or self._busy or self._stuck:
-                break
-            if turn == TURN:
-                asyncio.get_running_loop().call_soon(self._serve)
-                break
-            call, keep = ready.popleft()
-            answer = self._port.handler(call)
-            if type(answer) is Answer:
-                self._write(answer, call.method, keep=keep)
-            else:
-                self._busy = True
-                self._task = asyncio.ensure_future(self._wait(cast("Awaitable[Answer]", answer), call.method, keep))
-        if self._broken is not None and not ready and not self._busy and self._phase is not Phase.DRAIN:
-            self._send(self._port.refuse(self._broken), close=True)
-            self._enter(Phase.DRAIN)
-        if self._awaited and self._phase is Phase.BODY and not ready and not self._busy:
-            self._awaited = False
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not (self._busy or self._stuck):
+            if ready:
+                call, keep = ready.popleft()
+                answer = self._port.handler(call)
+                if type(answer) is Answer:
+                    self._write(answer, call.method, keep=keep)
+                else:
+                    self._busy = True
+                    self._task = asyncio.ensure_future(self._wait(cast("Awaitable[Answer]", answer), call.method, keep))
+                self._line_up()
+            elif self._broken is not None:
+                if self._phase is not Phase.DRAIN:
+                    self._send(self._port.refuse(self._broken), close=True)
+                    self._enter(Phase.DRAIN)
+            elif self._awaited and self._phase is Phase.BODY:
+                self._awaited = False
+                self._port.send(self._transport, b"HTTP/1.1 100 Continue\r\n\r\n")
         self._hold(bool(ready))
+
+    def _line_up(self) -> None:
+        """Ask for a turn, where there is something to say; who has asked already is not read further until then."""
+        if self._busy or self._stuck:
+            self._hold(bool(self._ready))
+        elif self._queued:
+            self._hold(True)
+        elif self._ready or self._broken is not None or self._awaited:
+            self._queued = True
+            self._port.wait(self)
 
     async def _wait(self, answer: Awaitable[Answer], method: bytes, keep: bool) -> None:
         done = await answer
         self._busy = False
         if self._parser is not None:
             self._write(done, method, keep=keep)
-            self._serve()
+            self._port.flush()
+            self._line_up()
 
     def _write(self, answer: Answer, method: bytes, *, keep: bool) -> None:
         """Send an answer; the last one closes, and what was read behind it is not looked at."""
@@ -279,10 +359,11 @@ class Connection(asyncio.Protocol):
         if not keep:
             self._ready.clear()
             self._phase = Phase.DRAIN
+            self._port.flush()
             self._transport.close()
 
     def _send(self, answer: Answer, *, close: bool, headless: bool = False) -> None:
-        self._transport.write(wire(answer, self._port.date, close=close, headless=headless))
+        self._port.send(self._transport, wire(answer, self._port.date, close=close, headless=headless))
 
     def _hold(self, wanted: bool) -> None:
         """Read no further while requests wait for their turn: a client cannot pile them up here."""
@@ -321,7 +402,7 @@ class Connection(asyncio.Protocol):
     def _break(self, error: BadRequest) -> None:
         """Refuse from outside of the parser."""
         self._broken = error
-        self._serve()
+        self._line_up()
 
 
 def _misread(error: HttpParserError) -> BadRequest:
