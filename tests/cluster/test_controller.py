@@ -14,10 +14,18 @@ def test_jobs_run_within_quota_until_all_are_done():
     """Six one-CPU jobs on two CPUs all finish, and never more than two CPUs are in use."""
 
     async def go():
-        async with world(*queues("2")) as w:
+        async with world(*queues("2"), seconds=None) as w:
+
+            async def full():
+                return len(w.kubelet.running) == 2
+
             await w.create(*(job(f"j{n}") for n in range(6)))
-            for n in range(6):
-                await w.until_condition(f"j{n}", "Finished")
+            for _ in range(3):
+                await w.until(full, "two jobs run")
+                for name in w.kubelet.starts[-2:]:
+                    await w.until_runs(name)
+                    await w.kubelet.end(name)
+                    await w.until_condition(name, "Finished")
             return w.kubelet.peak, w.kubelet.starts
 
     peak, starts = asyncio.run(go())
@@ -123,19 +131,15 @@ def test_a_preempted_job_is_stopped_restored_and_waits_again():
         given = queues("1", labels={"pool": "a100"}, preemption=preemption)
         async with world(*given, {**classes, "metadata": {"name": "high"}}, seconds=None) as w:
             await w.create(job("low"))
-            await w.until_condition("low", "Admitted")
+            await w.until_runs("low")
             important = job("high")
             important["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
             await w.create(important)
             await w.until_condition("high", "Admitted")
             low, workload = await w.job("low"), await w.workload("low")
+            await w.until_runs("high")
             await w.kubelet.end("high")
-            await w.until_condition("low", "Admitted")
-
-            async def runs():
-                return "low" in w.kubelet.starts[-1:]
-
-            await w.until(runs, "low runs again")
+            await w.until_runs("low")
             return low, workload, w.kubelet.peak, w.kubelet.starts, await w.job("low")
 
     low, workload, peak, starts, again = asyncio.run(go())

@@ -34,7 +34,7 @@ def _established(crd):
 
 
 def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace, kueue):
-    """The low Job starts, gives way to the high one with its template as it was, and runs to its end afterwards."""
+    """The low Job starts, gives way to the high one with its template as it was, and starts again after it."""
     given = queues("1", labels={"kubernetes.io/hostname": "cpu-1"}, preemption={"withinClusterQueue": "LowerPriority"})
     names = {"f": f"f-{namespace}", "cq": f"cq-{namespace}"}
     flavor, queue, local = given[1:]
@@ -60,7 +60,7 @@ def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace
         view.start()
         controller.start()
         try:
-            await store.create(wanted("low", 2))
+            await store.create(wanted("low", 3600))  # it cannot end before it has to give way
             await until(lambda: pods_of(store, "low"))
             before = (await store.get(JOB, "low", namespace))["spec"]["template"]["spec"].get("nodeSelector")
             high = wanted("high", 1)
@@ -68,8 +68,8 @@ def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace
             await store.create(high)
             await until(lambda: pods_of(store, "high"))
             stopped = await store.get(JOB, "low", namespace)
-            for name in ("high", "low"):
-                await until(lambda name=name: is_complete(store, name))
+            await until(lambda: is_complete(store, "high"))
+            await until(lambda: pods_of(store, "low"))
             return before, stopped
         finally:
             await controller.stop()

@@ -173,6 +173,14 @@ class World:
         assert found is not None
         return found
 
+    async def until_runs(self, name: str) -> None:
+        """Wait until the Job controller has seen the start, and says so: an admitted job does not run yet."""
+
+        async def active() -> bool:
+            return bool(((await self.job(name)).get("status") or {}).get("active"))
+
+        await self.until(active, f"{name} runs")
+
     async def local_status(self) -> dict[str, Any]:
         return (await self.store.get(LOCAL_QUEUE, "main", "team-a")).get("status") or {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 import orjson
+from aiohttp.connector import Connection
 from kubernetes.aio import client as _client_module
 from kubernetes.aio import config as _config_module
 from kubernetes.aio.config.config_exception import ConfigException
@@ -51,6 +53,8 @@ class Client:
         configuration.retries = None
         configuration.client_side_validation = False
         self._api: Any = kubernetes_client.ApiClient(configuration)
+        self._connections = _Connections(limit=configuration.connection_pool_maxsize, ssl=_context(self._api))
+        configuration.client_session_kwargs = {"connector": self._connections}
         self.host = str(configuration.host).rstrip("/")
         self._turns = _Turns(pace, clock)
         self.timeout = pace.timeout
@@ -111,6 +115,7 @@ class Client:
     async def close(self) -> None:
         """Close every connection."""
         await self._api.close()
+        await self._connections.close()
 
     async def _send(
         self, method: str, path: str, query: Query, body: object, content_type: str, limit: aiohttp.ClientTimeout
@@ -119,6 +124,44 @@ class Client:
         await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
         return await self._api.rest_client.request(method, url, headers=headers, body=body, _request_timeout=limit)
+
+
+class _Connections(aiohttp.TCPConnector):
+    """Connections that are gone once they are closed.
+
+    aiohttp says goodbye in TLS to a server whose answer it no longer wants, and forgets the connection. A server that
+    does not reply then holds it for half a minute, or beyond the end of the event loop.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._transports: set[asyncio.Transport] = set()
+
+    async def connect(self, *request: Any, **options: Any) -> Connection:
+        """Give a connection from the pool, or a new one."""
+        self._sweep()
+        connection = await super().connect(*request, **options)
+        if connection.transport is not None:
+            self._transports.add(connection.transport)
+        return connection
+
+    async def close(self, *, abort_ssl: bool = True) -> None:
+        """Close all connections, those that were given up as well."""
+        await super().close(abort_ssl=abort_ssl)
+        self._sweep()
+        await asyncio.sleep(0)  # an aborted transport closes its socket in the next round of the loop
+
+    def _sweep(self) -> None:
+        closing = {transport for transport in self._transports if transport.is_closing()}
+        self._transports -= closing
+        for transport in closing:
+            transport.abort()
+
+
+def _context(api: Any) -> ssl.SSLContext:
+    """Give what the library made of the certificates in the credentials."""
+    context: ssl.SSLContext = api.rest_client.ssl_context
+    return context
 
 
 def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:

@@ -1,0 +1,117 @@
+"""The HTTP client lets go of its connections: nothing is left open when its event loop ends."""
+
+import asyncio
+import gc
+import json
+import socket
+import ssl
+import threading
+import warnings
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from time import monotonic
+
+import pytest
+
+from webhook import documents
+from webhook.cluster.client import Client, Pace
+from webhook.store.errors import Unavailable
+from webhook.tls.files import Folder, ensure
+
+EVENT = json.dumps({"type": "BOOKMARK", "object": {}}).encode() + b"\n"
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNK = b"%x\r\n%s\r\n" % (len(EVENT), EVENT)
+
+
+@contextmanager
+def silent_server(folder, answer: bytes):
+    """An HTTPS server that gives one answer, and then neither speaks nor closes, as one under load."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder.certificate, folder.key)
+    over = threading.Event()
+
+    def serve(listener):
+        connection, _ = listener.accept()
+        with connection, context.wrap_socket(connection, server_side=True, suppress_ragged_eofs=True) as secure:
+            secure.recv(65_536)
+            secure.sendall(answer)
+            over.wait(20)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            thread.join()
+
+
+def left_open(tmp_path, answer: bytes, work) -> list[str]:
+    """What Python finds unclosed after `work(client)` has run to its end in a loop of its own."""
+    folder = Folder(tmp_path / "certs")
+    ensure(folder, ("127.0.0.1",), datetime.now(UTC))
+    with silent_server(folder, answer) as url:
+        cluster = {"server": url, "certificate-authority": str(folder.bundle)}
+        context = {"cluster": "a", "user": "a"}
+        config = {
+            "clusters": [{"name": "a", "cluster": cluster}],
+            "contexts": [{"name": "a", "context": context}],
+            "users": [{"name": "a", "user": {"token": "t"}}],
+            "current-context": "a",
+        }
+        (tmp_path / "config").write_text(documents.dump(config))
+
+        async def go():
+            client = await Client.connect(tmp_path / "config", None, Pace(timeout=0.5), monotonic)
+            try:
+                await work(client)
+            finally:
+                await client.close()
+
+        gc.collect()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            asyncio.run(go())
+            gc.collect()
+        return [str(w.message) for w in found if w.category is ResourceWarning]
+
+
+def test_a_watch_that_is_left_leaves_nothing_open(tmp_path):
+    """Whoever has seen enough of a watch need not wait for the server to close the connection, too."""
+
+    async def work(client):
+        async with client.stream("/watch", {}, 30) as lines:
+            assert await anext(lines) == EVENT
+
+    assert left_open(tmp_path, STREAM + CHUNK, work) == []
+
+
+def test_a_watch_that_is_cancelled_leaves_nothing_open(tmp_path):
+    """At the end of the process every watch is cancelled while it waits for the next event."""
+
+    async def work(client):
+        seen = asyncio.Event()
+
+        async def follow():
+            async with client.stream("/watch", {}, 30) as lines:
+                async for _ in lines:
+                    seen.set()
+
+        task = asyncio.create_task(follow())
+        await seen.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert left_open(tmp_path, STREAM + CHUNK, work) == []
+
+
+@pytest.mark.parametrize("answer", [b"", STREAM], ids=["no answer", "half an answer"])
+def test_a_request_that_is_given_up_leaves_nothing_open(tmp_path, answer):
+    """A request of which the answer does not come, or does not end, in time."""
+
+    async def work(client):
+        with pytest.raises(Unavailable):
+            await client.request("GET", "/slow")
+
+    assert left_open(tmp_path, answer, work) == []
