@@ -199,6 +199,24 @@ def owner_in_file(world: World) -> Iterator[Finding]:
             yield subject.finding(("metadata", "ownerReferences"), message, "remove it", key=True)
 
 
+@rule("BYP008", Severity.WARNING, "a queued pod leaves its node to the scheduler")
+def own_node(world: World) -> Iterator[Finding]:
+    """`spec.nodeName` goes around the scheduler: the node's taints and what is left on it are not asked. A Pod with it
+    cannot wait behind a scheduling gate (the API server refuses both together), so that it runs at once, outside of
+    its queue's quota. The pods of a job do wait for their quota; then they are sent to that node, whatever flavor was
+    given to them, and fail where the node does not have its labels or no room. Ask for a node by a nodeSelector.
+    """
+    for subject, job in jobs(world):
+        if not job.queue or subject.map("status"):
+            continue
+        for pods in job.pod_sets:
+            path = (*pods.path, "spec", "nodeName")
+            if name := subject.text(*path):
+                waits = "it does not wait for its quota" if job.kind.gate else "its flavor's nodes are not asked"
+                hint = f"nodeSelector: {{kubernetes.io/hostname: {name}}}"
+                yield subject.finding(path, f"{subject} names its node: {waits}", hint, key=True)
+
+
 RULES: Final[tuple[Rule, ...]] = (
     zero_requests,
     init_containers,
@@ -207,4 +225,5 @@ RULES: Final[tuple[Rule, ...]] = (
     create_only,
     forged_owner,
     owner_in_file,
+    own_node,
 )
