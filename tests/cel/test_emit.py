@@ -9,6 +9,7 @@ import webhook.cel
 import webhook.policy
 from tests.cel.priced import fast
 from webhook import cel
+from webhook.cel.compose import compose
 from webhook.cel.values import JSONPatchValue, ObjectValue
 
 ENV = cel.validation_env(typed=False)
@@ -16,8 +17,10 @@ MUTATION = cel.mutation_env()
 POD = {
     "spec": {"containers": [{"name": "a", "n": 1, "resources": {"limits": {"cpu": "1", "gpu": 2}}}, {"name": "b"}]},
     "odd": [1],
+    "huge": ["x" * 257],
     "texts": ["x", "y", "x"],
     "mixed": [1, 1.0, "1", True],
+    "long": ["x" * 256, "x" * 255],
     "nested": [["x"], [], ["y", ["z"]]],
 }
 
@@ -62,6 +65,16 @@ ALIKE = [
     ("object == null || object != null", True),
     ("object.texts.map(t, {t: t}.size())", [1, 1, 1]),
     ("[optional.of(object.texts[0]), optional.none()].filter(o, o.hasValue()).map(o, o.value() + o.value())", ["xx"]),
+    ("object.texts.map(t, object.texts.filter(u, u != t))", [["y"], ["x", "x"], ["y"]]),
+    ("object.long.map(t, object.long.map(u, u == t))", [[True, False], [False, True]]),
+    ("object.mixed.map(t, object.mixed.filter(u, u == t).size())", [2, 2, 1, 1]),
+    (
+        "object.spec.containers.map(c, [?c.?resources, ?c.?none]).flatten().map(r, r.limits.filter(k, k == 'gpu'))",
+        [["gpu"]],
+    ),
+    ("[object.texts[0], object.texts[1]].map(t, [t, t]).flatten()", ["x", "x", "y", "y"]),
+    ("object.spec.containers[0].resources.limits.filter(k, k.startsWith('g'))", ["gpu"]),
+    ("object.texts.filter(k, k.startsWith('x'))", ["x", "x"]),
     ("string(string(object.texts[0])) == object.texts[0]", True),
     ("object.texts.map(t, string(t)).join(',')", "x,y,x"),
     ("quantity(string(object.spec.containers[0].n)).isInteger()", True),
@@ -83,6 +96,8 @@ ODD = [
     "object.?odd.?none.hasValue()",
     "object.odd[?'x'].hasValue()",
     "object.texts.map(t, object.odd[?t])",
+    "object.mixed.filter(k, k.startsWith('x')) == []",
+    "object.huge.map(t, object.huge.map(u, u == t)) == [[true]]",
 ]
 
 
@@ -90,6 +105,34 @@ ODD = [
 def test_what_is_not_as_expected_is_left_to_the_exact_form(text):
     """A list where a default says map, keys that are no texts, and steps into what is no map are not answered fast."""
     assert both(text) is None
+
+
+class Known:
+    """The variables of a policy, all of them computed."""
+
+    def __init__(self, **known):
+        self.cel_find = known.get
+
+
+DECLARED = [{"name": "texts", "expression": "object.texts.map(t, string(t))"}, {"name": "sure", "expression": "1 == 1"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "sure", "texts", "value"),
+    [
+        ("variables.texts.exists(t, t == 'x')", True, ["x"], True),
+        ("variables.sure && variables.texts.size() == 1", True, ["x"], True),
+        ("variables.sure ? 'a' in variables.texts : 'b' in variables.texts", False, ["b"], True),
+        ("variables.texts.exists(t, t == 'x')", True, {"x": 1}, None),
+        ("variables.texts.exists(t, t == 'x')", True, [1], None),
+        ("variables.texts.exists(t, t in variables.texts && 't' in variables.texts)", True, {"t": 1}, None),
+        ("variables.sure || variables.texts.size() == 1", "sure", [], None),
+    ],
+)
+def test_variables_are_of_the_type_that_was_found(text, sure, texts, value):
+    """What a variable certainly is comes from its expression; another value is left to the exact form."""
+    env, _ = compose(ENV, DECLARED)
+    assert both(text, env, variables=Known(sure=sure, texts=texts)) is value
 
 
 def test_a_path_is_stepped_through_once():

@@ -52,6 +52,7 @@ class Emitter:
     often: frozenset[str] = frozenset()
     shared: frozenset[tuple[str, ...]] = frozenset()
     kept: dict[str, str] = field(default_factory=dict)
+    asking: dict[str, tuple[str, str]] = field(default_factory=dict)
     either: dict[str, tuple[str, ...]] = field(default_factory=dict)
     remembered: dict[str, tuple[Callable[..., object], str]] = field(default_factory=dict)
     _named: dict[tuple[type, object], str] = field(default_factory=dict)
@@ -85,6 +86,7 @@ class Emitter:
         if name is None:
             name = self.fresh()
             self.line(f"{name} = {code.text}")
+        emit_steps.same_kind(self, code.text, name)
         return replace(code, text=name, name=True)
 
     def block(self, write: Callable[[], None]) -> None:

@@ -144,7 +144,12 @@ def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
         bound = name if a.name else f"({name} := {a.text})"
         fast = f"{name} {op} {b.text}"
         return Code(f"({fast} if type({bound}) is {_PYTHON[b.type]} else {helper}({name}, {b.text}))", BOOL)
-    return Code(f"{helper}({a.text}, {b.text})", BOOL)
+    if not ending or not {a.type, b.type} <= {None, STRING}:
+        return Code(f"{helper}({a.text}, {b.text})", BOOL)
+    a, b = to.held(a), to.held(b)
+    tests = [f"type({c.text}) is str" for c in (a, b) if c.type is None]
+    short = " and ".join((*tests, f"len({a.text}) <= LONG"))
+    return Code(f"({a.text} {op} {b.text} if {short} else {helper}({a.text}, {b.text}))", BOOL)
 
 
 def _null(to: Writer, positive: bool, a: Code, b: Code) -> Code:

@@ -8,21 +8,24 @@ from dataclasses import dataclass, replace
 from webhook.cel import emit_costs, emit_steps, syntax
 from webhook.cel.source import MAX_BLOCKS, Code, Unsupported, Writer
 from webhook.cel.syntax import Call, CreateList, Fold, Ident, Node
-from webhook.cel.types import BOOL, Kind, Type
-
-_KINDS = {Kind.LIST: "list", Kind.MAP: "dict"}
+from webhook.cel.types import BOOL, STRING, Kind, Type
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How a loop begins: its line, its first variable, and what all of those are known to be; a `key` has to be one."""
+    """How a loop begins: its line, its first variable, and what all of those are known to be; a `key` has to be a text.
+
+    `either` is what it goes over where that may be a list or a map.
+    """
 
     header: str
     first: str
     kind: str = ""
+    either: str = ""
 
     def write(self, to: Writer, body: Callable[[], None]) -> None:
         """The loop with the body."""
+        at = len(to.lines)
         to.line(self.header)
 
         def whole() -> None:
@@ -33,6 +36,11 @@ class Rounds:
             body()
 
         to.block(whole)
+        if self.either and to.lines[at + 1].lstrip().startswith(f"if type({self.first}) is not str"):
+            # A key of a map that is no text leaves by itself.
+            pad = "    " * to.depth
+            test = f"if type({self.either}) is not list and type({self.either}) is not dict: bail()"
+            to.lines[at : at + 1] = [pad + test, f"{pad}for {self.first} in {self.either}:"]
 
 
 def fold(to: Writer, node: Fold) -> Code:
@@ -64,8 +72,7 @@ def _kind(to: Writer, node: Fold, over: Code) -> str | None:
     if isinstance(node.range, CreateList):
         to.known.learn(("is", over.text), "list")
     known = to.known.find(("is", over.text))
-    if known is None and (found := to.checked.types.get(node.range.id)) is not None and found.kind in _KINDS:
-        known = _KINDS[found.kind]
+    if known is None and (known := emit_steps.declared(to.checked.types.get(node.range.id))) in ("list", "dict"):
         emit_steps.must_be(to, over.text, known)
     return known
 
@@ -111,8 +118,15 @@ def _rounds(to: Writer, node: Fold, over: Code, kind: str | None, first: str, se
     if node.var2:
         return Rounds(f"for {first}, {second} in two({over.text}):", first)
     if kind == "list":
-        return Rounds(f"for {first} in {over.text}:", first, to.known.find(("of", over.text)) or "")
-    return Rounds(f"for {first} in {over.text} if type({over.text}) is list else one({over.text}):", first)
+        return Rounds(f"for {first} in {over.text}:", first, to.known.find(("of", over.text)) or _text(to, node))
+    header = f"for {first} in {over.text} if type({over.text}) is list else one({over.text}):"
+    return Rounds(header, first, either=over.text)
+
+
+def _text(to: Writer, node: Fold) -> str:
+    """Where the checker says that elements are texts, others leave."""
+    found = to.checked.types.get(node.range.id)
+    return "key" if found is not None and found.kind is Kind.LIST and found.params[0] == STRING else ""
 
 
 def _shape(node: Fold) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webhook.cel import emit_steps
 from webhook.cel.lib import costs
 from webhook.cel.source import Code, Writer
 from webhook.cel.types import Type
@@ -51,16 +52,14 @@ def _flatten(to: Writer, name: str, depth: int, result: Type) -> Code:
 
 
 def joined(to: Writer, a: Code, b: Code) -> Code | None:
-    """`a + b` of two lists, None where one is not certainly a list. Often one of them is empty."""
-    if to.known.find(("is", b.text)) != "list":
+    """`a + b` where one is certainly a list, None where none is; mostly one of them is empty."""
+    if "list" not in (to.known.find(("is", a.text)), to.known.find(("is", b.text))):
         return None
-    sure = to.known.find(("is", a.text)) == "list"
-    a = to.held(a)
-    alone = f"{a.text} if not {b.text}" if sure else f"{a.text} if type({a.text}) is list and not {b.text}"
+    a, b = to.held(a), to.held(b)
+    emit_steps.must_be(to, a.text, "list")
+    emit_steps.must_be(to, b.text, "list")
     made = to.fresh()
-    to.line(f"{made} = {alone} else add({a.text}, {b.text})")
-    if not sure:
-        return Code(made, None, True)
+    to.line(f"{made} = {a.text} if not {b.text} else add({a.text}, {b.text})")
     to.known.learn(("is", made), "list")
     kinds = {to.known.find(("of", name)) or "" for name in (a.text, b.text)}
     if len(kinds) == 1 and (kind := kinds.pop()):

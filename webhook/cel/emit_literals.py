@@ -16,7 +16,9 @@ def list_of(to: Writer, node: CreateList) -> Code:
     to.spend(emit_costs.LIST)
     found, count = to.checked.types.get(node.id), len(node.elements)
     if not node.optional:
-        return Code(f"[{', '.join(to.value(e).text for e in node.elements)}]", found, size=count)
+        text = f"[{', '.join(to.value(e).text for e in node.elements)}]"
+        to.known.learn(("is", text), "list")
+        return Code(text, found, size=count)
     name = to.fresh()
     to.line(f"{name} = []")
     for at, element in enumerate(node.elements):
@@ -25,6 +27,7 @@ def list_of(to: Writer, node: CreateList) -> Code:
             continue
         held = to.held(to.optional(element))
         to.line(f"if {held.text} is not ABSENT: {name}.append({held.text})")
+    to.known.learn(("is", name), "list")
     return Code(name, found, True, size=count)
 
 

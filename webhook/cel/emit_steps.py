@@ -13,10 +13,18 @@ from webhook.cel.emit_known import Fact, path
 from webhook.cel.runtime import LONG
 from webhook.cel.source import Code, Unsupported, Writer
 from webhook.cel.syntax import Call, Ident, Node, Select
-from webhook.cel.types import BOOL, DYN, STRING, Kind, list_of, map_of
+from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Kind, Type, list_of, map_of
 
-KINDS = {"str": STRING, "list": list_of(DYN), "dict": map_of(DYN, DYN)}
+KINDS = {
+    "str": STRING,
+    "bool": BOOL,
+    "int": INT,
+    "float": DOUBLE,
+    "list": list_of(DYN),
+    "dict": map_of(DYN, DYN),
+}
 """The types that lines make certain, by Python's names."""
+_SCALARS = ("str", "bool", "int", "float")
 _STEPS = (syntax.OPT_INDEX, syntax.OPT_SELECT)
 _HERE_ONLY: tuple[Fact, ...] = (("never",),)
 """Needed by what must not be taken out of a loop."""
@@ -45,6 +53,20 @@ def must_be(to: Writer, name: str, kind: str, *, early: bool = False) -> None:
     else:
         loop.lines.append(loop.indent + test)
         to.known.blocks[loop.block]["is", name] = kind
+
+
+def same_kind(to: Writer, text: str, name: str) -> None:
+    """Note that a name holds what a text gives."""
+    kind = to.known.find(("is", text))
+    if kind is not None:
+        to.known.learn(("is", name), kind)
+
+
+def declared(found: Type | None) -> str | None:
+    """What Python calls a type that the checker found, None where it tells nothing of the value."""
+    if found is None or found.kind in (Kind.LIST, Kind.MAP):
+        return None if found is None else {Kind.LIST: "list", Kind.MAP: "dict"}[found.kind]
+    return next((name for name, known in KINDS.items() if known == found), None)
 
 
 def element_kind(to: Writer, code: Code) -> str:
@@ -178,28 +200,35 @@ def _once(to: Writer, fact: Fact, text: str, needed: tuple[Fact, ...]) -> str:
 
 
 def variable(to: Writer, node: Select) -> Code:
-    """A variable of a policy: computed when it is first asked for."""
+    """A variable of a policy: computed when it is first asked for. One of another type than was found leaves."""
     asked = f"{to.value(node.operand).text}.cel_find({to.constant(node.field)})"
     if node.test:
         return Code(f"({asked} is not MISSING)", BOOL)
-    if node.field not in to.often or not isinstance(node.operand, Ident):
-        name = to.fresh()
-        return Code(f"({name} if ({name} := {asked}) is not MISSING else bail())")
-    name = to.kept.setdefault(asked, f"x{len(to.kept)}")
-    if to.known.find(("had", name)) is not None:
-        return Code(name, None, True)
-    return Code(_asking(name, asked))
-
-
-def _asking(name: str, asked: str) -> str:
-    return f"({name} if {name} is not MISSING else {name} if ({name} := {asked}) is not MISSING else bail())"
+    kind = declared(to.checked.types.get(node.id))
+    found = KINDS[kind] if kind in _SCALARS else None
+    often = node.field in to.often and isinstance(node.operand, Ident)
+    name = to.kept.setdefault(asked, f"x{len(to.kept)}") if often else to.fresh()
+    if often and to.known.find(("had", name)) is not None:
+        return Code(name, found, True)
+    test = f"({name} := {asked}) is not MISSING" if kind is None else f"type({name} := {asked}) is {kind}"
+    text = (
+        f"({name} if {name} is not MISSING else {name} if {test} else bail())"
+        if often
+        else f"({name} if {test} else bail())"
+    )
+    if kind is not None:
+        to.known.learn(("is", text), kind)
+    if often:
+        to.asking[text] = name, f"if {name} is MISSING and not {test}: bail()"
+    return Code(text, found)
 
 
 def held_variable(to: Writer, text: str) -> str | None:
     """Ask for a variable now that the text of `variable` asks for; gives its local name, None for other texts."""
-    for asked, name in to.kept.items():
-        if text == _asking(name, asked):
-            to.line(f"if {name} is MISSING and ({name} := {asked}) is MISSING: bail()")
-            to.known.learn(("had", name))
-            return name
-    return None
+    if text not in to.asking:
+        return None
+    name, line = to.asking[text]
+    to.line(line)
+    to.known.learn(("had", name))
+    same_kind(to, text, name)
+    return name

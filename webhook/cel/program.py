@@ -65,11 +65,12 @@ class Program:
     size: int
     names: tuple[str, ...]
     source: str = ""
+    call: Callable[..., object] = field(default=_uncalled, repr=False)
+    """Evaluate with variables in the order of `env.variables`, all of them. Raises EvalError. The fast form."""
     metered: Callable[[tuple[object, ...], Budget | None], object] = field(default=_uncalled, repr=False)
     """Evaluate within a budget: by the fast form where it can answer, else exactly. Raises EvalError."""
     cost: int = 0
     _fast: fast.Fast | None = field(default=None, repr=False)
-    _call: Callable[..., object] | None = field(default=None, repr=False)
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
     _estimate: Estimate | None = field(default=None, repr=False)
@@ -86,41 +87,36 @@ class Program:
             self._estimate = estimate.estimate(self.checked, self.env)
         return self._estimate
 
-    @property
-    def call(self) -> Callable[..., object]:
-        """Evaluate with variables in the order of `env.variables`, all of them. Raises EvalError. The fast form."""
-        if self._call is None:
-            self._call = self._loaded_call()
-        return self._call
-
-    def _loaded_call(self) -> Callable[..., object]:
-        if self._fast is None:
-            return lambda *values: self.exactly(values)
-        return fast.load(self._fast.call(), self._fast, self.exactly, self)
-
-    def _loaded_metered(self) -> Callable[[tuple[object, ...], Budget | None], object]:
-        if self._fast is None:
-            return self.exactly
-        return fast.load(self.source, self._fast, self.exactly, self)
-
     def prepare(self) -> None:
-        """Make the fast form, as it is called where one comes from; where there is none, calls go to the exact one.
+        """Make the fast form, as it is called where the program comes from; where there is none, the exact one is.
 
-        Policies call it within a budget, rules of a queue (whose environment is trusted) without one.
+        Policies call it within a budget, rules of a queue (whose environment is trusted) without one. The other way to
+        call it is made when it is first used.
         """
         self._pick = _picker(self.names)
-        if self.env.checked:
-            with suppress(Unsupported):
-                self._fast = emit.emit(self.checked, self.env)
-                self.source = self._fast.counted()
-        if self.env.trusted and self._fast is not None:
-            self._call = self._loaded_call()
-            self.metered = self._metered_first
-        else:
-            self.metered = self._loaded_metered()
+        self.metered, self.call = self.exactly, lambda *values: self.exactly(values)
+        if not self.env.checked:
+            return
+        with suppress(Unsupported):
+            self._fast = emit.emit(self.checked, self.env)
+            self.source = self._fast.counted()
+            self.metered, self.call = self._metered_first, self._call_first
+            (self._load_call if self.env.trusted else self._load_metered)()
+
+    def _load_call(self) -> None:
+        assert self._fast is not None
+        self.call = fast.load(self._fast.call(), self._fast, self.exactly, self)
+
+    def _load_metered(self) -> None:
+        assert self._fast is not None
+        self.metered = fast.load(self.source, self._fast, self.exactly, self)
+
+    def _call_first(self, *values: object) -> object:
+        self._load_call()
+        return self.call(*values)
 
     def _metered_first(self, values: tuple[object, ...], budget: Budget | None) -> object:
-        self.metered = self._loaded_metered()
+        self._load_metered()
         return self.metered(values, budget)
 
     def frame(self, values: tuple[object, ...], limit: int = CALL_LIMIT, size: int = 0) -> Frame:

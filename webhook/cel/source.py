@@ -57,6 +57,7 @@ class Writer(Protocol):
     often: frozenset[str]
     shared: frozenset[tuple[str, ...]]
     kept: dict[str, str]
+    asking: dict[str, tuple[str, str]]
     either: dict[str, tuple[str, ...]]
     remembered: dict[str, tuple[Callable[..., object], str]]
 
