@@ -46,8 +46,12 @@ MODULES = (
     "policy/steps",
     "policy/validate",
     "policy/world",
+    "server/app",
     "server/body",
+    "server/http",
+    "server/limits",
     "server/messages",
+    "server/metrics",
     "server/routes/admission",
 )
 """What a request goes through. Left out: frozen classes that are pickled (compiled, they cannot be), what derives from

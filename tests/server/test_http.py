@@ -19,6 +19,7 @@ from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.facts import Check
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.server.app import make_app
+from webhook.server.body import DEEPEST, SHORT
 from webhook.server.health import Health
 from webhook.server.http import TURN, Connection, Port
 from webhook.server.limits import Limits
@@ -441,15 +442,17 @@ def test_a_wrong_method_names_the_right_one():
     assert [(status, headers["allow"]) for status, headers, _ in talk.answers] == [(405, "POST"), (405, "GET, HEAD")]
 
 
-def test_bodies_as_deep_as_we_can_write_are_read():
-    """A review nested 250 levels is answered, one of 255 is a 400: what is read can always be handed on."""
+@pytest.mark.parametrize("blank", [b"", b" " * SHORT], ids=["short", "long"])
+@pytest.mark.parametrize(("opening", "closing"), [(b'{"a":', b"}"), (b"[", b"]"), (b'{"}}]]":', b"}")])
+def test_bodies_as_deep_as_we_can_write_are_read(opening, closing, blank):
+    """A review nested 254 levels is answered, one of 255 is a 400: what is read can always be handed on."""
 
     def nested(levels):
-        deep = b'{"a":' * levels + b"1" + b"}" * levels
-        return BODY[:-1] + b',"x":' + deep + b"}"
+        inner = levels - 1
+        return BODY[:-1] + b',"x":' + blank + opening * inner + b"1" + closing * inner + b"}"
 
-    assert Talk().feed(post(nested(250))).statuses == [200]
-    assert Talk().feed(post(nested(255))).statuses == [400]
+    assert Talk().feed(post(nested(DEEPEST))).statuses == [200]
+    assert Talk().feed(post(nested(DEEPEST + 1))).statuses == [400]
 
 
 @asynccontextmanager

@@ -13,7 +13,6 @@ from webhook.policy.request import Request
 
 API_VERSION: Final = "admission.k8s.io/v1"
 OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
-_HIDDEN: Final = frozenset({"object", "oldObject"})
 
 __all__ = ["API_VERSION", "BadReview", "Request", "answer", "answer_bytes", "parse", "parse_bytes"]
 
@@ -49,8 +48,16 @@ def _request(raw: dict[str, Any]) -> Request:
     operation, user = raw.get("operation"), raw.get("userInfo")
     if not isinstance(operation, str) or operation not in OPERATIONS:
         raise BadReview(f"request.operation is {_shown(operation)}")
-    kind, resource = _kind(raw.get("kind"), "kind"), _resource(raw.get("resource"), "resource")
-    asked_kind, asked_resource = raw.get("requestKind"), raw.get("requestResource")
+    named, listed = raw.get("kind"), raw.get("resource")
+    kind, resource = _kind(named, "kind"), _resource(listed, "resource")
+    asked, wanted = raw.get("requestKind"), raw.get("requestResource")
+    request_kind = kind if asked == named else None if asked is None else _kind(asked, "requestKind")
+    request_resource = (
+        resource if wanted == listed else None if wanted is None else _resource(wanted, "requestResource")
+    )
+    attributes = raw.copy()
+    attributes.pop("object", None)
+    attributes.pop("oldObject", None)
     return Request(
         _string(raw, "uid", required=True),
         kind,
@@ -64,10 +71,10 @@ def _request(raw: dict[str, Any]) -> Request:
         user if isinstance(user, dict) else {},
         raw.get("dryRun") is True,
         _object(raw, "options"),
-        None if asked_kind is None else _kind(asked_kind, "requestKind"),
-        None if asked_resource is None else _resource(asked_resource, "requestResource"),
+        request_kind,
+        request_resource,
         _string(raw, "requestSubResource"),
-        {k: v for k, v in raw.items() if k not in _HIDDEN},
+        attributes,
     )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from webhook.server.limits import Limits
 from webhook.server.messages import JSON, BadRequest, Call
+
+DEEPEST: Final = 254
+"""Levels of lists and maps that orjson writes; what is deeper we could not hand on."""
+SHORT: Final = 8192
+"""Bytes of a body up to which its brackets are counted: in a longer one there are more than DEEPEST in any case."""
+NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{[")
 
 
 def read_json(call: Call, limits: Limits) -> Any:
@@ -21,8 +27,8 @@ def read_json(call: Call, limits: Limits) -> Any:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
-    if data.count(b"{") + data.count(b"[") > limits.openings and too_deep(document):
-        raise BadRequest("the body is nested deeper than 254 levels")
+    if (len(data) > SHORT or len(data.translate(None, NO_BRACKETS)) > DEEPEST) and too_deep(document):
+        raise BadRequest(f"the body is nested deeper than {DEEPEST} levels")
     return document
 
 
@@ -31,10 +37,7 @@ def _media_type(header: bytes) -> str:
 
 
 def too_deep(document: Any) -> bool:
-    """Say whether lists and maps are nested deeper than the 254 levels that orjson writes; we could not hand them on.
-
-    Writing takes a hundredth of what a walk in Python does.
-    """
+    """Say whether lists and maps are nested deeper than DEEPEST levels. Writing takes a hundredth of a walk."""
     try:
         orjson.dumps(document)
     except orjson.JSONEncodeError:

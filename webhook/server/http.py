@@ -38,6 +38,9 @@ class Phase(Enum):
     """The rest of a request that was refused, or what comes behind the last one: read and thrown away."""
 
 
+IDLE, HEAD, BODY, DRAIN = Phase
+
+
 def _soon(call: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_soon(call)
 
@@ -152,7 +155,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, port: Port) -> None:
         self._port = port
         self._parser: Any = HttpRequestParser(self)
-        self._phase, self._since = Phase.IDLE, port.now
+        self._phase, self._since = IDLE, port.now
         self._ready: deque[tuple[Call, bool]] = deque()
         self._broken: BadRequest | None = None
         self._task: asyncio.Future[None] | None = None
@@ -174,7 +177,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End; an answer that is still being made is thrown away."""
-        self._phase = Phase.DRAIN
+        self._phase = DRAIN
         self._ready.clear()
         self._parser = None  # it holds our methods, and we hold it
         self._port.connections.discard(self)
@@ -183,7 +186,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; what is whole by then is answered in the next turn."""
-        if self._phase is Phase.DRAIN:
+        if self._phase is DRAIN:
             return
         self._moved = False
         try:
@@ -191,7 +194,7 @@ class Connection(asyncio.Protocol):
         except HttpParserUpgrade:  # never agreed to: what comes behind this request is not ours to read
             self._end()
         except HttpParserError as error:
-            if self._keep or self._phase is not Phase.IDLE:  # else it is what came behind the last request
+            if self._keep or self._phase is not IDLE:  # else it is what came behind the last request
                 self._broken = self._broken or _misread(error)
         if not self._moved:
             self._seen += len(data)
@@ -217,7 +220,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        self._enter(Phase.HEAD)
+        self._enter(HEAD)
         self._url, self._headers, self._body = b"", {}, b""
         self._seen = 0
 
@@ -244,7 +247,7 @@ class Connection(asyncio.Protocol):
         self._moved = True
         version = self._parser.get_http_version()
         self._keep = version == "1.1" and self._parser.should_keep_alive()
-        self._enter(Phase.BODY)
+        self._enter(BODY)
         if version not in VERSIONS:
             self._refuse(BadRequest(f"HTTP/{version} is not spoken here, but HTTP/1.1", 505))
         headers = self._headers
@@ -276,7 +279,7 @@ class Connection(asyncio.Protocol):
         self._body = b""
         self._seen = 0
         self._awaited = False
-        self._enter(Phase.IDLE)
+        self._enter(IDLE)
 
     # What the listener asks for.
 
@@ -288,20 +291,20 @@ class Connection(asyncio.Protocol):
                 self._transport.abort()
         elif self._busy:
             return
-        elif self._phase is Phase.IDLE:
+        elif self._phase is IDLE:
             if waited > limits.idle_seconds:
                 self._transport.close()
-        elif self._phase is Phase.DRAIN:
+        elif self._phase is DRAIN:
             if waited > limits.linger:
                 self._transport.close()
-        elif self._phase is Phase.HEAD and waited > limits.head_seconds:
+        elif self._phase is HEAD and waited > limits.head_seconds:
             self._break(BadRequest(f"the headers did not arrive within {limits.head_seconds:g} s", 408, "timeout"))
-        elif self._phase is Phase.BODY and waited > limits.body_seconds:
+        elif self._phase is BODY and waited > limits.body_seconds:
             self._break(BadRequest(f"the body did not arrive within {limits.body_seconds:g} s", 408, "timeout"))
 
     def finish(self) -> None:
         """Close as soon as nothing is in flight; the port is closing."""
-        if self._phase is Phase.IDLE and not self._ready and not self._busy:
+        if self._phase is IDLE and not self._ready and not self._busy:
             self._transport.close()
 
     def abort(self) -> None:
@@ -325,10 +328,10 @@ class Connection(asyncio.Protocol):
                     self._task = asyncio.ensure_future(self._wait(cast("Awaitable[Answer]", answer), call.method, keep))
                 self._line_up()
             elif self._broken is not None:
-                if self._phase is not Phase.DRAIN:
+                if self._phase is not DRAIN:
                     self._send(self._port.refuse(self._broken), close=True)
-                    self._enter(Phase.DRAIN)
-            elif self._awaited and self._phase is Phase.BODY:
+                    self._enter(DRAIN)
+            elif self._awaited and self._phase is BODY:
                 self._awaited = False
                 self._port.send(self._transport, b"HTTP/1.1 100 Continue\r\n\r\n")
         self._hold(bool(ready))
@@ -358,7 +361,7 @@ class Connection(asyncio.Protocol):
         self._since = self._port.now
         if not keep:
             self._ready.clear()
-            self._phase = Phase.DRAIN
+            self._phase = DRAIN
             self._port.flush()
             self._transport.close()
 

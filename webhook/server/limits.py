@@ -15,8 +15,6 @@ class Limits:
     body: int = 8 * MIB
     head: int = 32 * 1024
     """Request line and headers together."""
-    openings: int = 200
-    """Brackets up to which a body is surely not too deep."""
     seconds: float = 9.0
     """How long a request may wait for facts, where the API server does not say."""
     head_seconds: float = 10.0
