@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import orjson
@@ -23,11 +23,17 @@ _NO_FIELD: Final = re.compile(r"no such key: ([A-Za-z_]\w*)")
 
 
 def problems(
-    case: Case, request: Request, verdict: Verdict, queue: QueueResult | None, why: Callable[[], str]
+    case: Case,
+    request: Request,
+    verdict: Verdict,
+    queue: QueueResult | None,
+    why: Callable[[], str],
+    restless: Iterable[str] = (),
 ) -> Iterator[Diagnostic]:
     """Give what is not as expected: SUI010 verdict, SUI011 words, SUI012 object, SUI013 queue, SUI014 unmatched.
 
-    `why` says why no policy is for the object. Where that is not as expected nothing else is told.
+    `why` says why no policy is for the object. Where that is not as expected nothing else is told. `restless` names
+    policies that would change again what they made.
     """
     expect = case.spec.get("expect") or {}
     if unmatched := list(_matched(case, verdict, expect, why)):
@@ -36,6 +42,7 @@ def problems(
     yield from _verdict(case, verdict, expect)
     yield from _words(case, verdict, expect)
     if verdict.allowed:
+        yield from _restless(case, restless)
         yield from _object(case, request, verdict, expect)
     if "queue" in expect and queue is not None:
         yield from _queue(case, queue, expect["queue"])
@@ -92,11 +99,14 @@ def _warnings(case: Case, verdict: Verdict, patterns: list[str]) -> Iterator[Dia
             yield case.diagnostic("SUI011", f"unexpected warning: {warning}", "expect", "warnings")
 
 
-def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
-    made = verdict.object if verdict.object is not None else request.object
-    for name in verdict.oscillating:
+def _restless(case: Case, names: Iterable[str]) -> Iterator[Diagnostic]:
+    for name in names:
         hint = "look whether it is done already before doing it; or another policy undoes it"
         yield case.diagnostic("SUI012", f"{name} changes the object again in each pass: it never settles", hint=hint)
+
+
+def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
+    made = verdict.object if verdict.object is not None else request.object
     if "patch" in expect:
         steps = [step.wire() for step in verdict.patch]
         if not same(steps, expect["patch"] or []):

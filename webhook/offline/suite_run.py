@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.admission.facts import Check, Decision
 from webhook.admission.memory import MemoryFacts
-from webhook.admission.pipeline import review
+from webhook.admission.pipeline import mutate, review
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.diagnostics import Diagnostic, SourceError
@@ -76,8 +76,21 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
         compiled = rules or partial(rules_of, bundle)
         queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
-    found = tuple(problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now)))
+    restless = _restless(request, verdict, bundle, facts, now)
+    found = tuple(problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless))
     return Result(case, Outcome.FAILURE if found else Outcome.PASSED, found, verdict, queue)
+
+
+def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryFacts, now: float) -> list[str]:
+    """Name the policies that may be invoked again, and then change what they made."""
+    if not verdict.changed_by:
+        return []
+    made = replace(request, object=verdict.object)
+    again = mutate(made, bundle, facts, clock=lambda: now)
+    if isinstance(again, NeedsAuthorization):
+        return []
+    may = {step.policy.name for step in bundle.mutating.plan(made).steps if step.policy.reinvoke}
+    return [name for name in again.changed_by if name in may]
 
 
 def _invalid(case: Case) -> Result:
