@@ -1,10 +1,14 @@
 """A mistake in an expression comes with the way out."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.offline.dryrun.files import GPU
 from webhook import documents
+from webhook.offline.files import read_text
 from webhook.offline.lint.engine import loaded
+from webhook.offline.lint.run import lint
 
 
 @pytest.mark.parametrize(
@@ -15,14 +19,60 @@ from webhook.offline.lint.engine import loaded
         ("variables.all.all(", "all.all(", "a variable of the policy is read as variables.all"),
         ("object.spec.containers +", "objct.spec.containers +", 'did you mean "object"?'),
         ("quantity(c.", "quantty(c.", 'did you mean "quantity"?'),
+        ("variables.all.all(", "variables.all.exists(1 > 0) || variables.all.all(", "exists takes a name and a"),
+        (".isInteger()", ".isInt()", 'did you mean "isInteger"?'),
+        ("variables.all.all(", "'a'.matches('(b') && variables.all.all(", "error parsing regexp: missing closing )"),
+        ("variables.all.all(", "'a' > 1 && variables.all.all(", "string and int are not compared or added"),
+        ("variables.all.all(", "true if true else variables.all.all(", "write CONDITION ? A : B for a choice"),
+        ("variables.all.all(", "'a && variables.all.all(", "a text is not closed, here or before"),
         ("variables.all.all(", "request.operaton == 'x' && variables.all.all(", 'did you mean "operation"?'),
     ],
 )
 def test_a_wrong_name_is_told_with_the_right_one(old, new, hint):
     """The compiler's message is kept, and the name that was meant is put beside it."""
     _, wrong = loaded(documents.read(GPU.replace(old, new), "gpu.yaml"))
-    assert [(f.code, f.hint) for f in wrong if f.hint] == [("CEL001", hint)]
+    [(code, said)] = [(f.code, f.hint) for f in wrong if f.hint]
+    assert (code, said[: len(hint)]) == ("CEL001", hint)
     assert all(f.place.line and f.message for f in wrong)
+
+
+MUTATION = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: m}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    namespaceSelector: {matchLabels: {sluice.dev/managed: "true"}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+  mutations:
+  - patchType: %s
+    %s: {expression: '%s'}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: m}
+spec: {policyName: m}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "hint"),
+    [
+        ("ApplyConfiguration", '{"spec": {"a": "b"}}', "write Object{spec: Object.spec{replicas: 1}}"),
+        ("ApplyConfiguration", '[JSONPatch{op: "test", path: "/a"}]', "write patchType: JSONPatch, and its expression"),
+        ("ApplyConfiguration", "Object{spec: Object.specs{a: 1}}", "each Object{...} is named by the path"),
+        ("JSONPatch", "Object{}", "write patchType: ApplyConfiguration, and its expression"),
+        ("JSONPatch", '[JSONPatch{op: "set", path: "/spec/a", value: "x"}]', "op is one of add, remove"),
+        ("JSONPatch", '[JSONPatch{op: "add", path: "/spec/a", value: quantity("1Gb")}]', "a quantity ends in m, k, M"),
+    ],
+)
+def test_a_mutation_of_another_form_is_told_with_the_right_one(kind, expression, hint):
+    """What another type of patch would take, a path or a unit that is none: the first finding says the way out."""
+    text = MUTATION % (kind, kind[0].lower() + kind[1:] if kind != "JSONPatch" else "jsonPatch", expression)
+    found = lint(read_text(text, "m.yaml"), datetime(2026, 9, 1, tzinfo=UTC)).findings
+    assert found[0].hint.startswith(hint), [f.render() for f in found]
 
 
 def test_fields_of_suites_are_checked():

@@ -10,6 +10,7 @@ from typing import Final
 
 from webhook.cel.env import ADMISSION_OBJECTS
 from webhook.cel.functions import rows
+from webhook.cel.lib.regex import PatternError, compiled
 from webhook.diagnostics import Diagnostic, Place, did_you_mean
 from webhook.documents import Document
 
@@ -34,7 +35,40 @@ _SYNTAX: Final = (
         "the expression ends too early: a bracket is not closed, or a part is missing",
     ),
     (re.compile(r"extraneous input '[])}]'"), "this bracket was never opened"),
+    (re.compile(r"input '(if|else|then)'"), "write CONDITION ? A : B for a choice"),
+    (
+        re.compile(r"token recognition error at: '[\"'`]"),
+        "a text is not closed, here or before: quotes go in pairs",
+    ),
 )
+_FORMS: Final = {
+    **dict.fromkeys(("all", "exists", "exists_one", "filter"), "{0} takes a name and a condition: .{0}(x, x > 1)"),
+    **dict.fromkeys(("map", "optMap", "optFlatMap"), "{0} takes a name and what becomes of it: .{0}(x, x + 1)"),
+    "has": "has takes a field, with what it is in: has(object.spec.replicas)",
+}
+"""How the macros are called: one with other arguments is read as a function, of which there is none."""
+_TYPES: Final = (
+    (re.compile(r"must evaluate to bool"), "a condition is needed: compare it with something, as in x == 1"),
+    (re.compile(r"must evaluate to string"), "a text is needed: put it in string(...)"),
+    (re.compile(r"Object, not list\(JSONPatch"), "write patchType: JSONPatch, and its expression under jsonPatch"),
+    (re.compile(r"must evaluate to Object"), "write Object{spec: Object.spec{replicas: 1}}: each map by its path"),
+    (
+        re.compile(r"list\(JSONPatch\), not Object"),
+        "write patchType: ApplyConfiguration, and its expression there",
+    ),
+    (re.compile(r"must evaluate to list\(JSONPatch"), 'write [JSONPatch{op: "add", path: "/spec/replicas", value: 1}]'),
+)
+_UNITS: Final = "a quantity ends in m, k, M, G, T, Ki, Mi, Gi or Ti: 1Gi, not 1Gb"
+_RUN: Final = (
+    (re.compile(r"quantities must match|unable to parse quantity"), _UNITS),
+    (
+        re.compile(r"unexpected type name|not declared in schema"),
+        "each Object{...} is named by the path of its field",
+    ),
+    (re.compile(r"Unexpected kind"), "op is one of add, remove, replace, move, copy, test"),
+    (re.compile(r"atomic"), "a list that is replaced as a whole is written by a JSONPatch"),
+)
+"""Ways out of what fails on an object."""
 _WAYS: Final = {
     "params": "say spec.paramKind in the policy, and paramRef in its binding",
     "variables": "say spec.variables: a list of names and expressions",
@@ -45,6 +79,10 @@ _NAME: Final = re.compile(r"undeclared reference to '([^']+)'")
 _OPEN: Final = re.compile(r"'<EOF>' expecting '([)\]}])'")
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 _OVERLOAD: Final = re.compile(r"found no matching overload for '([^']+)'")
+_TWO: Final = re.compile(r"overload for '_[^a-z]+_' applied to '\(([a-z]+), ([a-z]+)\)'")
+_TEXT: Final = re.compile(r"""r?(["'])(.+?)\1""")
+_ENOUGH: Final = 3
+"""Letters of a name by which a longer one is guessed."""
 
 
 @cache
@@ -58,7 +96,7 @@ def with_hint(finding: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
     if finding.code != "CEL001" or finding.hint:
         return finding
     finding = replace(finding, place=_at_name(finding))
-    hint = _hint(finding.message, [d for d in documents if d.file == finding.place.file])
+    hint = _pattern(finding) or _hint(finding.message, [d for d in documents if d.file == finding.place.file])
     return replace(finding, hint=hint) if hint else finding
 
 
@@ -73,10 +111,27 @@ def _at_name(finding: Diagnostic) -> Place:
     return replace(place, column=place.column - len(match[1]), length=len(match[1]))
 
 
+def when_it_fails(message: str, otherwise: str) -> str:
+    """Give the way out of an expression that fails on an object; `otherwise` is that of most."""
+    return next((way for pattern, way in _RUN if pattern.search(message)), otherwise)
+
+
+def _pattern(finding: Diagnostic) -> str:
+    """Say what RE2 does not like in a regular expression that is written out."""
+    text = _TEXT.match(finding.source[finding.place.column - 1 :])
+    if text is None or not finding.message.endswith("invalid matches argument"):
+        return ""
+    try:
+        compiled(text[2])
+    except PatternError as error:
+        return str(error)
+    return ""
+
+
 def _hint(message: str, documents: list[Document]) -> str:
     if match := _OPEN.search(message):
         return f"a {_BRACKETS[match[1]]} is not closed"
-    for pattern, way in _SYNTAX:
+    for pattern, way in (*_SYNTAX, *_TYPES):
         if pattern.search(message):
             return way
     if match := _FIELD.search(message):
@@ -85,12 +140,22 @@ def _hint(message: str, documents: list[Document]) -> str:
         name = match[1]
         if name in _declared(documents):
             return f"a variable of the policy is read as variables.{name}"
-        return _WAYS.get(name) or did_you_mean(name, {*VARIABLES, *functions()} - {name})
+        if name in _FORMS:
+            return _FORMS[name].format(name)
+        return _WAYS.get(name) or did_you_mean(name, {*VARIABLES, *functions()} - {name}) or _longer(name)
+    if match := _TWO.search(message):
+        return f"{match[1]} and {match[2]} are not compared or added: turn one into the other, as by int(), string()"
     if match := _OVERLOAD.search(message):
         known = next((row for row in rows() if row.name == match[1]), None)
         examples = getattr(known, "examples", ())
         return f"for example: {_text(examples[0])}" if examples else ""
     return ""
+
+
+def _longer(name: str) -> str:
+    """Guess a function by how its name begins, where only one begins so."""
+    found = [known for known in functions() if known.lower().startswith(name.lower())]
+    return f'did you mean "{found[0]}"?' if len(found) == 1 and len(name) >= _ENOUGH else ""
 
 
 def _text(example: object) -> str:

@@ -13,6 +13,7 @@ from webhook.cel import syntax
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Node
 from webhook.diagnostics import Severity
 from webhook.kube.patch import diff
+from webhook.offline.lint.hints import when_it_fails
 from webhook.offline.lint.model import Finding, Rule, World, rule
 from webhook.offline.lint.samples import Sample
 from webhook.offline.lint.touch import touched
@@ -238,9 +239,7 @@ def mutation_fails(world: World) -> Iterator[Finding]:
                 crashes = "could not marshal to JSON: ObjectValue" in heard.message  # MUT001 tells it
                 if clause == "mutations" and index not in told and not crashes:
                     told.add(index)
-                    hint = "test with has() or ?. before reading, or add the parent"
-                    if "atomic" in heard.message:
-                        hint = "a list that is replaced as a whole is written by a JSONPatch"
+                    hint = when_it_fails(heard.message, "test with has() or ?. before reading, or add the parent")
                     yield from _finding(policy, f"this fails on {sample.title}{heard.why()}", hint, index)
 
 
@@ -261,7 +260,7 @@ def validation_fails(world: World) -> Iterator[Finding]:
                 if clause in ("matchConditions", "validations") and (clause, index) not in told:
                     told.add((clause, index))
                     path = _expressions(policy, clause)[index].path
-                    hint = "test with has() or ?. before reading"
+                    hint = when_it_fails(heard.why(), "test with has() or ?. before reading")
                     yield Finding(policy.document, path, f"this fails on {sample.title}{heard.why()}", hint)
 
 
