@@ -213,6 +213,22 @@ spec: {clusterQueue: research}
 """
 
 
+def test_a_pod_that_names_its_node_is_in_no_queue(run):
+    """No gate can hold it: it starts at once, takes no quota, and the one behind it is the first in the queue."""
+    Path("queues.yaml").write_text(QUEUES)
+    pod = """
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: main}}
+spec: {NODE containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 4}}}]}
+"""
+    pods = pod.replace("NAME", "pinned").replace("NODE", "nodeName: gpu-1,")
+    pods += f"---{pod.replace('NAME', 'other').replace('NODE', '')}"
+    text = run("-f", "-", "-c", "queues.yaml", "-v", stdin=pods).stdout
+    assert "  queue: goes past its queue: it names its node, and a scheduling gate would hold nothing\n" in text
+    assert text.count("  queue: starts in research\n") == 1
+
+
 def test_the_queue_is_told(run):
     """Jobs that are let in are put before their queue together: one starts, one waits, one can never run."""
     Path("queues.yaml").write_text(QUEUES)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from webhook.api.pending import message_of
 from webhook.api.snapshot import snapshot
+from webhook.jobs.describe import at, describe
 from webhook.offline.dryrun.outcome import Outcome, QueueOutcome
 from webhook.offline.dryrun.run import Trial
 from webhook.offline.plan import Plan, make_plan
@@ -18,6 +19,7 @@ from webhook.queue.decisions import Pending, Reason
 
 NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})
 """Reasons that time alone does not mend."""
+PAST: Final = QueueOutcome("goes past its queue", message="it names its node, and a scheduling gate would hold nothing")
 _DOORS: Final = frozenset({"LocalQueue", "Queue"})
 
 
@@ -31,7 +33,7 @@ def with_queues(trial: Trial, known: Iterable[dict[str, Any]], bundle: Bundle, n
     admitted = [o.after for o in trial.outcomes if o.allowed and o.after is not None]
     if not any(str(o.get("kind")) in _DOORS for o in (*objects, *admitted)):
         return trial
-    cluster = cluster_of([*objects, *admitted])
+    cluster = cluster_of([*objects, *(o for o in admitted if not goes_past(o))])
     plan = make_plan(snapshot(cluster.objects), rules_among(bundle.queue_policies), int(now * 1000))
     found = decisions(cluster, plan)
     return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
@@ -55,7 +57,19 @@ def _pending(pending: Pending) -> QueueOutcome:
     return QueueOutcome(state, pending.cluster_queue, pending.position, pending.reason, message_of(pending))
 
 
+def goes_past(obj: dict[str, Any]) -> bool:
+    """Say whether an object names a queue and its node, so that no scheduling gate can hold it: a Pod may."""
+    job = describe(obj)
+    return (
+        job is not None
+        and bool(job.kind.gate and job.queue and at(obj, ("spec", "nodeName")))
+        and not obj.get("status")
+    )
+
+
 def _with(outcome: Outcome, found: dict[str, QueueOutcome]) -> Outcome:
+    if outcome.allowed and outcome.after is not None and goes_past(outcome.after):
+        return replace(outcome, queue=PAST)
     queue = found.get(f"{outcome.ref.kind} {outcome.ref.namespace}/{outcome.ref.name}") if outcome.allowed else None
     return outcome if queue is None else replace(outcome, queue=queue)
 
