@@ -219,7 +219,7 @@ def test_a_pod_that_names_its_node_is_in_no_queue(run):
     pod = """
 apiVersion: v1
 kind: Pod
-metadata: {name: NAME, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: main}}
+metadata: {name: NAME, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: gpu}}
 spec: {NODE containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 4}}}]}
 """
     pods = pod.replace("NAME", "pinned").replace("NODE", "nodeName: gpu-1,")

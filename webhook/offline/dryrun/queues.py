@@ -60,11 +60,9 @@ def _pending(pending: Pending) -> QueueOutcome:
 def goes_past(obj: dict[str, Any]) -> bool:
     """Say whether an object names a queue and its node, so that no scheduling gate can hold it: a Pod may."""
     job = describe(obj)
-    return (
-        job is not None
-        and bool(job.kind.gate and job.queue and at(obj, ("spec", "nodeName")))
-        and not obj.get("status")
-    )
+    if job is None or not job.kind.gate or not job.queue or obj.get("status"):
+        return False
+    return bool(at(obj, ("spec", "nodeName")))
 
 
 def _with(outcome: Outcome, found: dict[str, QueueOutcome]) -> Outcome:
