@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from webhook import __version__
 from webhook.cli import exits, interrupt
@@ -59,6 +60,12 @@ class Commands(click.Group):
         found = super().resolve_command(ctx, args)
         interrupt.as_usual()
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands from the table, without importing any."""
+        rows = sorted(COMMANDS.items())
+        found = [CompletionItem(name, help=line) for name, (_, line) in rows if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing any."""

@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from click.shell_completion import BashComplete
 
 from tests.offline.running import invoke
-from webhook.cli.commands import cli
+from webhook.cli.commands import COMMANDS, Commands, cli
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -28,6 +29,19 @@ def test_commands_are_completed():
     assert "plain,dry-run" in done.stdout
 
 
+def test_the_list_of_commands_loads_none(monkeypatch):
+    """A tab after `sluice` is answered from the table: to import every command takes more than a second."""
+
+    def loaded(*args: object) -> None:
+        raise AssertionError("a command was loaded")
+
+    monkeypatch.setattr(Commands, "get_command", loaded)
+    found = {item.value: item.help for item in BashComplete(cli, {}, "sluice", "X").get_completions([], "")}
+    assert found == {name: line for name, (_, line) in COMMANDS.items()}
+    options = BashComplete(cli, {}, "sluice", "X").get_completions([], "--v")
+    assert [item.value for item in options] == ["--version"]
+
+
 @pytest.fixture
 def path(tmp_path):
     """A PATH on which `sluice` is this checkout's."""
@@ -44,6 +58,8 @@ def path(tmp_path):
         ("sluice test --min", "--min-coverage"),
         ("sluice test -o j", "json junit"),
         ("sluice generate ", "native schema"),
+        ("sluice serve --mo", "--mode"),
+        ("sluice serve --log-level w", "warning"),
     ],
 )
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
