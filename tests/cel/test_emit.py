@@ -97,6 +97,10 @@ ODD = [
     "object.odd[?'x'].hasValue()",
     "object.texts.map(t, object.odd[?t])",
     "object.mixed.filter(k, k.startsWith('x')) == []",
+    "[dyn(optional.of(type(1)))].map(x, x)",
+    "[dyn(optional.of(type(object.odd)))].exists(x, x == optional.of('list'))",
+    "{'a': dyn(optional.of(type(object.odd)))}.transformMap(k, v, v)",
+    "[dyn([optional.of(type(1))])].map(x, x.map(y, y))",
     "object.huge.map(t, object.huge.map(u, u == t)) == [[true]]",
 ]
 

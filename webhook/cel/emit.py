@@ -21,7 +21,7 @@ from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
 from webhook.cel.fast import Fast
 from webhook.cel.plan import Planner
-from webhook.cel.runtime import LIMIT
+from webhook.cel.runtime import LIMIT, boxes_plain
 from webhook.cel.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
 from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Kind, Type
@@ -137,13 +137,15 @@ class Emitter:
             value = evaluate(frame)
         except CelError:
             return ABSENT
+        if not boxes_plain(value):
+            return ABSENT
         self.spend(frame[COST])
         return value
 
     def value(self, node: Node) -> Code:
         """A node as a value; optionals are real ones."""
         code = self.code(node)
-        return Code(f"wrapped({code.text})") if code.optional else code
+        return Code(f"boxed({code.text})") if code.optional else code
 
     def optional(self, node: Node) -> Code:
         """A node as what an optional holds, ABSENT for none."""
@@ -270,7 +272,8 @@ def emit(checked: Checked, env: Env) -> Fast:
     _small(checked.root)
     found = asked(checked.root)
     writer = Emitter(checked, env, often=found.often, shared=found.shared)
-    result = writer.value(checked.root).text
+    code = writer.code(checked.root)
+    result = f"wrapped({code.text})" if code.optional else code.text
     if writer.spent > LIMIT:
         raise Unsupported("too expensive")
     kept = [f"        {' = '.join(writer.kept.values())} = MISSING"] if writer.kept else []

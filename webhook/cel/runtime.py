@@ -252,6 +252,22 @@ def wrapped(value: object) -> Optional:
     return made
 
 
+def boxed(value: object) -> Optional:
+    """An optional that becomes a part of something, where a name behind dyn would read its native form."""
+    if value is not ABSENT and type(value) not in _PLAIN:
+        raise Bail
+    return wrapped(value)
+
+
+def boxes_plain(value: object) -> bool:
+    """Whether all optionals in a constant are such as `boxed` makes."""
+    if type(value) is Optional:
+        return value.value is ABSENT or (type(value.value) in _PLAIN and boxes_plain(value.value))
+    if type(value) is list:
+        return all(map(boxes_plain, value))
+    return type(value) is not dict or all(map(boxes_plain, value.values()))
+
+
 def plain(value: object) -> object:
     """A value that Go's native form does not change; others go to the exact form."""
     if type(value) in _PLAIN or value is ABSENT:
@@ -303,6 +319,7 @@ HELPERS: dict[str, object] = {
     "ObjectValue": ObjectValue,
     "add": add,
     "bail": bail,
+    "boxed": boxed,
     "contains": contains,
     "distinct": distinct,
     "divide": operators.divide,
