@@ -18,6 +18,8 @@ MODULES = (
     "admission/wire",
     "cel/program",
     "cel/runtime",
+    "cluster/facts",
+    "cluster/view",
     "jobs/counts",
     "jobs/describe",
     "jobs/model",
@@ -53,6 +55,7 @@ MODULES = (
     "server/messages",
     "server/metrics",
     "server/routes/admission",
+    "store/mirror",
 )
 """What a request goes through. Left out: frozen classes that are pickled (compiled, they cannot be), what derives from
 a list or an int, the exact form of expressions (it is given frames that derive from a list, which compiled code would

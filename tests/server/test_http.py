@@ -630,3 +630,34 @@ def test_where_a_stream_is_cut_makes_no_difference(stream, cuts):
     assert all(status in (100, 200) or 400 <= status < 500 or status == 505 for status in whole.statuses)
     closing = ["connection" in headers for _, headers, _ in whole.answers]
     assert not any(closing[:-1])
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["feed", "feed", "turn", "stop", "go"]), st.integers(0, 2), st.integers(1, 1500)),
+    max_size=30,
+)
+
+
+@given(st.lists(streams(), min_size=3, max_size=3), STEPS)
+@settings(max_examples=200, deadline=None, database=None)
+def test_who_else_is_connected_makes_no_difference(sent, steps):
+    """Whatever comes on three connections, in whatever turns, each gets the answers it would get alone, in order."""
+    one = Talk()
+    talks, left = [one, Talk(port=one.port), Talk(port=one.port)], list(sent)
+    for step, at, size in steps:
+        talk = talks[at]
+        if step == "feed":
+            talk.connection.data_received(left[at][:size])
+            left[at] = left[at][size:]
+        elif step == "stop":
+            talk.connection.pause_writing()
+        elif step == "go":
+            talk.connection.resume_writing()
+        elif one.turns:
+            one.turn()
+    for talk, rest in zip(talks, left, strict=True):
+        talk.connection.resume_writing()
+        talk.connection.data_received(rest)
+    one.run()
+    assert [final(talk) for talk in talks] == [final(Talk().feed(stream)) for stream in sent]
+    assert not any(talk.wire.held for talk in talks if not talk.wire.closed)
