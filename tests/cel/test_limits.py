@@ -26,6 +26,8 @@ EXPENSIVE = [
     "'%s'.format([object.l.map(x, object.big)]).size()",
     "sets.contains(object.s.split(''), object.s.split(''))",
     "object.s.split('').map(x, x + object.s).size()",
+    "object.long.split('').map(x, object.l).flatten().size()",
+    "object.long.split('').map(x, [object.l]).flatten(2).size()",
     "matches(object.long, object.long)",
     "lists.range(3000000).size() > 0 || true",
 ]

@@ -41,12 +41,7 @@ def _flatten(to: Writer, name: str, depth: int, result: Type) -> Code:
     to.spend(costs.allocated(0, 0))
     to.charge(f"len({name}) * {depth}" if depth > 1 else f"len({name})")
     made = to.fresh()
-    if depth == 1 and to.known.find(("of", name)) == "list":
-        element = to.fresh()
-        to.line(f"{made} = []")
-        to.line(f"for {element} in {name}: {made} += {element}")
-    else:
-        to.line(f"{made} = flattened({name}, {depth})")
+    to.line(f"{made} = flattened({name}, {depth})")
     to.known.learn(("is", made), "list")
     return Code(made, result, True)
 

@@ -27,6 +27,10 @@ class BudgetError(CelError):
     """The run-time cost limit or the size limit was passed. No operator absorbs it."""
 
 
+class Interrupted(BaseException):
+    """Raised by a signal in the thread that evaluates. No operator absorbs it, and no form tries again after it."""
+
+
 class EvalError(CelError):
     """A program failed. `offset` counts characters of the text from 0, -1 where it is not known.
 

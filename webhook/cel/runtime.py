@@ -13,7 +13,7 @@ from webhook.cel import dispatch, host, operators
 from webhook.cel.attributes import Failure
 from webhook.cel.dispatch import size as size_of
 from webhook.cel.exact import new_object
-from webhook.cel.lib import lists
+from webhook.cel.lib import limits, lists
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.types import Kind, Type
@@ -66,13 +66,15 @@ def is_matrix(wanted: Type) -> bool:
 
 def flattened(elements: list[object], depth: int) -> list[object]:
     """`flatten`, `depth` levels deep; a list that holds something else is as it was."""
-    for _ in range(depth):
+    for left in range(depth, 0, -1):
         flat: list[object] = []
-        deep = False
+        deep = 0
         for element in elements:
             if type(element) is list:
+                deep += len(element) + 1
+                if deep > limits.LARGE:
+                    return lists.flatten(elements, left)
                 flat += element
-                deep = True
             else:
                 flat.append(element)
         if not deep:

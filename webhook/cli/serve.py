@@ -20,6 +20,7 @@ from webhook.cli import exits
 from webhook.cli.values import FILE, FOLDER, TEXT, THERE, Place
 from webhook.config import LEVELS, Config, Mode, load, typed
 from webhook.daemon import Daemon
+from webhook.server.alarm import set_alarm
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ObjectStore
 from webhook.takeover import LoaderError
@@ -106,6 +107,7 @@ def serve(file: Path | None, **options: Any) -> None:
     gc.set_threshold(*YOUNG)
     sys.setswitchinterval(SWITCH)
     settle()
+    set_alarm()
     try:
         uvloop.run(_serve(config))
     except (OSError, ValueError, LoaderError) as error:

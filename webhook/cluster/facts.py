@@ -45,8 +45,11 @@ class ViewFacts:
         live = self._view.mirror(gvk)
         if name is not None and (found := live.get(name, namespace or "")) is not None:
             return (found,)
+        given = self._given.get((gvk.group, gvk.kind), ())
+        if name is not None and namespace is not None and not given:
+            return ()
         here = {key_of(obj): obj for obj in live.all(namespace)}
-        for obj in self._given.get((gvk.group, gvk.kind), ()):
+        for obj in given:
             if namespace is None or key_of(obj)[0] in ("", namespace):
                 here.setdefault(key_of(obj), obj)
         if name is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.cel.errors import CelError
+from webhook.cel.errors import CelError, Interrupted
 from webhook.cel.program import Budget, Program
 from webhook.documents import Path
 from webhook.policy import reads
@@ -35,6 +35,8 @@ class Expression:
             if budget.remaining < 0:
                 raise OutOfBudget from None
             raise
+        except Interrupted as stop:
+            raise CelError(str(stop)) from None
         if budget.remaining < 0:
             raise OutOfBudget
         return value

@@ -9,6 +9,8 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
+from webhook.cel.errors import Interrupted
+from webhook.server.alarm import watched
 from webhook.server.engine import Engine
 from webhook.server.health import Health
 from webhook.server.limits import Limits
@@ -41,7 +43,7 @@ class App:
             return self._lost(call)
         try:
             answer = handler(call)
-        except Exception as error:
+        except (Exception, Interrupted) as error:
             return self._failed(call, error)
         return answer if type(answer) is Answer else self._wait(call, answer)  # type: ignore[arg-type]
 
@@ -54,16 +56,18 @@ class App:
         self.metrics.in_flight += 1
         try:
             return await answer
-        except Exception as error:
+        except (Exception, Interrupted) as error:
             return self._failed(call, error)
         finally:
             self.metrics.in_flight -= 1
 
-    def _failed(self, call: Call, error: Exception) -> Answer:
+    def _failed(self, call: Call, error: BaseException) -> Answer:
         if isinstance(error, BadRequest):
             return self.refuse(error)
         if isinstance(error, TimeoutError):
             return self.refuse(BadRequest("no verdict within the time the API server waits", 504, "timeout"))
+        if isinstance(error, Interrupted):
+            return self.refuse(BadRequest(str(error), 500, "interrupted"))
         log.error("%s %s failed: this is a bug of Sluice", call.method, call.path, exc_info=error)
         return self.refuse(BadRequest("internal error: see the log of Sluice", 500, "internal"))
 
@@ -88,10 +92,10 @@ def make_app(
     bounds = limits or Limits()
     routes = {**state_routes(health, registry), (b"POST", b"/convert"): conversion(convert, bounds, metrics)}
     reviews: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
-    for name, review in reviews.items():
-        routes[b"POST", f"/{name}".encode()] = admission(name, review, engine, bounds, metrics)
+    for name, unwatched in reviews.items():
+        routes[b"POST", f"/{name}".encode()] = admission(name, watched(unwatched), engine, bounds, metrics)
         for only in ("fail", "ignore"):
-            part = admission(name, partial(review, only=only), engine, bounds, metrics)
+            part = admission(name, watched(partial(unwatched, only=only)), engine, bounds, metrics)
             routes[b"POST", f"/{name}/{only}".encode()] = part
     return App(routes, metrics, bounds)
 

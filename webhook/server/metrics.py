@@ -40,7 +40,7 @@ class ServerMetrics(Collector):
         """(webhook, operation, resource, outcome): outcome is allowed, patched or denied."""
         self.timings = {"mutate": Timing(), "validate": Timing(), "convert": Timing()}
         self.failures: defaultdict[str, int] = defaultdict(int)
-        """By kind: bad_request, too_large, internal, timeout, unavailable."""
+        """By kind: bad_request, too_large, internal, interrupted, timeout, unavailable."""
         self.warnings = 0
         self.authorizations = 0
         self.in_flight = 0

@@ -11,6 +11,7 @@ from typing import Final
 
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.lib import costs
+from webhook.cel.lib.limits import sized
 from webhook.cel.lib.ordering import NO_OVERLOAD, comparable, compare, known_equal
 from webhook.cel.lib.rows import library, member, plain, priced
 from webhook.cel.overloads import Function, Overload, Price
@@ -147,6 +148,7 @@ def flatten(elements: list[object], depth: int = 1) -> list[object]:
         raise CelError("level must be non-negative")
     flat = list(elements)
     while depth > 0 and any(isinstance(element, list) for element in flat):
+        sized(8 * sum(len(element) if isinstance(element, list) else 1 for element in flat))
         flat = [inner for element in flat for inner in (element if isinstance(element, list) else [element])]
         depth -= 1
     return flat

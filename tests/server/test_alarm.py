@@ -1,0 +1,95 @@
+"""A review that computes for too long is interrupted, whatever the cost model says of it."""
+
+import asyncio
+import signal
+
+import pytest
+import uvloop
+
+from tests.policy.support import bundle, mutating, request, validating
+from tests.server.serving import ScriptedEngine, review, serve
+from webhook.admission import pipeline
+from webhook.admission.memory import MemoryFacts
+from webhook.admission.verdict import Verdict
+from webhook.server import alarm
+from webhook.server.alarm import set_alarm, watched
+
+FREE = "object.spec.l.all(x, x in object.spec.l)"
+"""Costs one unit for each element, and as many comparisons as there are pairs."""
+LONG = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a", "namespace": "ns"},
+    "spec": {"l": list(range(100_000))},
+}
+SHORT = {**LONG, "spec": {"l": [1, 2]}}
+MUTATING = mutating(f'{FREE} ? [JSONPatch{{op: "add", path: "/spec/x", value: 1}}] : []')
+
+
+@pytest.fixture(autouse=True)
+def ring():
+    """Ring a hundred times a second of processor time."""
+    set_alarm(0.01)
+    yield
+    set_alarm(0)
+
+
+def judged(stage, text, obj):
+    policies = bundle(text)
+    run = watched(lambda wanted: getattr(pipeline, stage)(wanted, policies, MemoryFacts()))
+    return run(request(obj))
+
+
+@pytest.mark.parametrize(
+    ("stage", "text"),
+    [
+        ("validate", validating(FREE)),
+        ("validate", validating("variables.v", extra=f"  variables: [{{name: v, expression: '{FREE}'}}]")),
+        ("validate", validating("false", extra=f"  matchConditions: [{{name: c, expression: '{FREE}'}}]")),
+        ("mutate", MUTATING),
+    ],
+)
+def test_expression_that_goes_on_and_on_fails(stage, text):
+    """It is an error of the policy, which its failure policy turns into a denial; nothing of it is left behind."""
+    verdict = judged(stage, text, LONG)
+    assert not verdict.allowed
+    assert "operation interrupted" in verdict.message
+    ignoring = text.replace("matchConstraints", "failurePolicy: Ignore\n  matchConstraints")
+    assert judged(stage, ignoring, LONG).allowed
+    assert judged(stage, text, SHORT).allowed is ("false" not in text)
+
+
+def test_every_policy_is_interrupted_in_its_turn():
+    """The patience is for the whole review: each further policy that takes its time is ended at the next ring."""
+    verdict = judged("validate", "".join(validating(FREE, name=f"p{i}") for i in range(5)), LONG)
+    assert verdict.message.count("operation interrupted") == 5
+
+
+def forever(_):
+    while True:
+        pass
+
+
+def test_other_work_of_a_review_is_interrupted_too(tmp_path, ring):
+    """Where no expression is to blame the answer is a 500, and the server goes on; under uvloop, as it is served."""
+
+    async def go():
+        engine = ScriptedEngine(on_mutate=forever, on_validate=lambda _: Verdict(allowed=True))
+        async with serve(tmp_path, engine) as served:
+            first = await served.post("/mutate", json=review())
+            return first, await served.post("/validate", json=review()), served.metrics.failures["interrupted"]
+
+    for run in (asyncio.run, uvloop.run):
+        (status, said), (next_status, _), counted = run(go())
+        assert (status, next_status, counted) == (500, 200, 1)
+        assert "operation interrupted" in said["message"]
+
+
+def test_nothing_else_is_interrupted():
+    """Between reviews a ring does nothing, however long other work takes."""
+    heard = []
+    handler = signal.getsignal(signal.SIGVTALRM)
+    signal.signal(signal.SIGVTALRM, lambda *given: (heard.append(1), handler(*given)))
+    while len(heard) < alarm.PATIENCE + 5:
+        sum(range(1000))
+    assert watched(lambda _: Verdict(allowed=True))(None).allowed

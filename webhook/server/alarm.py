@@ -1,0 +1,51 @@
+"""Ends a review that computes for too long. A request's deadline does that in the API server, where cost does not.
+
+Some of what an expression does is free by the cost model (`x in list` of an untyped list is), so an object made for it
+could keep the one thread that answers busy for hours. A timer of the process's own processor time interrupts it: the
+expression fails, as it does in the API server, and the policy's failurePolicy decides. Nothing is asked of a review
+that is quick.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.cel.errors import Interrupted
+
+Review = Callable[..., Verdict | NeedsAuthorization]
+
+TICK: Final = 0.05
+"""Seconds of processor time between two rings."""
+PATIENCE: Final = 20
+"""So many rings a review may outlast; each further one ends the expression that is evaluated then."""
+_left = [0]
+"""Rings until the review that runs is interrupted; 0 while none runs."""
+
+
+def watched(review: Review) -> Review:
+    """Give the review, to be interrupted where it takes too long. Calls raise Interrupted outside of expressions."""
+
+    def run(request: object) -> Verdict | NeedsAuthorization:
+        _left[0] = PATIENCE
+        try:
+            return review(request)
+        finally:
+            _left[0] = 0
+
+    return run
+
+
+def set_alarm(tick: float = TICK) -> None:
+    """Start the timer. Only the main thread can, and only what it reviews is interrupted; 0 stops the timer."""
+    signal.signal(signal.SIGVTALRM, _ring if tick else signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_VIRTUAL, tick, tick)
+
+
+def _ring(*_: object) -> None:
+    if _left[0] > 1:
+        _left[0] -= 1
+    elif _left[0]:
+        raise Interrupted(f"operation interrupted: the review took more than {TICK * PATIENCE:g} s of processor time")
