@@ -29,6 +29,15 @@ def most_general(a: Type, b: Type) -> Type:
     return a if less_specific(a, b) else b
 
 
+def _one(a: Type, b: Type) -> bool:
+    """Whether both are the same type. No type, which a field has that a JSONPatch has not, is not even itself."""
+    return a == b and _named(a)
+
+
+def _named(t: Type) -> bool:
+    return bool(t.name) and all(map(_named, t.params))
+
+
 class Substitution:
     """What each type parameter stands for so far. A failed question leaves no trace."""
 
@@ -78,7 +87,7 @@ class Substitution:
             return b.kind is Kind.TYPE
         if Kind.WRAPPER in (a.kind, b.kind):
             return a.name == b.name
-        return a == b
+        return _one(a, b)
 
     def _substitutes(self, a: Type, parameter: Type) -> tuple[bool, bool]:
         """Whether `a` may stand for `parameter`, and whether that was settled before."""
@@ -90,7 +99,7 @@ class Substitution:
                 self.bind(parameter, a)
                 return True, False
             return False, False
-        if a == held:
+        if _one(a, held):
             return True, True
         if not self._assignable(a, held):
             return False, True
