@@ -1,5 +1,13 @@
-"""What every test folder may ask for: the real control plane (built on first use)."""
+"""What every test folder may ask for: the real control plane (built on first use).
+
+Whoever starts the tests, they listen to Ctrl-C, and what they start does: a shell tells its background jobs not to.
+"""
+
+import signal
 
 from tests.controlplane.fixtures import control_plane, kube, namespace
 
 __all__ = ["control_plane", "kube", "namespace"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

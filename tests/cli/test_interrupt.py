@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
@@ -44,18 +43,11 @@ MOMENTS = [
 ]
 
 
-def listen() -> None:
-    """Undo what the shell of a background job told us: not to listen to Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pressed(when: str, command: str, before: Callable[[], object] = listen) -> subprocess.CompletedProcess[str]:
+def pressed(when: str, command: str, **how: object) -> subprocess.CompletedProcess[str]:
     """Run a command and press Ctrl-C at a moment."""
     call = [sys.executable, "-c", PROGRAM, when, "sluice", *command.split()]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        call, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False, preexec_fn=before
-    )
+    return subprocess.run(call, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False, **how)
 
 
 @pytest.mark.parametrize(("when", "command", "said"), MOMENTS, ids=lambda v: v.replace("/", "-") or "nothing")
@@ -69,7 +61,7 @@ def test_an_interrupt_is_quiet(when, command, said):
 
 def test_an_interrupt_that_is_ignored_stays_so():
     """`nohup`, or a shell that starts a job in the background, tells the process not to listen to Ctrl-C."""
-    done = pressed("click", "--version", lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    done = pressed("click", "--version", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     assert (done.returncode, done.stderr) == (exits.PASSED, "")
 
 

@@ -37,7 +37,7 @@ def _distinct(to: Writer, name: str, result: Type) -> Code:
 
 
 def _flatten(to: Writer, name: str, depth: int, result: Type) -> Code:
-    """`flatten`: lists that hold nothing but lists are joined here."""
+    """`flatten`: charged for the outer list, once for each level."""
     to.spend(costs.allocated(0, 0))
     to.charge(f"len({name}) * {depth}" if depth > 1 else f"len({name})")
     made = to.fresh()

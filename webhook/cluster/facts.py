@@ -45,11 +45,9 @@ class ViewFacts:
         live = self._view.mirror(gvk)
         if name is not None and (found := live.get(name, namespace or "")) is not None:
             return (found,)
-        given = self._given.get((gvk.group, gvk.kind), ())
-        if name is not None and namespace is not None and not given:
-            return ()
-        here = {key_of(obj): obj for obj in live.all(namespace)}
-        for obj in given:
+        asked = name is not None and namespace is not None  # of a live one, which is not there
+        here = {} if asked else {key_of(obj): obj for obj in live.all(namespace)}
+        for obj in self._given.get((gvk.group, gvk.kind), ()):
             if namespace is None or key_of(obj)[0] in ("", namespace):
                 here.setdefault(key_of(obj), obj)
         if name is not None:

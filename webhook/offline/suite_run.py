@@ -83,7 +83,7 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
 
 def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryFacts, now: float) -> list[str]:
     """Name the policies that may be invoked again, and then change what they made."""
-    if not verdict.changed_by:
+    if not (verdict.allowed and verdict.changed_by):
         return []
     made = replace(request, object=verdict.object)
     again = mutate(made, bundle, facts, clock=lambda: now)

@@ -82,7 +82,8 @@ def _run_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Fi
         after = _mutation(one, i, seen, world, findings)
     if after is obj or after is None:
         return obj
-    return _changed(one, world, first, obj, after, findings)
+    _changed(one, world, first, after, findings)
+    return after if policy.mode == "enforce" else obj
 
 
 def _mutation(
@@ -118,15 +119,11 @@ def _mutation(
     return at.object
 
 
-def _changed(
-    one: Run, world: World, first: Scene, obj: dict[str, Any], after: dict[str, Any], findings: Findings
-) -> dict[str, Any]:
+def _changed(one: Run, world: World, first: Scene, after: dict[str, Any], findings: Findings) -> None:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
     policy = one.step.policy
-    kept = obj
     if policy.mode == "enforce":
         assert world.object is not None
-        kept = after
         warning = _warning(policy, first)
         world.object = put_back(world.object, first.stand, after)
         if policy.name not in findings.changing:
@@ -136,7 +133,6 @@ def _changed(
         findings.audit(f"{policy.name}/would-mutate", "true")
     if warning and policy.mode != "audit" and warning not in findings.warnings:
         findings.warnings.append(warning)
-    return kept
 
 
 def _warning(policy: Policy, first: Scene) -> str:

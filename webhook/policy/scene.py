@@ -10,6 +10,7 @@ from webhook.cel.errors import CelError, EvalError
 from webhook.cel.operators import MISSING
 from webhook.cel.program import CONDITIONS_LIMIT, POLICY_LIMIT, Budget
 from webhook.cel.types import Type, object_type
+from webhook.documents import Path as Place
 from webhook.policy.authorizer import Unanswered
 from webhook.policy.expand import Stand
 from webhook.policy.expression import Expression, OutOfBudget, Values
@@ -35,12 +36,12 @@ class Run:
     def __init__(self, step: Step, param: dict[str, Any] | None = None) -> None:
         self.step, self.param = step, param
         self.ran = False
-        self.left: dict[Any, dict[str, Any] | None] = {}
+        self.left: dict[Place | None, dict[str, Any]] = {}
 
     def rests(self, at: Stand) -> bool:
         """Say whether all that it reads and writes there is still as it was left."""
-        left = self.left.get(at.path, MISSING)
-        return left is not MISSING and all(unchanged(left, at.object, path) for path in self.step.touches)
+        left = self.left.get(at.path)
+        return left is not None and all(unchanged(left, at.object, path) for path in self.step.touches)
 
 
 class Scene:

@@ -10,13 +10,13 @@ from functools import partial
 from prometheus_client import CollectorRegistry
 
 from webhook.cel.errors import Interrupted
-from webhook.server.alarm import watched
+from webhook.server.alarm import Review
 from webhook.server.engine import Engine
 from webhook.server.health import Health
 from webhook.server.limits import Limits
 from webhook.server.messages import Answer, BadRequest, Call, Handler, problem
 from webhook.server.metrics import ServerMetrics
-from webhook.server.routes.admission import Review, admission
+from webhook.server.routes.admission import admission
 from webhook.server.routes.conversion import Convert, conversion
 from webhook.server.routes.state import state_routes
 
@@ -92,10 +92,10 @@ def make_app(
     bounds = limits or Limits()
     routes = {**state_routes(health, registry), (b"POST", b"/convert"): conversion(convert, bounds, metrics)}
     reviews: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
-    for name, unwatched in reviews.items():
-        routes[b"POST", f"/{name}".encode()] = admission(name, watched(unwatched), engine, bounds, metrics)
+    for name, review in reviews.items():
+        routes[b"POST", f"/{name}".encode()] = admission(name, review, engine, bounds, metrics)
         for only in ("fail", "ignore"):
-            part = admission(name, watched(partial(unwatched, only=only)), engine, bounds, metrics)
+            part = admission(name, partial(review, only=only), engine, bounds, metrics)
             routes[b"POST", f"/{name}/{only}".encode()] = part
     return App(routes, metrics, bounds)
 

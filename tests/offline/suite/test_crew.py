@@ -121,16 +121,11 @@ main()
 """
 
 
-def listen():
-    """Undo what the shell of a background job told us: not to listen to Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def test_an_interruption_ends_every_process(repository):
     """Ctrl-C ends with code 130 and one word, without a traceback and without processes left behind."""
     with subprocess.Popen(
         [sys.executable, "-c", SLOW], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, preexec_fn=listen, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as child:  # fmt: skip
         begun = child.stdout.readline()
         os.killpg(child.pid, signal.SIGINT)

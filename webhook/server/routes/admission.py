@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from time import perf_counter
 
 import orjson
 
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import BadReview, Request, answer, parse
+from webhook.server.alarm import Review, watched
 from webhook.server.body import read_json
 from webhook.server.engine import Engine
 from webhook.server.limits import Limits
 from webhook.server.messages import Answer, BadRequest, Call, Handler
 from webhook.server.metrics import ServerMetrics
-
-Review = Callable[..., Verdict | NeedsAuthorization]
 
 ROUNDS = 8
 """How often a review may ask for more checks: each round it goes on behind the answers of the last."""
@@ -27,7 +26,7 @@ def admission(name: str, review: Review, engine: Engine, limits: Limits, metrics
 
     It answers at once, but where the facts of the cluster are not known yet or a policy asks for an authorization.
     """
-    timing, warm = metrics.timings[name], engine.warm
+    timing, warm, review = metrics.timings[name], engine.warm, watched(review)
 
     def handle(call: Call) -> Answer | Awaitable[Answer]:
         if not warm.is_set():
