@@ -6,8 +6,8 @@ Rules are well typed and walk the schema: loops inside loops, fields of elements
 import random
 from typing import Any
 
-from webhook.cel import structural
-from webhook.cel.structural import Declared
+from webhook.cel.check import custom_kinds
+from webhook.cel.check.custom_kinds import Declared
 
 NAMES = ("a", "b", "c-d", "e.f", "namespace", "x__y", "i/j", "kind", "items", "spec")
 LOOPS = "xyzuvw"
@@ -131,7 +131,7 @@ def rows(seed: int, count: int) -> list[dict[str, Any]]:
     while len(made) < count:
         schema = make.schema(4)
         root = "properties" in schema and make.often(0.3)
-        declared = structural.declare(schema, root=root)
+        declared = custom_kinds.declare(schema, root=root)
         if declared is not None:
             rules = (make.rule([("self", declared)]) for _ in range(5))
             made += [{"id": rule, "expr": rule, "schema": schema, "root": root} for rule in rules]

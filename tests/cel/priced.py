@@ -9,7 +9,7 @@ from webhook import cel
 from webhook.cel import types
 from webhook.cel.env import Env
 from webhook.cel.functions import rows
-from webhook.cel.lib import limits
+from webhook.cel.lib import memory
 from webhook.cel.overloads import Overload
 from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Kind, Type
 from webhook.cel.values import Uint
@@ -180,7 +180,7 @@ __all__ = ["DURATION", "TIMESTAMP", "WIDE", "Case", "cases", "program", "value"]
 def fast(made: cel.Program, values: tuple[object, ...]) -> tuple[object, int] | None:
     """What the fast form gives, and what it cost at most; None where there is none, or it leaves to the exact form."""
     budget = cel.Budget(remaining=10**15)
-    limits.reset()
+    memory.reset()
     try:
         value = made.metered(values, budget)
     except cel.EvalError:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.cel.priced import WIDE, Case, cases, fast, program
 from webhook import cel
-from webhook.cel.runtime import LIMIT
+from webhook.cel.codegen.runtime import LIMIT
 
 CASES = {case.name: case for case in cases()}
 SIZES = (0, 1, 11, 256, 257, 512, 513, 4_096, 4_097, 20_000)

@@ -7,7 +7,7 @@ import pytest
 from tests.cel.priced import Case, cases, fast, program
 from tests.controlplane.oracle import ask_all
 from webhook import cel
-from webhook.cel.answers import encode
+from webhook.cel.batch import encode
 from webhook.cel.errors import EXCEEDED
 from webhook.cel.types import BYTES, INT, STRING, Kind, list_of
 

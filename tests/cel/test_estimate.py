@@ -12,10 +12,10 @@ from tests.cel_diff.expressions import batch
 from tests.controlplane.oracle import ask_all
 from tests.shared import shared
 from webhook import cel
-from webhook.cel import structural
-from webhook.cel.answers import environment
-from webhook.cel.bounds import MOST, Estimate
+from webhook.cel.batch import environment
+from webhook.cel.check.custom_kinds import cardinality, declare, rule_env
 from webhook.cel.compose import compose
+from webhook.cel.cost.ranges import MOST, Estimate
 
 TABLE = Path(__file__).parent / "cases" / "estimates.jsonl"
 ROWS = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
@@ -26,9 +26,9 @@ oracle = pytest.mark.skipif(shutil.which("go") is None, reason="the oracle is a 
 def estimated(row):
     """Our answer to a row: least and most; of a custom kind's rule how often it may run, and most; None: refused."""
     if row.get("schema"):
-        declared = structural.declare(row["schema"], root=row["root"])
-        least = structural.cardinality(declared)
-        return [least, cel.compile(row["expr"], structural.rule_env(declared)).estimate.max]
+        declared = declare(row["schema"], root=row["root"])
+        least = cardinality(declared)
+        return [least, cel.compile(row["expr"], rule_env(declared)).estimate.max]
     env = environment(row)
     if row.get("decl") == "vap":
         env, _ = compose(env, row.get("variables") or ())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.shared import shared
-from webhook.cel.fields import Known, check_types
+from webhook.cel.check.known_fields import Known, check_types
 from webhook.kube.gvk import gvk_of
 from webhook.kube.schema import UNTYPED
 from webhook.kube.schemas import schema_of

@@ -3,7 +3,7 @@
 import pytest
 
 from webhook import cel
-from webhook.cel.answers import encode
+from webhook.cel.batch import encode
 
 VALUES = {
     "object": {

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webhook import cel
-from webhook.cel import answers
+from webhook.cel import batch
 
 ENV = cel.validation_env(typed=False)
 OBJECT = {"i": 3, "s": "abc", "n": None, "l": [1, 2], "m": {"a": 1}, "f": 1.5, "t": True, "lm": [{"v": 1}, {"v": "x"}]}
@@ -63,7 +63,7 @@ def compiled(text):
 def outcome(evaluate):
     """The tagged value, or the error."""
     try:
-        return answers.encode(evaluate(VALUES))
+        return batch.encode(evaluate(VALUES))
     except cel.CelError as error:
         return error.message
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tests.shared import shared
-from webhook.cel import answers
-from webhook.cel.attributes import Failure
+from webhook.cel import batch
 from webhook.cel.compose import compose
 from webhook.cel.errors import CelError, CompileError, EvalError
+from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.program import compile
 
 FILES = ["k8s-lib-public.jsonl", "policies-public.jsonl", "cel-spec.jsonl"]
@@ -41,7 +41,7 @@ def agrees(row, got):
 @pytest.mark.parametrize("file", FILES)
 def test_answers_are_the_api_servers(file):
     """Every row of the shared file is answered as the API server answers it."""
-    wrong = [row["id"] for row in rows(file) if not agrees(row, answers.answer(row).answer)]
+    wrong = [row["id"] for row in rows(file) if not agrees(row, batch.answer(row).answer)]
     assert wrong == []
 
 
@@ -50,7 +50,7 @@ def test_fast_form_gives_what_the_exact_form_gives(file):
     """Where the fast form of a program answers by itself, its value is the exact form's."""
     differing = []
     for row in rows(file):
-        env = answers.environment(row)
+        env = batch.environment(row)
         composed = None
         try:
             if row.get("decl") == "vap":
@@ -58,7 +58,7 @@ def test_fast_form_gives_what_the_exact_form_gives(file):
             program = compile(row["expr"], env)
         except CompileError:
             continue
-        values = answers.variables(row, env)
+        values = batch.variables(row, env)
         if composed is not None:
             values["variables"] = composed.bind(values)
         if result(program.run, values) != result(program.evaluate, values):
@@ -70,7 +70,7 @@ def result(evaluate, values):
     """What an evaluation gives, as text: the tagged value or the error."""
     try:
         value = evaluate(values)
-        return normal(answers.encode(value))
+        return normal(batch.encode(value))
     except EvalError as error:
         return f"error: {error.message}"
     except CelError as error:
@@ -79,4 +79,4 @@ def result(evaluate, values):
 
 def test_failure_is_told_apart_from_values():
     """An error that stands for a value is encoded as one, so the tables can tell."""
-    assert answers.encode(Failure("x")) == {"t": "error", "v": "x"}
+    assert batch.encode(Failure("x")) == {"t": "error", "v": "x"}

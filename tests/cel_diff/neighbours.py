@@ -16,7 +16,7 @@ from typing import Any, Final
 from tests.cel_diff import pools
 from tests.shared import ROOT
 from webhook.cel.functions import rows as functions
-from webhook.cel.lexer import LexError, Token, tokens
+from webhook.cel.syntax.lexer import LexError, Token, tokens
 
 Row = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from webhook.cel import answers
+from webhook.cel import batch
 from webhook.cel.errors import CelError
 from webhook.cli.eval_mutation import mutation
 
@@ -16,7 +16,7 @@ _SECONDS = 30
 
 def answer(row: JSON) -> JSON:
     """The answer to a row; `forms` is there only where the fast form gave something else than the exact one."""
-    outcome = answers.answer(row)
+    outcome = batch.answer(row)
     out = outcome.answer
     if outcome.program is not None:
         exact = {"value": out["value"]} if out["ok"] else {"error": out["error"]}
@@ -30,10 +30,10 @@ def answer(row: JSON) -> JSON:
     return out
 
 
-def _fast(outcome: answers.Outcome) -> JSON:
+def _fast(outcome: batch.Outcome) -> JSON:
     assert outcome.program is not None
     try:
-        return {"value": answers.encode(outcome.program.run(outcome.values))}
+        return {"value": batch.encode(outcome.program.run(outcome.values))}
     except CelError as error:
         return {"error": error.message}
 

@@ -35,7 +35,7 @@ MOMENTS = [
     ("webhook.diagnostics", "--version", ""),
     ("webhook.cli.lint", f"lint {POLICY}", ""),
     ("yaml", f"lint {POLICY}", ""),
-    ("webhook.cel.emit", f"test {POLICY}", ""),
+    ("webhook.cel.codegen.emitter", f"test {POLICY}", ""),
     ("rich.console", f"test {POLICY}", ""),
     ("webhook.daemon", "serve --no-cluster", ""),
     ("the end", "--version", "sluice, version "),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from webhook.cel import compile, mutation_env
-from webhook.cel.answers import answer
+from webhook.cel.batch import answer
 from webhook.cli.eval_mutation import mutation
 from webhook.policy.expression import Expression
 from webhook.policy.model import Mutation

@@ -3,11 +3,11 @@
 Knows no policy and no Kubernetes object; `Env` says what the variables are.
 """
 
+from webhook.cel.check.known_fields import check_types
 from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CelError, CompileError, EvalError, Issue
-from webhook.cel.fields import check_types
 from webhook.cel.host import host_type
-from webhook.cel.plan import CALL_LIMIT
+from webhook.cel.interpreter.planner import CALL_LIMIT
 from webhook.cel.program import CONDITIONS_LIMIT, POLICY_LIMIT, Budget, Program, compile
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from webhook.cel import host
-from webhook.cel.bounds import Sizer
+from webhook.cel.cost.ranges import Sizer
 from webhook.cel.functions import rows
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import (

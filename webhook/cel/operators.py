@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel.errors import CelError
-from webhook.cel.lib import ordering, text
-from webhook.cel.lib.limits import sized
+from webhook.cel.lib import ordering
+from webhook.cel.lib.go import strconv
+from webhook.cel.lib.memory import sized
 from webhook.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -317,5 +318,5 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return text.shortest(value)
+        return strconv.shortest(value)
     return str(int(value)) if isinstance(value, int) else str(value)

@@ -8,18 +8,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.cel import checker, emit, estimate, fast, parser, plan, validators
-from webhook.cel.attributes import COST, Eval, Failure, Frame
-from webhook.cel.bounds import Estimate
-from webhook.cel.cancelling import Cancelling
-from webhook.cel.checker import Checked
+from webhook.cel.check import checker, validators
+from webhook.cel.check.checker import Checked
+from webhook.cel.codegen import emitter, functions
+from webhook.cel.codegen.source import Unsupported
+from webhook.cel.cost import estimate
+from webhook.cel.cost.ranges import Estimate
 from webhook.cel.env import Env
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError, CompileError, EvalError, Issue
-from webhook.cel.exact import UNBOUND
-from webhook.cel.lib import limits
-from webhook.cel.plan import CALL_LIMIT
-from webhook.cel.source import Unsupported
-from webhook.cel.syntax import Node
+from webhook.cel.interpreter.attributes import COST, Eval, Failure, Frame
+from webhook.cel.interpreter.cancelling import Cancelling
+from webhook.cel.interpreter.evaluators import UNBOUND
+from webhook.cel.interpreter.planner import CALL_LIMIT, Planner
+from webhook.cel.lib import memory
+from webhook.cel.syntax import parser
+from webhook.cel.syntax.nodes import Node
 from webhook.cel.types import Type
 
 POLICY_LIMIT = 10_000_000
@@ -70,7 +73,7 @@ class Program:
     metered: Callable[[tuple[object, ...], Budget | None], object] = field(default=_uncalled, repr=False)
     """Evaluate within a budget: by the fast form where it can answer, else exactly. Raises EvalError."""
     cost: int = 0
-    _fast: fast.Fast | None = field(default=None, repr=False)
+    _fast: functions.Fast | None = field(default=None, repr=False)
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
     _estimate: Estimate | None = field(default=None, repr=False)
@@ -98,18 +101,18 @@ class Program:
         if not self.env.checked:
             return
         with suppress(Unsupported):
-            self._fast = emit.emit(self.checked, self.env)
+            self._fast = emitter.emit(self.checked, self.env)
             self.source = self._fast.counted()
             self.metered, self.call = self._metered_first, self._call_first
             (self._load_call if self.env.trusted else self._load_metered)()
 
     def _load_call(self) -> None:
         assert self._fast is not None
-        self.call = fast.load(self._fast.call(), self._fast, self.exactly, self)
+        self.call = functions.load(self._fast.call(), self._fast, self.exactly, self)
 
     def _load_metered(self) -> None:
         assert self._fast is not None
-        self.metered = fast.load(self.source, self._fast, self.exactly, self)
+        self.metered = functions.load(self.source, self._fast, self.exactly, self)
 
     def _call_first(self, *values: object) -> object:
         self._load_call()
@@ -149,7 +152,7 @@ class Program:
 
     def exactly(self, values: tuple[object, ...], budget: Budget | None = None) -> object:
         """The exact form: every cost unit is counted as cel-go counts it."""
-        limits.reset()
+        memory.reset()
         limit = CALL_LIMIT if budget is None else budget.call_limit
         frame = self.frame(values, limit)
         cost = -1
@@ -177,7 +180,7 @@ class Program:
 
     def cancelled(self, values: tuple[object, ...], limit: int) -> int:
         """What cel-go has counted when it cancels: the cost after the step that passes the limit."""
-        limits.reset()
+        memory.reset()
         frame = Cancelling(self.frame(values, limit))
         with suppress(CelError):
             self.exact(frame)
@@ -191,7 +194,7 @@ class Program:
             if type(value) is Failure and not failed:
                 failed.append(node.pos)
 
-        planner = plan.Planner(self.checked, self.env, observe)
+        planner = Planner(self.checked, self.env, observe)
         try:
             planner_eval = planner.run()
             planner_eval(self.frame(values, size=planner.size))
@@ -215,7 +218,7 @@ def compile(text: str, env: Env) -> Program:
         validators.validate(text, checked)
     else:
         checked = Checked(root)
-    planner = plan.Planner(checked, env)
+    planner = Planner(checked, env)
     try:
         exact = planner.run()
     except CelError as error:

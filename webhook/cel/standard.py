@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from webhook.cel import operators, syntax
-from webhook.cel.bounds import Bound
+from webhook.cel import operators
+from webhook.cel.cost.ranges import Bound
 from webhook.cel.errors import CelError
 from webhook.cel.lib import estimates
 from webhook.cel.overloads import Function, Overload
+from webhook.cel.syntax import nodes
 from webhook.cel.types import (
     BOOL,
     BYTES,
@@ -180,15 +181,15 @@ def _one(
 _OPT_V, _LIST_V = optional_of(_V), list_of(_V)
 _OPT_LIST = list_of(_OPT_V)
 FUNCTIONS: Final = (
-    _operator(syntax.CONDITIONAL, _never, ("conditional", (BOOL, _A, _A), _A)),
-    _operator(syntax.AND, _never, ("logical_and", (BOOL, BOOL), BOOL)),
-    _operator(syntax.OR, _never, ("logical_or", (BOOL, BOOL), BOOL)),
-    _operator(syntax.NOT, operators.invert, ("logical_not", (BOOL,), BOOL)),
-    _operator(syntax.NOT_STRICTLY_FALSE, _never, ("not_strictly_false", (BOOL,), BOOL)),
-    _operator(syntax.EQUALS, operators.equal, ("equals", (_A, _A), BOOL)),
-    _operator(syntax.NOT_EQUALS, operators.not_equal, ("not_equals", (_A, _A), BOOL)),
+    _operator(nodes.CONDITIONAL, _never, ("conditional", (BOOL, _A, _A), _A)),
+    _operator(nodes.AND, _never, ("logical_and", (BOOL, BOOL), BOOL)),
+    _operator(nodes.OR, _never, ("logical_or", (BOOL, BOOL), BOOL)),
+    _operator(nodes.NOT, operators.invert, ("logical_not", (BOOL,), BOOL)),
+    _operator(nodes.NOT_STRICTLY_FALSE, _never, ("not_strictly_false", (BOOL,), BOOL)),
+    _operator(nodes.EQUALS, operators.equal, ("equals", (_A, _A), BOOL)),
+    _operator(nodes.NOT_EQUALS, operators.not_equal, ("not_equals", (_A, _A), BOOL)),
     _operator(
-        syntax.ADD,
+        nodes.ADD,
         operators.add,
         ("add_bytes", (BYTES, BYTES), BYTES),
         ("add_double", (DOUBLE, DOUBLE), DOUBLE),
@@ -201,25 +202,23 @@ FUNCTIONS: Final = (
         ("add_uint64", (UINT, UINT), UINT),
     ),
     _operator(
-        syntax.DIVIDE,
+        nodes.DIVIDE,
         operators.divide,
         ("divide_double", (DOUBLE, DOUBLE), DOUBLE),
         ("divide_int64", (INT, INT), INT),
         ("divide_uint64", (UINT, UINT), UINT),
     ),
+    _operator(nodes.MODULO, operators.modulo, ("modulo_int64", (INT, INT), INT), ("modulo_uint64", (UINT, UINT), UINT)),
     _operator(
-        syntax.MODULO, operators.modulo, ("modulo_int64", (INT, INT), INT), ("modulo_uint64", (UINT, UINT), UINT)
-    ),
-    _operator(
-        syntax.MULTIPLY,
+        nodes.MULTIPLY,
         operators.multiply,
         ("multiply_double", (DOUBLE, DOUBLE), DOUBLE),
         ("multiply_int64", (INT, INT), INT),
         ("multiply_uint64", (UINT, UINT), UINT),
     ),
-    _operator(syntax.NEGATE, operators.negate, ("negate_double", (DOUBLE,), DOUBLE), ("negate_int64", (INT,), INT)),
+    _operator(nodes.NEGATE, operators.negate, ("negate_double", (DOUBLE,), DOUBLE), ("negate_int64", (INT,), INT)),
     _operator(
-        syntax.SUBTRACT,
+        nodes.SUBTRACT,
         operators.subtract,
         ("subtract_double", (DOUBLE, DOUBLE), DOUBLE),
         ("subtract_duration_duration", (DURATION, DURATION), DURATION),
@@ -228,30 +227,30 @@ FUNCTIONS: Final = (
         ("subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION),
         ("subtract_uint64", (UINT, UINT), UINT),
     ),
-    _order(syntax.LESS, "less", operators.less),
-    _order(syntax.LESS_EQUALS, "less_equals", operators.less_equal),
-    _order(syntax.GREATER, "greater", operators.greater),
-    _order(syntax.GREATER_EQUALS, "greater_equals", operators.greater_equal),
+    _order(nodes.LESS, "less", operators.less),
+    _order(nodes.LESS_EQUALS, "less_equals", operators.less_equal),
+    _order(nodes.GREATER, "greater", operators.greater),
+    _order(nodes.GREATER_EQUALS, "greater_equals", operators.greater_equal),
     _operator(
-        syntax.INDEX,
+        nodes.INDEX,
         _never,
         ("index_list", (_LIST, INT), _A),
         ("index_map", (_MAP, _A), _B),
         ("optional_list_index_int", (optional_of(list_of(_V)), INT), _OPT_V),
         ("optional_map_index_value", (optional_of(map_of(_K, _V)), _K), _OPT_V),
     ),
-    _operator(syntax.IN, operators.contains, ("in_list", (_A, _LIST), BOOL), ("in_map", (_A, _MAP), BOOL)),
+    _operator(nodes.IN, operators.contains, ("in_list", (_A, _LIST), BOOL), ("in_map", (_A, _MAP), BOOL)),
     _operator(
-        syntax.OPT_INDEX,
+        nodes.OPT_INDEX,
         _never,
         ("list_optindex_optional_int", (list_of(_V), INT), _OPT_V),
         ("optional_list_optindex_optional_int", (optional_of(list_of(_V)), INT), _OPT_V),
         ("map_optindex_optional_value", (map_of(_K, _V), _K), _OPT_V),
         ("optional_map_optindex_optional_value", (optional_of(map_of(_K, _V)), _K), _OPT_V),
     ),
-    _operator(syntax.OPT_SELECT, _never, ("select_optional_field", (DYN, STRING), _OPT_V)),
+    _operator(nodes.OPT_SELECT, _never, ("select_optional_field", (DYN, STRING), _OPT_V)),
     _operator(
-        syntax.MAP_INSERT,
+        nodes.MAP_INSERT,
         operators.insert,
         ("@mapInsert_map_key_value", (map_of(_K, _V), _K, _V), map_of(_K, _V)),
         ("@mapInsert_map_map", (map_of(_K, _V), map_of(_K, _V)), map_of(_K, _V)),

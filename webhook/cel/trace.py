@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webhook.cel import syntax
-from webhook.cel.attributes import COST, Failure, Frame
 from webhook.cel.errors import CelError
-from webhook.cel.plan import Planner
+from webhook.cel.interpreter.attributes import COST, Failure, Frame
+from webhook.cel.interpreter.planner import Planner
 from webhook.cel.program import Program
-from webhook.cel.syntax import Call, Fold, Literal, Node
+from webhook.cel.syntax import nodes
+from webhook.cel.syntax.nodes import Call, Fold, Literal, Node
 
 MANY = 5
 """Values of one part that are kept; a part inside a comprehension has one for each round."""
@@ -60,7 +60,7 @@ def clauses(step: Step) -> list[Step]:
 
 
 def _step(text: str, node: Node, seen: dict[int, list[object]], *, clause: bool = False) -> Step:
-    conjunction = clause and isinstance(node, Call) and node.function == syntax.AND
+    conjunction = clause and isinstance(node, Call) and node.function == nodes.AND
     parts = tuple(
         _step(text, part, seen, clause=conjunction) for part in _shown(node) if part.id in seen or _shown(part)
     )
@@ -74,14 +74,14 @@ def _shown(node: Node) -> list[Node]:
         body = node.step.args if isinstance(node.step, Call) else ()
         found = [node.range, *(b for b in body if not _internal(b))]
     else:
-        found = list(syntax.children(node))
+        found = list(nodes.children(node))
     return [n for n in found if not isinstance(n, Literal)]
 
 
 def _internal(node: Node) -> bool:
     """Whether a node is the accumulator's, which nobody wrote."""
-    if isinstance(node, syntax.Ident):
-        return node.name == syntax.ACCUMULATOR
+    if isinstance(node, nodes.Ident):
+        return node.name == nodes.ACCUMULATOR
     return isinstance(node, Call) and any(_internal(a) for a in node.args)
 
 
@@ -91,14 +91,14 @@ def span(text: str, node: Node) -> tuple[int, int]:
     while stack:
         at = stack.pop()
         low, high = min(low, at.pos), max(high, _token_end(text, at))
-        stack.extend(syntax.children(at))
+        stack.extend(nodes.children(at))
     return _balanced(text, _word_start(text, min(low, high)), high)
 
 
 def _token_end(text: str, node: Node) -> int:
-    if isinstance(node, syntax.Ident):
+    if isinstance(node, nodes.Ident):
         return node.pos + len(node.name)
-    if isinstance(node, syntax.Select):
+    if isinstance(node, nodes.Select):
         return text.find(node.field, node.pos) + len(node.field)
     if isinstance(node, Literal):
         return (

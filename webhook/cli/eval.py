@@ -12,9 +12,11 @@ import click
 import orjson
 
 from webhook import cel
-from webhook.cel import answers, trace
-from webhook.cel.attributes import Failure
-from webhook.cel.bounds import Estimate
+from webhook.cel import trace
+from webhook.cel.batch import answer as answer_row
+from webhook.cel.batch import encode
+from webhook.cel.cost.ranges import Estimate
+from webhook.cel.interpreter.attributes import Failure
 from webhook.cli import exits
 from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value
@@ -83,7 +85,7 @@ def _line(answer: Mapping[str, Any]) -> bytes:
 
 
 def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
-    outcome = answers.answer(row)
+    outcome = answer_row(row)
     if outcome.answer["ok"] and row.get("env") == "mutation" and outcome.type is not None:
         obj = (row.get("vars") or {}).get("object") if row.get("apply") else None
         outcome.answer["mutation"] = mutation(outcome.type, outcome.value, obj, row.get("vars") or {})
@@ -100,7 +102,7 @@ def _single(text: str, values: Mapping[str, object], *, mutates: bool, traced: b
         return exits.FAILED
     try:
         value: object = program.evaluate(given)
-        answer = {"ok": True, "value": answers.encode(value), "type": program.type.declared(), "cost": program.cost}
+        answer = {"ok": True, "value": encode(value), "type": program.type.declared(), "cost": program.cost}
     except cel.EvalError as error:
         answer = {"ok": False, "stage": "run", "error": error.message, "offset": error.offset, "cost": program.cost}
         answer["type"] = program.type.declared()
@@ -154,7 +156,7 @@ def _tree(text: str, step: trace.Step, depth: int, out: list[str]) -> None:
 def _values(step: trace.Step) -> str:
     if not step.values:
         return "not evaluated"
-    return ", ".join(f"error: {v.message}" if isinstance(v, Failure) else shown(answers.encode(v)) for v in step.values)
+    return ", ".join(f"error: {v.message}" if isinstance(v, Failure) else shown(encode(v)) for v in step.values)
 
 
 def shown(tagged: Mapping[str, Any]) -> str:

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.admission.wire import BadReview
-from webhook.cel import answers
-from webhook.cel.attributes import Failure
+from webhook.cel import batch
+from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.trace import Step, clauses
 from webhook.cli import exits
 from webhook.cli.eval import shown
@@ -157,7 +157,7 @@ def _values(step: Step) -> str:
 
 
 def _value(value: object) -> str:
-    return f"error: {value.message}" if isinstance(value, Failure) else shown(answers.encode(value))
+    return f"error: {value.message}" if isinstance(value, Failure) else shown(batch.encode(value))
 
 
 def _short(text: str) -> str:

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.cel import parser
-from webhook.cel.syntax import Ident, Select
+from webhook.cel.syntax import parser
+from webhook.cel.syntax.nodes import Ident, Select
 from webhook.jobs.model import Kind, Template
 from webhook.offline.lint.trees import walk
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from webhook.cel import parser
-from webhook.cel.lexer import Token, tokens
-from webhook.cel.syntax import CreateStruct
+from webhook.cel.syntax import parser
+from webhook.cel.syntax.lexer import Token, tokens
+from webhook.cel.syntax.nodes import CreateStruct
 from webhook.offline.lint.trees import walk
 
 _TYPE: Final = re.compile(r"\bObject(?=(?:\s*\.\s*\w+)*\s*$)")

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.cel import plan, syntax
 from webhook.cel.errors import CelError
+from webhook.cel.interpreter.planner import Planner
 from webhook.cel.program import Budget, Program
+from webhook.cel.syntax import nodes
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
@@ -27,7 +28,7 @@ class Watched:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.values: set[tuple[int, bool]] = set()
-        planner = plan.Planner(program.checked, program.env, self._observe)
+        planner = Planner(program.checked, program.env, self._observe)
         self._evaluate = planner.run()
         self._size = planner.size
 
@@ -46,7 +47,7 @@ class Watched:
             self._evaluate(self.program.frame(values, size=self._size))
         return self.program.metered(values, budget)
 
-    def _observe(self, node: syntax.Node, frame: Any, value: object) -> None:
+    def _observe(self, node: nodes.Node, frame: Any, value: object) -> None:
         if isinstance(value, bool):
             self.values.add((node.id, value))
 
@@ -152,31 +153,31 @@ def _parts(policy: Policy, clause: str, expression: Expression) -> Iterator[Bran
         yield Branch(policy.name, what, _finding(policy, expression, node.pos, what), ran)
 
 
-def _forks(root: syntax.Node) -> Iterator[tuple[syntax.Node, syntax.Node, bool, str]]:
+def _forks(root: nodes.Node) -> Iterator[tuple[nodes.Node, nodes.Node, bool, str]]:
     """Give (branch, the part that decides on it, the value it must have, words) below a node."""
     todo = [root]
     while todo:
         node = todo.pop()
-        todo += syntax.children(node)
-        if not isinstance(node, syntax.Call) or _generated(node):
+        todo += nodes.children(node)
+        if not isinstance(node, nodes.Call) or _generated(node):
             continue
-        if node.function == syntax.CONDITIONAL:
+        if node.function == nodes.CONDITIONAL:
             condition, yes, no = node.args
             yield yes, condition, True, "the branch after ? never ran"
             yield no, condition, False, "the branch after : never ran"
-        elif node.function in (syntax.AND, syntax.OR):
+        elif node.function in (nodes.AND, nodes.OR):
             left, right = node.args
-            yield right, left, node.function == syntax.AND, f"what follows {node.function.strip('_')} never ran"
+            yield right, left, node.function == nodes.AND, f"what follows {node.function.strip('_')} never ran"
 
 
-def _generated(node: syntax.Call) -> bool:
+def _generated(node: nodes.Call) -> bool:
     """Say whether a macro made the node: it speaks of the macro's own accumulator."""
-    inner = (arg for arg in node.args if isinstance(arg, syntax.Call))
+    inner = (arg for arg in node.args if isinstance(arg, nodes.Call))
     return any(map(_accumulates, node.args)) or any(_accumulates(a) for call in inner for a in call.args)
 
 
-def _accumulates(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Ident) and node.name == syntax.ACCUMULATOR
+def _accumulates(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Ident) and node.name == nodes.ACCUMULATOR
 
 
 def _finding(policy: Policy, expression: Expression, offset: int, message: str) -> Diagnostic:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from webhook.cel import syntax
-from webhook.cel.syntax import Call, Ident, Literal, Node, Select
+from webhook.cel.syntax import nodes
+from webhook.cel.syntax.nodes import Call, Ident, Literal, Node, Select
 
 Path = tuple[str, ...]
 _OBJECT: Final = "object"
 _VARIABLES: Final = "variables"
-_STEPS: Final = frozenset({syntax.INDEX, syntax.OPT_INDEX, syntax.OPT_SELECT})
+_STEPS: Final = frozenset({nodes.INDEX, nodes.OPT_INDEX, nodes.OPT_SELECT})
 _MISSING: Final = object()
 EVERYTHING: Final[tuple[Path, ...]] = ((),)
 
@@ -35,7 +35,7 @@ def read_paths(root: Node, variables: Mapping[str, tuple[Path, ...]]) -> tuple[P
         elif name == _VARIABLES:
             found.update(variables.get(path[0], EVERYTHING) if path else EVERYTHING)
         elif name is None:
-            waiting.extend(syntax.children(node))
+            waiting.extend(nodes.children(node))
     return shortest(found)
 
 

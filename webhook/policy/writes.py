@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.cel import syntax
-from webhook.cel.syntax import Call, CreateStruct, Literal, Node
+from webhook.cel.syntax import nodes
+from webhook.cel.syntax.nodes import Call, CreateStruct, Literal, Node
 from webhook.kube.patch import split
 from webhook.policy.reads import EVERYTHING, Path, shortest
 
@@ -22,7 +22,7 @@ def written_paths(root: Node) -> tuple[Path, ...]:
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        waiting.extend(syntax.children(node))
+        waiting.extend(nodes.children(node))
         if isinstance(node, CreateStruct):
             found.update(_of_patch(node) if node.type_name.removeprefix(".") == _PATCH else _of_object(node))
     return shortest(found)
@@ -41,7 +41,7 @@ def _of_patch(node: CreateStruct) -> tuple[Path, ...]:
 def _pointed(node: Node) -> Path:
     """Give the path of a pointer; of one that is put together only as far as its first text leads."""
     whole = True
-    while isinstance(node, Call) and node.function == syntax.ADD:
+    while isinstance(node, Call) and node.function == nodes.ADD:
         node, whole = node.args[0], False
     if not isinstance(node, Literal) or not isinstance(node.value, str) or not node.value.startswith("/"):
         return EVERYTHING[0]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cel.custom_kinds import Maker
 from tests.controlplane.oracle import ask_all
-from webhook.cel import structural
+from webhook.cel.check import custom_kinds
 from webhook.documents import read
 from webhook.offline.lint import custom
 from webhook.offline.lint.model import world_of
@@ -41,7 +41,7 @@ def sprinkle(make, schema, *, root=False):
     steps = (schema.get("items"), schema.get("additionalProperties"))
     for inner in (*schema.get("properties", {}).values(), *filter(None, steps)):
         sprinkle(make, inner)
-    declared = structural.declare(schema, root=root)
+    declared = custom_kinds.declare(schema, root=root)
     if declared is None or not make.often(0.3):
         return
     count = make.random.choice((1, 2, 5))

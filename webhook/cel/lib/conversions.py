@@ -9,8 +9,8 @@ from typing import Final, cast
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
+from webhook.cel.lib.go.strconv import shortest, to_bytes
 from webhook.cel.lib.rows import library, plain
-from webhook.cel.lib.text import shortest, to_bytes
 from webhook.cel.lib.times import OVERFLOW, duration_text, parse_duration, parse_timestamp, timestamp_text
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT

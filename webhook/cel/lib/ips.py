@@ -7,10 +7,10 @@ from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
-from webhook.cel.lib.addresses import Address, AddressError, parse_address
+from webhook.cel.lib.go.netip import Address, AddressError, parse_address
+from webhook.cel.lib.go.strconv import quote
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, plain
-from webhook.cel.lib.text import quote
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.lib import costs
-from webhook.cel.lib.limits import sized
+from webhook.cel.lib.memory import sized
 from webhook.cel.lib.ordering import NO_OVERLOAD, comparable, compare, known_equal
 from webhook.cel.lib.rows import library, member, plain, priced
 from webhook.cel.overloads import Function, Overload, Price

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.lib.go.strconv import to_bytes
 from webhook.cel.lib.identity import equal_objects, equal_patches
-from webhook.cel.lib.text import to_bytes
 from webhook.cel.values import Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, Uint, type_name
 
 NO_OVERLOAD: Final = "no such overload"

@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
+from webhook.cel.lib.go.strconv import quote, to_bytes
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, plain
-from webhook.cel.lib.text import quote, to_bytes
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, Type, object_type
 

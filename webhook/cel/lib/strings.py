@@ -6,9 +6,9 @@ from typing import Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
-from webhook.cel.lib.limits import sized
+from webhook.cel.lib.go.strconv import to_bytes
+from webhook.cel.lib.memory import sized
 from webhook.cel.lib.rows import library, member, plain
-from webhook.cel.lib.text import to_bytes
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, BYTES, INT, STRING, list_of, map_of, param
 from webhook.cel.values import Uint

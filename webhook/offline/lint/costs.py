@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.cel import CALL_LIMIT, POLICY_LIMIT
-from webhook.cel.bounds import NOTHING, Estimate
-from webhook.cel.estimate import estimate
+from webhook.cel.cost.estimate import estimate
+from webhook.cel.cost.ranges import NOTHING, Estimate
 from webhook.diagnostics import Severity
 from webhook.documents import Document
 from webhook.offline.lint.custom import versions

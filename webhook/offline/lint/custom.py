@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.cel import CompileError, Env, Program, compile, structural
-from webhook.cel.bounds import MOST
+from webhook.cel import CompileError, Env, Program, compile
+from webhook.cel.check import custom_kinds
+from webhook.cel.cost.ranges import MOST
 from webhook.cel.types import BOOL, STRING
 from webhook.diagnostics import Severity
 from webhook.documents import Path
@@ -44,13 +45,13 @@ class Version:
 
     def look(self, place: Place) -> None:
         """Compile and estimate the rules at one place."""
-        declared = structural.declare(place.schema, root=place.root)
+        declared = custom_kinds.declare(place.schema, root=place.root)
         if declared is None:
             return
         for i, row in enumerate(place.schema[_RULES]):
-            env = structural.rule_env(declared, optional_old=bool(row.get("optionalOldSelf")))
+            env = custom_kinds.rule_env(declared, optional_old=bool(row.get("optionalOldSelf")))
             path = (*place.path, _RULES, i)
-            often = structural.cardinality(declared) if place.often is None else place.often
+            often = custom_kinds.cardinality(declared) if place.often is None else place.often
             self.keep((*path, "rule"), self.compiled((*path, "rule"), row.get("rule"), env), often)
             said = (*path, "messageExpression")
             self.keep(said, self.compiled(said, row.get("messageExpression"), env), 1)

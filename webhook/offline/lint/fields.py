@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from webhook.cel.fields import Known, Misspelt, Scope, check_types
+from webhook.cel.check.known_fields import Known, Misspelt, Scope, check_types
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
-from webhook.cel import syntax
+from webhook.cel.syntax import nodes
 from webhook.diagnostics import Severity
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.schemas import built_in_kinds
@@ -54,8 +54,8 @@ def holding(policy: Policy) -> dict[Any, bool]:
     """Give the conditions that hold whenever a validation runs: the parts of the match conditions."""
     known: dict[Any, bool] = {}
     for condition in policy.conditions:
-        for part in junction(syntax.AND, condition.expression.program.checked.root):
-            if isinstance(part, syntax.Call) and part.function == syntax.NOT:
+        for part in junction(nodes.AND, condition.expression.program.checked.root):
+            if isinstance(part, nodes.Call) and part.function == nodes.NOT:
                 known[key(part.args[0])] = False
             known[key(part)] = True
     return known
@@ -130,7 +130,7 @@ def constant(world: World) -> Iterator[Finding]:
         known = holding(policy)
         for expression in (*(c.expression for c in policy.conditions), *(v.expression for v in policy.validations)):
             root = expression.program.checked.root
-            literal = isinstance(root, syntax.Literal)
+            literal = isinstance(root, nodes.Literal)
             if not literal and not names(root) and _judged(policy, expression, known) is None:
                 yield from _at(policy, expression, "this reads nothing of the request: it is the same every time")
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, TypeGuard
 
-from webhook.cel import syntax
-from webhook.cel.syntax import Call, CreateList, CreateMap, CreateStruct, Fold, Node
+from webhook.cel.syntax import nodes
+from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Node
 from webhook.diagnostics import Severity
 from webhook.kube.patch import diff
 from webhook.offline.lint.hints import when_it_fails
@@ -96,9 +96,9 @@ def _typed_in_list(node: Node) -> CreateStruct | None:
     """Look into what the value can be: a list, a branch of a condition, a map of lists, a list made by a macro."""
     if isinstance(node, CreateList):
         return next((e for e in node.elements if _is_typed(e)), None) or _first(map(_typed_in_list, node.elements))
-    if isinstance(node, Call) and node.function == syntax.CONDITIONAL:
+    if isinstance(node, Call) and node.function == nodes.CONDITIONAL:
         return _first(map(_typed_in_list, node.args[1:]))
-    if isinstance(node, Call) and node.function == syntax.ADD:
+    if isinstance(node, Call) and node.function == nodes.ADD:
         return _first(map(_typed_in_list, node.args))
     if isinstance(node, CreateMap):
         return _first(_typed_in_list(entry.value) for entry in node.entries)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.cel import syntax
-from webhook.cel.syntax import Call, CreateMap, CreateStruct, Literal, Node
+from webhook.cel.syntax import nodes
+from webhook.cel.syntax.nodes import Call, CreateMap, CreateStruct, Literal, Node
 from webhook.offline.lint.trees import walk
 from webhook.policy.model import Policy
 from webhook.policy.reads import EVERYTHING, Path
@@ -51,7 +51,7 @@ def touched(policy: Policy) -> Touch:
 
 def _applied(node: Node, path: Path) -> Iterator[Path]:
     """Give the fields that an apply configuration can set."""
-    if isinstance(node, Call) and node.function == syntax.CONDITIONAL:
+    if isinstance(node, Call) and node.function == nodes.CONDITIONAL:
         for branch in node.args[1:]:
             yield from _applied(branch, path)
     elif isinstance(node, CreateStruct) and (node.fields or not path):
@@ -75,7 +75,7 @@ def _patched(patch: CreateStruct) -> tuple[Path, bool]:
     op, where = fields.get("op"), fields.get("path")
     looks = not isinstance(op, Literal) or op.value in _READING
     known = True
-    while isinstance(where, Call) and where.function == syntax.ADD:
+    while isinstance(where, Call) and where.function == nodes.ADD:
         where, known = where.args[0], False
     if not isinstance(where, Literal) or not isinstance(where.value, str):
         return (), True

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from webhook.cel import syntax
-from webhook.cel.syntax import Call, Fold, Ident, Literal, Node, Select, children, qualified_name
+from webhook.cel.syntax import nodes
+from webhook.cel.syntax.nodes import Call, Fold, Ident, Literal, Node, Select, children, qualified_name
 
 Facts = Mapping[str, frozenset[str]]
 """What names can be, such as `request.operation` -> {CREATE, UPDATE}."""
@@ -18,7 +18,7 @@ Facts = Mapping[str, frozenset[str]]
 
 def key(node: Any) -> Any:
     """Give a value that is equal for expressions that are written alike, wherever they stand."""
-    if isinstance(node, Node | syntax.Entry | syntax.Field):
+    if isinstance(node, Node | nodes.Entry | nodes.Field):
         named = (f.name for f in fields(node) if f.name not in ("id", "pos"))
         return (type(node).__name__, *(key(getattr(node, name)) for name in named))
     if isinstance(node, tuple):
@@ -49,20 +49,20 @@ def truth(node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
     match node:
         case Literal(value=bool(value)):
             return value
-        case Call(function=syntax.NOT, args=(inner,)):
+        case Call(function=nodes.NOT, args=(inner,)):
             found = truth(inner, facts, known)
             return None if found is None else not found
-        case Call(function=syntax.AND | syntax.OR as function):
+        case Call(function=nodes.AND | nodes.OR as function):
             return _junction(function, node, facts, known)
-        case Call(function=syntax.CONDITIONAL, args=(test, yes, no)):
+        case Call(function=nodes.CONDITIONAL, args=(test, yes, no)):
             return _conditional(truth(test, facts, known), truth(yes, facts, known), truth(no, facts, known))
-        case Call(function=syntax.EQUALS | syntax.NOT_EQUALS as function, args=(a, b)):
+        case Call(function=nodes.EQUALS | nodes.NOT_EQUALS as function, args=(a, b)):
             same = _same(a, b, facts)
-            return same if same is None or function == syntax.EQUALS else not same
-        case Call(function=syntax.IN, args=(a, b)):
+            return same if same is None or function == nodes.EQUALS else not same
+        case Call(function=nodes.IN, args=(a, b)):
             return _member(a, b, facts)
-        case Call(function=syntax.GREATER_EQUALS | syntax.LESS as function, args=(a, Literal(value=0))) if _is_size(a):
-            return function == syntax.GREATER_EQUALS
+        case Call(function=nodes.GREATER_EQUALS | nodes.LESS as function, args=(a, Literal(value=0))) if _is_size(a):
+            return function == nodes.GREATER_EQUALS
     return None
 
 
@@ -75,16 +75,16 @@ def junction(function: str, node: Node) -> list[Node]:
 
 def _junction(function: str, node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
     """`||` with a part and its opposite is true, `&&` with both is false; one deciding part decides."""
-    decides = function == syntax.OR
+    decides = function == nodes.OR
     parts = junction(function, node)
     found = [truth(part, facts, known) for part in parts]
-    if decides in found or _opposites(parts) or _at_odds(parts, syntax.NOT_EQUALS if decides else syntax.EQUALS):
+    if decides in found or _opposites(parts) or _at_odds(parts, nodes.NOT_EQUALS if decides else nodes.EQUALS):
         return decides
     return None if None in found else not decides
 
 
 def _opposites(parts: list[Node]) -> bool:
-    denied = {key(p.args[0]) for p in parts if isinstance(p, Call) and p.function == syntax.NOT}
+    denied = {key(p.args[0]) for p in parts if isinstance(p, Call) and p.function == nodes.NOT}
     return any(key(part) in denied for part in parts)
 
 
@@ -132,7 +132,7 @@ def _same(a: Node, b: Node, facts: Facts) -> bool | None:
 
 def _member(a: Node, b: Node, facts: Facts) -> bool | None:
     can_be = facts.get(qualified_name(a) or "") if isinstance(a, Select) else None
-    if can_be is None or not isinstance(b, syntax.CreateList):
+    if can_be is None or not isinstance(b, nodes.CreateList):
         return None
     listed = [e.value for e in b.elements if isinstance(e, Literal) and isinstance(e.value, str)]
     if len(listed) != len(b.elements):

@@ -1,0 +1,1 @@
+"""The fast form: a checked tree as Python source that runs the ordinary case straight."""

@@ -1,0 +1,103 @@
+"""Lists, maps and objects written out. Part of `emitter.py`, whose docstring says the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webhook.cel.codegen import charges
+from webhook.cel.codegen.source import Code, Writer
+from webhook.cel.messages import MESSAGES
+from webhook.cel.syntax.nodes import CreateList, CreateMap, CreateStruct, Field, Literal, Node
+from webhook.cel.types import STRING, Type
+
+
+def list_of(to: Writer, node: CreateList) -> Code:
+    """A list; with optional elements it is built by statements."""
+    to.spend(charges.LIST)
+    found, count = to.checked.types.get(node.id), len(node.elements)
+    if not node.optional:
+        text = f"[{', '.join(to.value(e).text for e in node.elements)}]"
+        to.known.learn(("is", text), "list")
+        return Code(text, found, size=count)
+    name = to.fresh()
+    to.line(f"{name} = []")
+    for at, element in enumerate(node.elements):
+        if at not in node.optional:
+            to.line(f"{name}.append({to.value(element).text})")
+            continue
+        held = to.held(to.optional(element))
+        to.line(f"if {held.text} is not ABSENT: {name}.append({held.text})")
+    to.known.learn(("is", name), "list")
+    return Code(name, found, True, size=count)
+
+
+def map_of(to: Writer, node: CreateMap) -> Code:
+    """A map: written out where its keys are constant texts and there are no optional ones, else by statements."""
+    to.spend(charges.MAP)
+    fixed = [
+        (entry.key.value, entry.value)
+        for entry in node.entries
+        if isinstance(entry.key, Literal) and isinstance(entry.key.value, str) and not entry.optional
+    ]
+    if len({key for key, _ in fixed}) == len(node.entries):
+        return Code(_entries(to, fixed), to.checked.types.get(node.id))
+    name = to.fresh()
+    to.line(f"{name} = {{}}")
+    for entry in node.entries:
+        key = to.value(entry.key)
+        _entry(to, name, key, entry.value, optional=entry.optional)
+    return Code(name, to.checked.types.get(node.id), True)
+
+
+def _entry(to: Writer, name: str, key: Code, value: Node, *, optional: bool) -> None:
+    """One entry of a map or field of an object."""
+    if optional:
+        held = to.held(to.optional(value))
+        to.line(f"if {held.text} is ABSENT: {name}.pop({key.text}, None)")
+        to.line(f"else: put({name}, {key.text}, {held.text})")
+    else:
+        to.line(f"put({name}, {key.text}, {to.value(value).text})")
+
+
+def _entries(to: Writer, items: Iterable[tuple[str, Node]]) -> str:
+    """A map of values under constant texts, none of them twice."""
+    return f"{{{', '.join(f'{to.constant(key)}: {to.value(value).text}' for key, value in items)}}}"
+
+
+def struct(to: Writer, node: CreateStruct) -> Code:
+    """An object of a mutation."""
+    to.spend(charges.STRUCT)
+    named = to.checked.structs.get(node.id, node.type_name)
+    names = [item.name for item in node.fields if not item.optional]
+    found = to.checked.types.get(node.id)
+    if named != "JSONPatch" and named not in MESSAGES and len(set(names)) == len(node.fields):
+        fields = _entries(to, ((item.name, item.value) for item in node.fields))
+        return _made(to, "ObjectValue", {"type_name": to.constant(named), "fields": fields}, found)
+    if named == "JSONPatch" and len(set(names)) == len(node.fields) and all(map(_ordinary, node.fields)):
+        given = {item.name: to.value(item.value).text for item in node.fields}
+        parts = {name: given.get(word, other) for word, name, other in _PATCH}
+        return _made(to, "JSONPatchValue", parts, found)
+    name = to.fresh()
+    to.line(f"{name} = {{}}")
+    for item in node.fields:
+        _entry(to, name, Code(to.constant(item.name), STRING, True), item.value, optional=item.optional)
+    return Code(f"new_object({to.constant(named)}, {name})", found)
+
+
+_PATCH = (("op", "op", "''"), ("path", "path", "''"), ("from", "from_", "''"), ("value", "value", "ABSENT"))
+"""Fields of a JSONPatch, their attributes, and what these are where nothing was set."""
+
+
+def _made(to: Writer, cls: str, parts: dict[str, str], found: Type | None) -> Code:
+    """An object of a class that only holds its parts: setting them is twice as fast as calling the class."""
+    name = to.fresh()
+    to.line(f"{name} = new({cls})")
+    for attribute, text in parts.items():
+        to.line(f"{name}.{attribute} = {text}")
+    return Code(name, found, True)
+
+
+def _ordinary(item: Field) -> bool:
+    """Whether a field of a JSONPatch is sure to be taken: a literal text, or the value."""
+    literal = isinstance(item.value, Literal) and isinstance(item.value.value, str)
+    return item.name == "value" or (item.name in ("op", "path", "from") and literal)

@@ -1,0 +1,1 @@
+"""What an expression may cost before it is run: cel-go's static estimate."""

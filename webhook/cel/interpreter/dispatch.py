@@ -1,0 +1,233 @@
+"""Calls at run time: which overload answers for the values at hand, and what a call costs. The rules are cel-go's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from webhook.cel.errors import EXCEEDED, BudgetError, CelError
+from webhook.cel.interpreter.attributes import COST, LIMIT, Eval, Frame
+from webhook.cel.lib import costs
+from webhook.cel.lib.estimates import KUBERNETES
+from webhook.cel.overloads import Function, Overload
+from webhook.cel.types import Kind, Type
+from webhook.cel.values import Optional, type_name
+
+
+def fits(wanted: Type, value: object) -> bool:
+    """Whether a value may be passed where `wanted` is declared; of lists and maps the first element is looked at."""
+    if wanted.kind in (Kind.DYN, Kind.PARAM):
+        return True
+    if wanted.name != type_name(value):
+        return False
+    if wanted.kind is Kind.LIST and isinstance(value, list) and value:
+        return fits(wanted.params[0], value[0])
+    if wanted.kind is Kind.MAP and isinstance(value, dict) and value:
+        key, held = next(iter(value.items()))
+        return fits(wanted.params[0], key) and fits(wanted.params[1], held)
+    return True
+
+
+def guard(wanted: Type) -> Callable[[object], bool] | None:
+    """A test for one argument, None where anything goes."""
+    if wanted.kind in (Kind.DYN, Kind.PARAM):
+        return None
+    return lambda value: fits(wanted, value)
+
+
+def guards_of(overload: Overload) -> list[tuple[int, Callable[[object], bool]]]:
+    """The tests of an overload's arguments by index, none where the function looks at its arguments itself."""
+    if not overload.guarded:
+        return []
+    return [(i, g) for i, t in enumerate(overload.args) if (g := guard(t)) is not None]
+
+
+Charge = Callable[[Sequence[object], object], int]
+
+
+def size(value: object) -> int:
+    """How big a value is for the cost of comparing it."""
+    if isinstance(value, Optional) and value.present:
+        return size(value.value)
+    return costs.size(value)
+
+
+def comparison_cost(args: Sequence[object], _: object = None) -> int:
+    """The cost of `==`, `!=` and of ordering texts: a tenth of the smaller one."""
+    return math.ceil(min(size(args[0]), size(args[1])) * costs.STRING_FACTOR)
+
+
+def _equality_cost(args: Sequence[object], _: object = None) -> int:
+    """The cost of `==`: 1 where the left side is one of Kubernetes' own values, whatever it is compared with."""
+    declared = getattr(args[0], "cel_type", None)
+    return 1 if declared is not None and declared.name in KUBERNETES else comparison_cost(args)
+
+
+def _add_cost(args: Sequence[object], _: object = None) -> int:
+    return math.ceil((size(args[0]) + size(args[1])) * costs.STRING_FACTOR)
+
+
+OPERATOR_COSTS: dict[str, Callable[[Sequence[object], object], int]] = {
+    "equals": _equality_cost,
+    "not_equals": comparison_cost,
+    "add_string": _add_cost,
+    "add_bytes": _add_cost,
+    "in_list": lambda args, _: size(args[1]),
+    **{
+        f"{op}_{kind}": comparison_cost
+        for op in ("less", "less_equals", "greater", "greater_equals")
+        for kind in ("string", "bytes")
+    },
+}
+"""Costs of operators whose overload the checker settled; the others cost 1."""
+
+
+def no_overload(name: str, args: Sequence[object]) -> CelError:
+    """`no such overload: name(int, string)`."""
+    return CelError(f"no such overload: {name}({', '.join(map(type_name, args))})")
+
+
+SINGLE = frozenset(("size", "matches"))
+"""Functions with one body for all their overloads: what the checker settled on does not bind the values."""
+TOGETHER = SINGLE | {"@sortByAssociatedKeys"}
+"""Functions whose two arguments are both evaluated whatever the overload, as their one body takes two."""
+VARIADIC = frozenset(("string_format",))
+"""Overloads that cel-go calls with any number of arguments: the first argument that fails is the end of it."""
+
+
+def call(function: Function, overload: Overload | None, args: tuple[Eval, ...], *, eager: bool = True) -> Eval:
+    """The evaluator of a call. `overload` is the one the checker settled on, None where values decide.
+
+    `eager` False: the call costs nothing where its first argument failed, as with a constant pattern.
+    """
+    if overload is not None and function.name not in SINGLE:
+        return _settled(function, overload, args, eager=eager)
+    fitting = [o for o in function.overloads if len(o.args) == len(args)]
+    if function.library == "operators" and fitting:
+        return _operator(fitting[0], args)
+    cost = overload.cost if overload is not None else None
+    return _open(function, fitting, args, cost or costs_by_name(function), eager=eager)
+
+
+class _Failed:
+    """Stands for an argument or a result that failed; counts 1."""
+
+
+_FAILED = _Failed()
+
+
+def unit(_args: Sequence[object], _result: object) -> int:
+    """Cost 1."""
+    return 1
+
+
+@cache
+def by_result(charge: Charge, count: int) -> bool:
+    """Whether what a call costs may depend on what it gives: then it can be charged only afterwards."""
+    arguments: list[object] = [[]] * count
+    try:
+        return len({charge(arguments, result) for result in ("", "x" * 9_000, ["x"] * 9_000, {1: 2}, 1)}) > 1
+    except Exception:
+        return True
+
+
+def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
+    """Evaluates arguments, then the call. A failed call is charged; an `eager` one also where an argument failed.
+
+    What a call costs by its arguments is charged before it is made, so that what costs too much is not done. The sum
+    wraps as a uint64 does: flattening to a negative depth costs less than nothing.
+    """
+    after = by_result(charge, len(args))
+
+    def evaluate(frame: Frame) -> object:
+        values: list[object] = []
+        error: CelError | None = None
+        for arg in args:
+            try:
+                values.append(arg(frame))
+            except BudgetError:
+                raise
+            except CelError as failed:
+                if not eager:
+                    if len(values) + 1 == len(args):
+                        frame[COST] += charge([*values, _FAILED], _FAILED)
+                    raise
+                error = error or failed
+                values.append(_FAILED)
+        result: object = _FAILED
+        if not after:
+            spent = frame[COST] = (frame[COST] + charge(values, result)) & costs.UNITS_MAX
+            if spent > frame[LIMIT]:
+                raise BudgetError(EXCEEDED)
+        try:
+            if error is not None:
+                raise error
+            result = apply(values)
+        finally:
+            if after:
+                frame[COST] = (frame[COST] + charge(values, result)) & costs.UNITS_MAX
+        return result
+
+    return evaluate
+
+
+def undefined(name: str, args: tuple[Eval, ...]) -> Eval:
+    """The evaluator of an unchecked call of a function nobody knows."""
+
+    def apply(_: list[object]) -> object:
+        raise CelError(f"no such overload: {name}")
+
+    return _evaluator(apply, args, unit, eager=len(args) < 3)
+
+
+def _operator(row: Overload, args: tuple[Eval, ...], charge: Charge = unit) -> Eval:
+    call_row = row.call
+    return _evaluator(lambda values: call_row(*values), args, charge, eager=len(args) < 3)
+
+
+def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, eager: bool) -> Eval:
+    charge = overload.cost or OPERATOR_COSTS.get(overload.id) or unit
+    if function.library == "operators":
+        return _operator(overload, args, charge)
+    tests = guards_of(overload)
+    call_row, name = overload.call, function.name
+
+    def apply(values: list[object]) -> object:
+        for index, test in tests:
+            if not test(values[index]):
+                raise no_overload(name, values)
+        return call_row(*values)
+
+    in_order = len(args) > 2 or overload.id in VARIADIC
+    return _evaluator(apply, args, charge, eager=eager and not in_order)
+
+
+def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
+    rows = [(o, guards_of(o)) for o in fitting]
+    in_order = len(args) > 2 or any(o.id in VARIADIC for o in fitting)
+    eager = eager and not in_order and (len(function.overloads) == 1 or function.name in TOGETHER)
+
+    def apply(values: list[object]) -> object:
+        for row, tests in rows:
+            if all(test(values[index]) for index, test in tests):
+                return row.call(*values)
+        raise no_overload(function.name, values)
+
+    return _evaluator(apply, args, charge, eager=eager)
+
+
+_BY_OVERLOAD = frozenset(("standard", "operators", "lists", "sets", "optionals"))
+"""Libraries of cel-go, which charges by the overload: what none was settled for costs 1."""
+
+
+@cache
+def costs_by_name(function: Function) -> Charge:
+    """The cost of a call whose overload is open: charged by the function's name where the API server does so."""
+    if function.library in _BY_OVERLOAD:
+        return unit
+    charges = {o.cost: None for o in function.overloads if o.cost is not None}
+    if len(charges) < 2:
+        return next(iter(charges), unit)
+    # What the API server adds for one of the overloads it adds only where that one is settled.
+    return lambda args, result: min(charge(args, result) for charge in charges)

@@ -1,0 +1,295 @@
+"""The evaluators that `planner.py` puts together: closures over a frame, each doing one thing as cel-go does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.cel import operators
+from webhook.cel.errors import EXCEEDED, BudgetError, CelError
+from webhook.cel.interpreter.attributes import COST, LIMIT, Eval, Failure, Frame
+from webhook.cel.messages import MESSAGES
+from webhook.cel.operators import MutableList, MutableMap
+from webhook.cel.syntax import nodes
+from webhook.cel.values import JSONPatchValue, ObjectValue, Optional, bare, type_name
+
+UNBOUND = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The parts of a comprehension."""
+
+    over: Eval
+    init: Eval
+    condition: Eval
+    step: Eval
+    result: Eval
+    accu: int
+    first: int
+    second: int
+
+
+def reader(slot: int, name: str) -> Eval:
+    """Reads a variable; an accumulator may hold an error, a bound name is computed on its first read."""
+
+    def read(frame: Frame) -> object:
+        value = frame[slot]
+        if type(value) is Failure:
+            raise CelError(value.message)
+        if value is UNBOUND:
+            raise CelError(f"no such attribute(s): {name}")
+        if type(value) is Lazy:
+            try:
+                value = frame[slot] = value.init(frame)
+            except BudgetError:
+                raise
+            except CelError as error:
+                frame[slot] = Failure(error.message)  # it is computed once, an error too
+                raise
+        return value
+
+    return read
+
+
+def held(evaluate: Eval) -> Eval:
+    """What `value()` gives; an optional may hold an error."""
+
+    def held(frame: Frame) -> object:
+        value = evaluate(frame)
+        if type(value) is Failure:
+            raise CelError(value.message)
+        return value
+
+    return held
+
+
+def constant(value: object) -> Eval:
+    """Gives a constant."""
+    return lambda frame: value
+
+
+def unknown(name: str) -> Eval:
+    """Reads a name that is not there."""
+
+    def read(frame: Frame) -> object:
+        raise CelError(f"no such attribute(s): {name.lstrip('.')}")
+
+    return read
+
+
+def logical(name: str, terms: tuple[Eval, ...]) -> Eval:
+    """`&&` and `||`: a deciding operand absorbs the errors of the others, else the first error counts."""
+    decisive = name == nodes.OR
+
+    def evaluate(frame: Frame) -> object:
+        error: CelError | None = None
+        for term in terms:
+            try:
+                value = term(frame)
+            except BudgetError:
+                raise
+            except CelError as failed:
+                error = error or failed
+                continue
+            if value is decisive:
+                return decisive
+            if type(value) is not bool:
+                error = error or CelError("no such overload")
+        if error is not None:
+            raise error
+        return not decisive
+
+    return evaluate
+
+
+def not_strictly_false(arg: Eval) -> Eval:
+    """The condition of `all` and `exists`: an error does not end the loop."""
+
+    def evaluate(frame: Frame) -> object:
+        try:
+            value = arg(frame)
+        except BudgetError:
+            raise
+        except CelError:
+            return True
+        finally:
+            frame[COST] += 1
+        return value if type(value) is bool else True
+
+    return evaluate
+
+
+def optional_or(left: Eval, right: Eval, *, unwrap: bool) -> Eval:
+    """`or` and `orValue`: the right side is evaluated only for an empty optional."""
+
+    def evaluate(frame: Frame) -> object:
+        value = left(frame)
+        if type(value) is not Optional:
+            return value
+        if value.present:
+            if not unwrap:
+                return value
+            if type(value.value) is Failure:
+                raise CelError(value.value.message)
+            return value.value
+        return right(frame)
+
+    return evaluate
+
+
+def charged(build: Eval, cost: int) -> Eval:
+    """Charges for making a list, map or object."""
+
+    def evaluate(frame: Frame) -> object:
+        try:
+            return build(frame)
+        finally:
+            frame[COST] += cost
+
+    return evaluate
+
+
+def list_builder(parts: tuple[tuple[Eval, bool], ...]) -> Eval:
+    """Makes a list; optional elements that are empty are left out."""
+
+    def build(frame: Frame) -> list[object]:
+        out = []
+        for part, optional in parts:
+            value = part(frame)
+            if optional:
+                if not isinstance(value, Optional):
+                    raise CelError(
+                        f"cannot initialize optional list element from non-optional value {operators.shown(value)}"
+                    )
+                if not value.present:
+                    continue
+                value = value.value
+            out.append(value)
+        return out
+
+    return build
+
+
+def map_builder(parts: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
+    """Makes a map; the last entry of a key wins."""
+
+    def build(frame: Frame) -> dict[object, object]:
+        out: dict[object, object] = {}
+        for key_of, value_of, optional in parts:
+            key = key_of(frame)
+            value = value_of(frame)
+            put(out, key, value, optional)
+        return out
+
+    return build
+
+
+def put(out: dict[object, object], key: object, value: object, optional: bool) -> None:
+    """Put one entry into a map or object."""
+    key = operators.as_key(out, key)
+    if optional:
+        if not isinstance(value, Optional):
+            shown, found = operators.shown(bare(key)), operators.shown(value)
+            raise CelError(f"cannot initialize optional entry '{shown}' from non-optional value {found}")
+        if not value.present:
+            out.pop(key, None)
+            return
+        value = value.value
+    out.pop(key, None)
+    out[key] = value
+
+
+def struct_builder(name: str, parts: tuple[tuple[str, Eval, bool], ...]) -> Eval:
+    """Makes an object of a mutation."""
+
+    def build(frame: Frame) -> object:
+        fields: dict[object, object] = {}
+        for field, value_of, optional in parts:
+            put(fields, field, value_of(frame), optional)
+        return new_object(name, fields)
+
+    return build
+
+
+def new_object(name: str, fields: Mapping[object, object]) -> object:
+    """An object of a mutation's type, or what one of protobuf's own messages stands for."""
+    message = MESSAGES.get(name)
+    if message is not None:
+        return message.make({str(k): v for k, v in fields.items()})
+    if name != "JSONPatch":
+        return ObjectValue(name, {str(k): v for k, v in fields.items()})
+    given: dict[str, object] = {}
+    for field, value in fields.items():
+        if field not in ("op", "path", "from", "value"):
+            raise CelError(f"unexpected JSONPatchType field: {field}")
+        if field != "value" and not isinstance(value, str):
+            raise CelError(f"unexpected type {type(value).__name__} for JSONPatchType '{field}' field")
+        given["from_" if field == "from" else str(field)] = value
+    return JSONPatchValue(**given)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """A variable whose value is computed when it is first read."""
+
+    init: Eval
+
+
+def bind(slot: int, init: Eval, result: Eval) -> Eval:
+    """Gives a name a value that is computed when it is first read."""
+    lazy = Lazy(init)
+
+    def evaluate(frame: Frame) -> object:
+        frame[slot] = lazy
+        return result(frame)
+
+    return evaluate
+
+
+def fold(loop: Loop) -> Eval:
+    """A comprehension: an error of a step stays in the accumulator, as in cel-go."""
+    accu, first, second = loop.accu, loop.first, loop.second
+    condition, step = loop.condition, loop.step
+
+    def evaluate(frame: Frame) -> object:
+        rounds = items(loop.over(frame), bool(second))
+        start = loop.init(frame)
+        if type(start) is list and not start:
+            start = MutableList()
+        elif type(start) is dict and not start:
+            start = MutableMap()
+        frame[accu] = start
+        for item in rounds:
+            if second:
+                frame[first], frame[second] = item
+            else:
+                frame[first] = item
+            try:
+                if condition(frame) is False:
+                    break
+                frame[accu] = step(frame)
+            except BudgetError:
+                raise
+            except CelError as error:
+                frame[accu] = Failure(error.message)
+            if frame[COST] > frame[LIMIT]:
+                raise BudgetError(EXCEEDED)
+        value = loop.result(frame)
+        if type(value) is MutableList:
+            return list(value)
+        return dict(value) if type(value) is MutableMap else value
+
+    return evaluate
+
+
+def items(over: object, pairs: bool) -> list[Any]:
+    """What a comprehension goes over: elements, keys, or pairs."""
+    if isinstance(over, dict):
+        return [(bare(k), v) for k, v in over.items()] if pairs else [bare(k) for k in over]
+    if isinstance(over, list):
+        return list(enumerate(over)) if pairs else over
+    if pairs:
+        raise CelError(f"unsupported comprehension range type: {type_name(over)}")
+    raise CelError(f"got '{type_name(over)}', expected iterable type")

@@ -1,0 +1,1 @@
+"""Text to nodes: tokens, literals, macros and the parser. No types here."""
