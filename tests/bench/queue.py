@@ -16,7 +16,7 @@ from tests.bench.queue_rules import rule_sets
 from webhook.documents import Document
 from webhook.offline.simulate import pod_sets_of, with_doors, workload_of
 from webhook.offline.simulate_generate import Generated, generate
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import Preemption, Snapshot, Workload
 from webhook.queue.rules import Rules

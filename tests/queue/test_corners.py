@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.queue.build import NS, group, job, names, queue, running, state
 from webhook.offline.plan import make_plan
 from webhook.offline.plan_output import answer
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged
@@ -23,8 +23,8 @@ from webhook.queue.model import (
     StopPolicy,
     Taint,
 )
+from webhook.queue.quota.tree import Tree
 from webhook.queue.state import State
-from webhook.queue.tree import Tree
 
 RULES = KueueRules()
 SPOT = Flavor("spot", taints=(Taint("spot"),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.queue.build import FLAVOR, NS, give_back, group, job, names, queue, running, state
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone

@@ -9,10 +9,10 @@ import pytest
 from tests.queue.build import NS, job, names, queue, state
 from webhook.api.snapshot import snapshot
 from webhook.api.snapshot_quota import milliseconds
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.checks_and_evictions import OVERTIME
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.defaults import KueueRules
-from webhook.queue.due import OVERTIME
 from webhook.queue.events import WorkloadChanged
 from webhook.queue.explain import pending
 from webhook.queue.model import Admission, PodSetAssignment, Workload

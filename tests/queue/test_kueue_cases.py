@@ -11,7 +11,7 @@ from tests.shared import shared
 from webhook.api.snapshot import snapshot
 from webhook.api.snapshot_quota import milliseconds
 from webhook.policy.rule_files import rules_named
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.defaults import KueueRules
 from webhook.queue.explain import pending
 from webhook.queue.rules import Rules

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from tests.queue.build import NS, give_back
 from tests.queue.worlds import QUEUES, definitions, jobs, quotas, workloads
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
+from webhook.queue.cycle.nominate import Nomination, Nominator
 from webhook.queue.decisions import Decisions
 from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
-from webhook.queue.line import Line, Status
 from webhook.queue.model import Namespace, Requirement, Selector, Snapshot, Workload
-from webhook.queue.nominate import Nomination, Nominator
+from webhook.queue.pending.queue import Line, Status
+from webhook.queue.preemption.classic import fits, without
 from webhook.queue.rules import Mode
 from webhook.queue.state import State
-from webhook.queue.victims import fits, without
 
 RULES = {"classic": KueueRules(), "fair": KueueRules(fair=True)}
 EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "40"))

@@ -10,7 +10,7 @@ from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.policy.rule_files import rules_among, rules_named, shipped
 from webhook.policy.rules import load_rules
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
 from webhook.queue.events import WorkloadGone
 from webhook.queue.explain import pending

@@ -15,7 +15,7 @@ from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.policy.rule_values import BadValue, sortable
 from webhook.policy.rules import load_rules
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
 from webhook.queue.explain import pending
 from webhook.queue.model import Preemption, Snapshot

@@ -19,8 +19,8 @@ from webhook.cluster.kinds import BUILT_IN, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.report import Report
 from webhook.cluster.view import View
 from webhook.cluster.writer import NotLeading, Writer
+from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted, Evicted, Preempted
-from webhook.queue.due import OVERTIME
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of
 

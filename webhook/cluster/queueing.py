@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.api.snapshot import Reader
 from webhook.cluster.steps import ARRIVAL
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import pending

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webhook.api import amounts
-from webhook.queue.line import Line
+from webhook.queue.flavors.request_plan import Choice, GroupPlan, PodSetPlan, make_plan
 from webhook.queue.model import Workload
-from webhook.queue.plan import Choice, GroupPlan, PodSetPlan, make_plan
+from webhook.queue.pending.queue import Line
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 

@@ -24,8 +24,8 @@ from webhook.cluster.conditions import (
 )
 from webhook.cluster.lifecycle import Finish
 from webhook.jobs.describe import at
+from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted
-from webhook.queue.due import OVERTIME
 from webhook.queue.model import PodSetAssignment
 from webhook.store.objects import Object
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.queue import explain
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
 from webhook.queue.events import WorkloadEvicted
 from webhook.queue.model import Snapshot

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from webhook.offline.simulate_trace import Arrival
-from webhook.queue.cycle import decide
+from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import ClusterQueue, LocalQueue, Namespace, PodSet, Snapshot, Workload

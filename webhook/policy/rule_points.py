@@ -11,8 +11,8 @@ from typing import Final
 
 from webhook.cel import host_type
 from webhook.cel.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type, list_of
-from webhook.queue.cell import Cell
 from webhook.queue.model import ClusterQueue, PodSet, Workload
+from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
 
 WORKLOAD: Final = host_type(Workload)

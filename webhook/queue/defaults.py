@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from webhook.queue.cell import Cell
 from webhook.queue.model import ClusterQueue, PodSet, Preemption, Workload
+from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import (
     Contest,
     Denial,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
-from webhook.queue.flavors import Lack
-from webhook.queue.line import Entry, Line, Status, Verdict
+from webhook.queue.flavors.search import Lack
+from webhook.queue.pending.queue import Entry, Line, Status, Verdict
+from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Mode, Outcome
 from webhook.queue.state import State
-from webhook.queue.tree import Tree
 
 ALIKE = frozenset({Outcome.NO_FIT, Outcome.NO_CANDIDATES})
 MAX_HOLDERS = 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from webhook.queue.line import Entry
 from webhook.queue.model import Workload
+from webhook.queue.pending.queue import Entry
 
 
 def facts_of(entry: Entry) -> Workload:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any, Protocol
 
-from webhook.queue.cell import Cell
 from webhook.queue.model import NOTHING, ClusterQueue, Flavor, Namespace, PodSet, Workload
+from webhook.queue.quota.cell import Cell
 
 Key = tuple[Any, ...]
 """Sort keys, ascending. Keys of one rule are comparable with each other."""

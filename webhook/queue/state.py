@@ -22,14 +22,14 @@ from webhook.queue.events import (
     WorkloadGone,
 )
 from webhook.queue.facts import facts_of, replace_workload
-from webhook.queue.forest import grow
-from webhook.queue.history import Histories
-from webhook.queue.line import Entry, Kind, Line, Status, Verdict
+from webhook.queue.flavors.request_plan import Plan, Shape, make_plan, shape_of
 from webhook.queue.model import Admission, Namespace, Snapshot, StopPolicy, Workload
-from webhook.queue.plan import Plan, Shape, make_plan, shape_of
+from webhook.queue.pending.queue import Entry, Kind, Line, Status, Verdict
+from webhook.queue.pending.wakeup import Changes
+from webhook.queue.quota.forest import grow
+from webhook.queue.quota.history import Histories
+from webhook.queue.quota.tree import Node, Tree
 from webhook.queue.rules import Outcome, Rules, Victim
-from webhook.queue.tree import Node, Tree
-from webhook.queue.wake import Changes
 
 
 class State(Definitions):

@@ -1,7 +1,7 @@
 """Regular expressions: `matches`, `find`, `findAll`, with RE2's meaning. The only file that imports RE2.
 
-A pattern known at compile time goes through `compile_constant`, which may choose Python's `re` where `linear_regex.py` has
-shown that it is the same.
+A pattern known at compile time goes through `compile_constant`, which may choose Python's `re` where
+`linear_regex.py` has shown that it is the same.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from webhook.queue.model import ClusterQueue, Cohort
-from webhook.queue.tree import Node, Tree
+from webhook.queue.quota.tree import Node, Tree
 
 UNPLANTED = cast("Tree", None)
 """Stands in a node until its tree is built."""

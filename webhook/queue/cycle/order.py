@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from webhook.queue.nominate import Nomination
+from webhook.queue.cycle.nominate import Nomination
+from webhook.queue.quota.shares import Tournament
+from webhook.queue.quota.tree import Tree, Usage
 from webhook.queue.rules import Key, Placement, Rules
-from webhook.queue.shares import Tournament
-from webhook.queue.tree import Tree, Usage
 
 Failed = Callable[[Nomination, Exception], None]
 """Hears of a head that a rule failed on; it is out of the contest."""

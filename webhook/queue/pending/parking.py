@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.queue.line import Kind, Verdict
-from webhook.queue.nominate import Nomination
+from webhook.queue.cycle.nominate import Nomination
+from webhook.queue.pending.queue import Kind, Verdict
 from webhook.queue.rules import Mode, Outcome, Rules
 
 WAITS_FOR_CHANGE = frozenset(

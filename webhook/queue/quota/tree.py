@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from webhook.queue.cell import Cell
 from webhook.queue.model import ClusterQueue, Cohort, Quota, ResourceGroup
+from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Rules
 
 FlavorResource = tuple[str, str]

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from webhook.queue.line import Entry
 from webhook.queue.model import ClusterQueue, History, LocalQueue
+from webhook.queue.pending.queue import Entry
+from webhook.queue.pending.wakeup import Changes
 from webhook.queue.rules import Rules
-from webhook.queue.wake import Changes
 
 Owner = tuple[str, str]
 """What kind of thing used it (`local`, `queue`, `namespace`, `user`), and its name."""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from webhook.queue.decisions import Reason
-from webhook.queue.fair import FairHunt
-from webhook.queue.flavors import Assignment, Search
-from webhook.queue.line import Entry, Line
-from webhook.queue.matching import selects
-from webhook.queue.plan import Plan
+from webhook.queue.flavors.node_match import selects
+from webhook.queue.flavors.request_plan import Plan
+from webhook.queue.flavors.search import Assignment, Search
+from webhook.queue.pending.queue import Entry, Line
+from webhook.queue.preemption.classic import Hunt, Target
+from webhook.queue.preemption.fair import FairHunt
+from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import Facts, Mode, Outcome
 from webhook.queue.state import State
-from webhook.queue.tree import Usage
-from webhook.queue.victims import Hunt, Target
 
 
 @dataclass(slots=True, eq=False)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from webhook.queue.line import Entry
 from webhook.queue.model import ClusterQueue
+from webhook.queue.pending.queue import Entry
+from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Contest, Key, Rules, Share
-from webhook.queue.tree import Amounts, Node, Usage
 
 NONE = Share()
 ROOTLESS = NONE

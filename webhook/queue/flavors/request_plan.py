@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webhook.queue.matching import match
+from webhook.queue.flavors.node_match import match
 from webhook.queue.model import ClusterQueue, Flavor, PodSet, ResourceGroup
+from webhook.queue.quota.tree import Node
 from webhook.queue.rules import Rules
-from webhook.queue.tree import Node
 
 PODS = "pods"
 Shape = tuple[object, ...]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from webhook.queue.decisions import Reason
+from webhook.queue.flavors.request_plan import Choice, GroupPlan, Plan, PodSetPlan
 from webhook.queue.model import ClusterQueue
-from webhook.queue.plan import Choice, GroupPlan, Plan, PodSetPlan
+from webhook.queue.quota.tree import Node, Usage
 from webhook.queue.rules import Key, Mode, Option, Rules
-from webhook.queue.tree import Node, Usage
 
 Oracle = Callable[[int, int], tuple[int, int]]
 """Given a column and an amount: the mode that preemption makes possible, and the height borrowed from afterwards."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from webhook.queue.decisions import Why
-from webhook.queue.line import Entry, Line
+from webhook.queue.pending.queue import Entry, Line
+from webhook.queue.preemption.classic import Hunt, Target, fits, put_back
+from webhook.queue.quota.shares import almost_common, compare, relative, share_of
+from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Key, Reach, Shares, Variant
-from webhook.queue.shares import almost_common, compare, relative, share_of
-from webhook.queue.tree import Amounts, Node, Usage
-from webhook.queue.victims import Hunt, Target, fits, put_back
 
 Ranked = tuple[Key, Entry, Line]
 

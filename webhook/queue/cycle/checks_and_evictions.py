@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.queue.decisions import Admitted, Evicted
-from webhook.queue.line import Entry, Status
 from webhook.queue.model import CheckState, ClusterQueue, PodSetAssignment, StopPolicy, Workload
+from webhook.queue.pending.queue import Entry, Status
 from webhook.queue.state import State
 
 OVERTIME: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"

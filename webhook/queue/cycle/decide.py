@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from webhook.queue.contest import ordered
+from webhook.queue.cycle.checks_and_evictions import checks_ready, settle
+from webhook.queue.cycle.nominate import Nomination, Nominator, refuse
+from webhook.queue.cycle.order import ordered
 from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Place, Preempted, Reason
-from webhook.queue.due import checks_ready, settle
 from webhook.queue.explain import describe
-from webhook.queue.flavors import Assignment
-from webhook.queue.line import Entry, Line, Verdict
+from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, PodSetAssignment
-from webhook.queue.nominate import Nomination, Nominator, refuse
-from webhook.queue.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
+from webhook.queue.pending.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
+from webhook.queue.pending.queue import Entry, Line, Verdict
+from webhook.queue.preemption.classic import Target, without
+from webhook.queue.quota.tree import Tree, Usage
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Mode, Outcome, Rules
 from webhook.queue.state import State
-from webhook.queue.tree import Tree, Usage
-from webhook.queue.victims import Target, without
 
 UNLIMITED = 1 << 60
 NOT_PLACED = frozenset({Outcome.NO_FIT, Outcome.NO_CANDIDATES})

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from webhook.queue.line import Entry, Kind, Line
+from webhook.queue.pending.queue import Entry, Kind, Line
+from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Reach, Rules, Variant
-from webhook.queue.tree import Tree
 
 Lines = Mapping[Tree, Sequence[Line]]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.queue.decisions import Why
-from webhook.queue.line import Entry, Line
 from webhook.queue.model import Workload
+from webhook.queue.pending.queue import Entry, Line
+from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Found, Key, Mode, Reach, Rules, Variant
-from webhook.queue.tree import Amounts, Node, Usage
 
 WHY: Final[Mapping[str, Why]] = {
     Variant.WITHIN_QUEUE: Why.IN_CLUSTER_QUEUE,

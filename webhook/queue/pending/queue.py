@@ -12,11 +12,11 @@ from enum import IntEnum
 from heapq import heapify, heappop, heappush
 
 from webhook.queue.decisions import Place, Reason
-from webhook.queue.flavors import Assignment
+from webhook.queue.flavors.request_plan import Plan
+from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, ClusterQueue, Workload
-from webhook.queue.plan import Plan
+from webhook.queue.quota.tree import Node
 from webhook.queue.rules import Key, Outcome, Victim
-from webhook.queue.tree import Node
 
 
 class Status(IntEnum):

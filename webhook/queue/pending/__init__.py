@@ -1,0 +1,1 @@
+"""What waits in each ClusterQueue: its order, what is parked, and what wakes it."""
