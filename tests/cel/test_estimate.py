@@ -61,7 +61,6 @@ def test_table(row):
 
 
 @oracle
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("file", ["k8s-lib-public.jsonl", "policies-public.jsonl", "cel-spec.jsonl"])
 def test_shared_rows(file):
     """Every expression of the shared files that compiles has the API server's estimate."""
@@ -73,7 +72,6 @@ def test_shared_rows(file):
 
 
 @oracle
-@pytest.mark.timeout(300)
 def test_generated_expressions():
     """Expressions made at random have the API server's estimate."""
     both, wrong = differing(batch(20, COUNT))
@@ -82,7 +80,6 @@ def test_generated_expressions():
 
 
 @oracle
-@pytest.mark.timeout(300)
 def test_rules_of_custom_kinds():
     """Validation rules for schemas made at random have the API server's cost and cardinality, sizes and all."""
     both, wrong = differing(custom_kinds.rows(20, COUNT))

@@ -47,7 +47,7 @@ def pressed(when: str, command: str, **how: object) -> subprocess.CompletedProce
     """Run a command and press Ctrl-C at a moment."""
     call = [sys.executable, "-c", PROGRAM, when, "sluice", *command.split()]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(call, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False, **how)
+    return subprocess.run(call, cwd=ROOT, env=env, capture_output=True, text=True, check=False, **how)
 
 
 @pytest.mark.parametrize(("when", "command", "said"), MOMENTS, ids=lambda v: v.replace("/", "-") or "nothing")

@@ -24,7 +24,7 @@ def sluice(*arguments: str, cwd: Path) -> tuple[int, str, str]:
     """Run the command as a user does."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "webhook.cli.main", *arguments]
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -1,6 +1,7 @@
 """Quota across a change of leader, and writes whose outcome nobody knows."""
 
 import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 
@@ -13,11 +14,21 @@ from webhook.cluster.leader import Leader, LeaseTimes
 from webhook.store.errors import Conflict, Unavailable
 from webhook.store.memory import MemoryStore
 
-TIMES = LeaseTimes(duration=0.6, deadline=0.4, retry=0.05)
+TIMES = LeaseTimes(duration=6000, deadline=4000, retry=0.05)
 
 
-def candidate(store, name):
-    return Leader(store, name, "sluice-system", "sluice", TIMES, monotonic, lambda: datetime.now(UTC))
+@dataclass
+class Clock:
+    """A clock that can be put forward: a lease expires when a test says so, not when the machine is slow."""
+
+    ahead: float = 0.0
+
+    def __call__(self):
+        return monotonic() + self.ahead
+
+
+def candidate(store, name, clock=monotonic):
+    return Leader(store, name, "sluice-system", "sluice", TIMES, clock, lambda: datetime.now(UTC))
 
 
 def test_followers_write_nothing_and_take_over():
@@ -111,11 +122,13 @@ def test_a_new_leader_fences_what_the_old_one_sent():
             waiting = await w.until_condition("b", "QuotaReserved", "False")
             w.controller._leader.release = _nothing  # it dies without letting go
             await w.controller.stop()
-            second, view, _ = make_controller(store, candidate(store, "b"))
+            clock = Clock()
+            second, view, _ = make_controller(store, candidate(store, "b", clock))
             view.start()
             second.start()
 
             async def fenced():
+                clock.ahead += TIMES.duration / 10
                 found = await w.workload("b")
                 return "sluice.dev/epoch" in found["metadata"]["annotations"]
 

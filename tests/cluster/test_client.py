@@ -13,6 +13,7 @@ from time import monotonic
 
 import pytest
 
+from tests.patience import PATIENCE
 from webhook import documents
 from webhook.cluster.client import Client, Pace
 from webhook.store.errors import Unavailable
@@ -35,7 +36,7 @@ def silent_server(folder, answer: bytes):
         with connection, context.wrap_socket(connection, server_side=True, suppress_ragged_eofs=True) as secure:
             secure.recv(65_536)
             secure.sendall(answer)
-            over.wait(20)
+            over.wait(PATIENCE)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve, args=(listener,))

@@ -6,6 +6,7 @@ from time import monotonic
 
 import pytest
 
+from tests.patience import until
 from webhook.cluster.client import Client, Pace
 from webhook.cluster.facts import ViewFacts
 from webhook.cluster.kinds import LEASE, NAMESPACE
@@ -152,9 +153,7 @@ def test_a_mirror_follows_the_api_server(live, namespace):
         follow = asyncio.create_task(mirror.follow(store))
         await mirror.synced.wait()
         await store.create(config("m", namespace, x="1"))
-        async with asyncio.timeout(10):
-            while mirror.get("m", namespace) is None:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: mirror.get("m", namespace), "the mirror has it")
         follow.cancel()
         await asyncio.gather(follow, return_exceptions=True)
         assert mirror.get("m", namespace)["data"] == {"x": "1"}

@@ -6,10 +6,14 @@ from time import monotonic
 import pytest
 
 from tests.cluster.world import JOB, job, make_controller, queues
+from tests.patience import until
 from webhook.api.crds import definitions
 from webhook.cluster.client import Client, Pace
 from webhook.cluster.live import LiveStore
 from webhook.jobs.describe import at
+from webhook.kube.gvk import GroupVersionKind
+
+POD = GroupVersionKind("", "v1", "Pod")
 
 pytestmark = pytest.mark.cluster
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -61,15 +65,16 @@ def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace
         controller.start()
         try:
             await store.create(wanted("low", 3600))  # it cannot end before it has to give way
-            await until(lambda: pods_of(store, "low"))
+            await until(lambda: pods_of(store, "low"), "low runs")
             before = (await store.get(JOB, "low", namespace))["spec"]["template"]["spec"].get("nodeSelector")
-            high = wanted("high", 1)
+            high = wanted("high", 3600)
             high["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = klass["metadata"]["name"]
             await store.create(high)
-            await until(lambda: pods_of(store, "high"))
+            await until(lambda: pods_of(store, "high"), "high runs")
             stopped = await store.get(JOB, "low", namespace)
-            await until(lambda: is_complete(store, "high"))
-            await until(lambda: pods_of(store, "low"))
+            await end(store, "high")
+            await until(lambda: is_complete(store, "high"), "high is complete")
+            await until(lambda: pods_of(store, "low"), "low runs again")
             return before, stopped
         finally:
             await controller.stop()
@@ -83,10 +88,11 @@ def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace
         rows = at(await store.get(JOB, name, namespace), ("status", "conditions")) or []
         return any(row["type"] == "Complete" and row["status"] == "True" for row in rows)
 
-    async def until(condition):
-        async with asyncio.timeout(30):
-            while not await condition():  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+    async def end(store, name):
+        for pod in (await store.list(POD, namespace)).items:
+            if pod["metadata"]["labels"].get("batch.kubernetes.io/job-name") == name:
+                done = {"status": {"phase": "Succeeded"}}
+                await store.patch(POD, pod["metadata"]["name"], namespace, done, subresource="status")
 
     before, stopped = asyncio.run(go())
     assert before == {"kubernetes.io/hostname": "cpu-1"}

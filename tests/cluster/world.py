@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from tests.patience import until
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.lifecycle import finish_of
@@ -24,7 +25,6 @@ from webhook.store.objects import copy_json
 
 JOB = GroupVersionKind("batch", "v1", "Job")
 CLOCKS = Clocks(lambda: datetime.now(UTC), monotonic)
-PATIENCE = 20.0
 
 
 def job(name: str, cpu: str = "1", queue: str = "main", namespace: str = "team-a", **spec: Any) -> dict[str, Any]:
@@ -155,12 +155,7 @@ class World:
 
     async def until(self, condition, what: str) -> None:
         """Wait until `condition()` (awaited) is true."""
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while not await condition():  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
-        except TimeoutError:
-            raise AssertionError(f"waited in vain until {what}") from None
+        await until(condition, what)
 
     async def until_condition(self, name: str, type_: str, status: str = "True") -> dict[str, Any]:
         async def has() -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.patience import PATIENCE
+
 JSON = dict[str, Any]
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
@@ -50,7 +52,7 @@ class Client:
         self._open: list[http.client.HTTPSConnection] = []
         self._kinds: dict[tuple[str, str], tuple[str, bool]] = {}
 
-    def connection(self, timeout: float = 60) -> http.client.HTTPSConnection:
+    def connection(self, timeout: float = PATIENCE) -> http.client.HTTPSConnection:
         """A new connection; the caller closes it."""
         return http.client.HTTPSConnection(self.host, self.port, context=self._tls, timeout=timeout)
 
@@ -152,7 +154,7 @@ class Client:
     def watch(self, path: str, since: str, seconds: int = 60) -> Iterator[JSON]:
         """The events of the list at `path` after resourceVersion `since`, as they come, for at most `seconds`."""
         query = urllib.parse.urlencode({"watch": "1", "resourceVersion": since, "timeoutSeconds": seconds})
-        connection = self.connection(timeout=seconds + 5)
+        connection = self.connection(timeout=seconds + PATIENCE)
         try:
             connection.request("GET", f"{path}?{query}", headers={"Authorization": f"Bearer {self.token}"})
             answer = connection.getresponse()

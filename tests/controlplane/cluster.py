@@ -9,7 +9,6 @@ import secrets
 import shutil
 import sys
 import tempfile
-import time
 import urllib.parse
 from collections.abc import Callable
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests import patience
 from tests.controlplane.build import binary, build, find
 from tests.controlplane.client import Client
 from tests.controlplane.processes import Child, free_ports
@@ -103,14 +103,9 @@ class ControlPlane:
         else:
             shutil.rmtree(self.home, ignore_errors=True)
 
-    def wait(self, what: str, condition: Callable[[], Any], seconds: float = 30) -> Any:
+    def wait(self, what: str, condition: Callable[[], Any]) -> Any:
         """Ask `condition` until it gives something true, and give that; raises TimeoutError naming `what`."""
-        end = time.monotonic() + seconds
-        while not (answer := condition()):
-            if time.monotonic() > end:
-                raise TimeoutError(f"waited {seconds:.0f} s in vain until {what}")
-            time.sleep(0.05)
-        return answer
+        return patience.wait(condition, what)
 
     def write_kubeconfig(self, path: Path, token: str) -> None:
         """Write a kubeconfig (as JSON, which is YAML) with `token`."""
@@ -137,7 +132,7 @@ class ControlPlane:
             return bool(condition())
 
         try:
-            self.wait(what, checked, 60)
+            self.wait(what, checked)
         except TimeoutError as error:
             raise RuntimeError(f"{error}\n{self.children[-1].tail()}") from None
 

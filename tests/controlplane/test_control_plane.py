@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.processes import Child
+from tests.patience import wait
 
 pytestmark = pytest.mark.cluster
 
@@ -72,21 +72,22 @@ def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
-    time.sleep(0.2)
+    wait(lambda: _program(pid) == "sleep", "the leash is on")
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    end = time.monotonic() + 5
-    while _alive(pid) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not _alive(pid)
+    wait(lambda: not _alive(pid), "the child is gone")
 
 
 def test_stop_ends_a_program_that_ignores_the_request(tmp_path: Path) -> None:
     """SIGTERM is followed by SIGKILL when nothing happens."""
-    child = Child("deaf", ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 1; done"], tmp_path)
-    time.sleep(0.3)
+    child = Child("deaf", ["/bin/sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"], tmp_path)
+    wait(lambda: "deaf" in child.tail(), "it hears no more")
     assert child.stop(0.2) == -signal.SIGKILL
+
+
+def _program(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def _alive(pid: int) -> bool:

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from tests.cluster.world import Kubelet, job, queues
+from tests.patience import until
 from tests.server.serving import review
 from tests.shared import ROOT
 from webhook.config import Config, Mode
@@ -95,12 +96,6 @@ class Talk:
             return answer.status, await answer.text()
 
 
-async def until(condition):
-    async with asyncio.timeout(15):
-        while not await condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-
-
 def test_a_changed_policy_comes_into_force(tmp_path, policies):
     """An edit of a policy file changes the verdicts, without a restart, and the digest that is reported."""
 
@@ -113,7 +108,7 @@ def test_a_changed_policy_comes_into_force(tmp_path, policies):
             async def changed():
                 return daemon.policies.current.bundle.digest != digest
 
-            await until(changed)
+            await until(changed, "the change is in force")
             return before, ((await talk.judge("FORBIDDEN"))["allowed"], (await talk.judge("other"))["allowed"])
 
     assert asyncio.run(go()) == ((False, True), (True, False))
@@ -129,7 +124,7 @@ def test_a_broken_set_of_policies_keeps_the_last_good_one(tmp_path, policies, ca
             async def refused():
                 return bool(daemon.policies.problem)
 
-            await until(refused)
+            await until(refused, "the broken file is told")
             verdict = await talk.judge("FORBIDDEN")
             ready, metrics = await talk.get("/readyz?verbose"), await talk.get("/metrics")
             (policies / "policy.yaml").write_text(RULES.replace("taken", "taken already"))
@@ -137,7 +132,7 @@ def test_a_broken_set_of_policies_keeps_the_last_good_one(tmp_path, policies, ca
             async def mended():
                 return (await talk.judge("FORBIDDEN"))["status"]["message"].endswith("taken already")
 
-            await until(mended)
+            await until(mended, "the mended file is in force")
             return verdict, ready, metrics[1], daemon.policies.problem
 
     verdict, ready, metrics, after = asyncio.run(go())
@@ -175,7 +170,7 @@ def test_a_job_goes_through_the_whole_process(tmp_path, policies):
             async def finished():
                 return "a" in kubelet.starts and not kubelet.running
 
-            await until(finished)
+            await until(finished, "a has ended")
             huge = await talk.ask(review(object=job("huge", cpu="3")))
             kubelet.seconds = None
             await store.create(job("b", cpu="2"))
@@ -185,7 +180,7 @@ def test_a_job_goes_through_the_whole_process(tmp_path, policies):
                 waits.update(await talk.ask(review(object=job("c", cpu="2"))))
                 return "warnings" in waits
 
-            await until(full)
+            await until(full, "the gate warns")
             kubelets.cancel()
             await asyncio.gather(kubelets, return_exceptions=True)
             return huge, waits, await talk.get("/metrics")
@@ -247,7 +242,7 @@ def test_a_recorded_review_replays(tmp_path, policies):
             async def written():
                 return 'sluice_recorded_reviews_total{result="written"} 5.0' in (await talk.get("/metrics"))[1]
 
-            await until(written)
+            await until(written, "it is written")
             return warned
 
     assert asyncio.run(go())["warnings"]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.patience import until
 from tests.server.serving import review
 from tests.shared import ROOT
 from webhook import takeover
@@ -196,16 +197,23 @@ def test_a_child_that_stops_in_the_middle_changes_nothing(folder, monkeypatch):
     assert "ended with 0" in look(folder, monkeypatch, code)
 
 
-def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch, tmp_path):
+def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch):
     """After its time it is killed, and nothing is left of it."""
     monkeypatch.setattr(takeover, "PATIENCE", 0.5)
-    note = tmp_path / "pid"
-    old = Policies.of(Shelf(), None)
-    failing(monkeypatch, f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
+    old, children = Policies.of(Shelf(), None), []
+    start = asyncio.create_subprocess_exec
+
+    async def noted(*arguments, **options):
+        children.append(await start(*arguments, **options))
+        return children[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
+    failing(monkeypatch, "import time; time.sleep(600)")
     with pytest.raises(LoaderError, match=r"0\.5 s"):
         asyncio.run(fetch([folder], (), old))
+    [child] = children
     with pytest.raises(ProcessLookupError):
-        os.kill(int(note.read_text()), 0)
+        os.kill(child.pid, 0)
     with pytest.raises(LoaderError, match=r"0\.5 s"):
         load([folder])
 
@@ -217,9 +225,7 @@ def test_a_stop_in_the_middle_of_a_reload_ends_the_child(folder, monkeypatch, tm
 
     async def go():
         task = asyncio.create_task(fetch([folder], (), Policies.of(Shelf(), None)))
-        async with asyncio.timeout(20):
-            while not note.exists() or not note.read_text():  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until(lambda: note.exists() and note.read_text(), "the child is there")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

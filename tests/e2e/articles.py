@@ -11,6 +11,7 @@ from typing import Any
 from tests.controlplane.client import Client
 from tests.e2e.compare import normalised, unequal
 from tests.e2e.sluice import Sluice, managed
+from tests.patience import wait
 from tests.seeds import ARTICLES, HERE, manifests
 from webhook.documents import read
 
@@ -124,8 +125,5 @@ def _settle(client: Client, obj: JSON) -> None:
     """Wait until the controllers have seen the object: quotas are counted, queues have conditions."""
     path = client.path_of(obj)
     awaited = {"ResourceQuota": "hard", "ClusterQueue": "conditions", "LocalQueue": "conditions"}.get(obj["kind"])
-    for _ in range(100):
-        if awaited is None or client.get(path).get("status", {}).get(awaited):
-            break
-        time.sleep(0.05)
+    wait(lambda: awaited is None or client.get(path).get("status", {}).get(awaited), f"{path} has {awaited}")
     time.sleep(0.25)

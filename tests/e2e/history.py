@@ -12,6 +12,16 @@ Key = tuple[str, str]
 
 
 @dataclass(slots=True)
+class Admission:
+    """What the queue did with one Workload; times to the second, as its objects say. `at` is empty while it waits."""
+
+    name: Key
+    created: str
+    cpu: int
+    at: str = ""
+
+
+@dataclass(slots=True)
 class Life:
     """One Job's life. `starts` and `stops` are positions in the stream of events."""
 
@@ -40,11 +50,16 @@ class History:
         self.peaks: dict[str, dict[str, int]] = {"jobs": {}, "pods": {}}
         self._pods: dict[Key, tuple[str, int]] = {}
         self.pods_seen: dict[Key, set[str]] = {}
+        self.admissions: dict[Key, Admission] = {}
         self._events = 0
         # The versions to watch from are taken here, not in the threads: what is created from now on is seen.
         begin = [
             (path, plane.client.get(path)["metadata"]["resourceVersion"], take)
-            for path, take in (("/apis/batch/v1/jobs", self._job), ("/api/v1/pods", self._pod))
+            for path, take in (
+                ("/apis/batch/v1/jobs", self._job),
+                ("/api/v1/pods", self._pod),
+                ("/apis/kueue.x-k8s.io/v1beta2/workloads", self._workload),
+            )
         ]
         self._threads = [threading.Thread(target=self._follow, args=each, daemon=True) for each in begin]
         for thread in self._threads:
@@ -59,6 +74,10 @@ class History:
     def of(self, *namespaces: str) -> list[Life]:
         """The lives of the Jobs of some namespaces, in the order in which they were seen first."""
         return [life for life in list(self.lives.values()) if life.name[0] in namespaces]
+
+    def admissions_of(self, *namespaces: str) -> list[Admission]:
+        """The same of the Workloads."""
+        return [found for found in list(self.admissions.values()) if found.name[0] in namespaces]
 
     def finished(self, *namespaces: str) -> int:
         """How many of their Jobs are complete."""
@@ -94,6 +113,16 @@ class History:
             life.complete = life.complete or ended(job) == "Complete"
         life.seen = job
         self._account("jobs", self.job_use, {k: life.cpu for k, life in self.lives.items() if _uses(life)})
+
+    def _workload(self, _: str, workload: JSON) -> None:
+        meta = workload["metadata"]
+        key = (meta["namespace"], meta["name"])
+        sets = workload["spec"]["podSets"]
+        cpu = sum(int(s.get("count", 1)) * containers_cpu(s["template"]["spec"]) for s in sets)
+        found = self.admissions.setdefault(key, Admission(key, meta["creationTimestamp"], cpu))
+        for condition in workload.get("status", {}).get("conditions", []):
+            if condition["type"] == "QuotaReserved" and condition["status"] == "True":
+                found.at = found.at or condition["lastTransitionTime"]
 
     def _pod(self, kind: str, pod: JSON) -> None:
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])

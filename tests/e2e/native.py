@@ -175,7 +175,7 @@ class Comparison:
                     self._add(document)
             except ApiError as error:
                 self._broken[policy.name] = f"the API server refuses the file: {error.message}"
-        self._plane.wait("native policies are in force", self._in_force, 60)
+        self._plane.wait("native policies are in force", self._in_force)
 
     def _add(self, document: JSON) -> None:
         self.client.create(document)

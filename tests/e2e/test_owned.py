@@ -1,6 +1,5 @@
 """Jobs that a managed job owns are shaped but not queued; a forged owner counts as none (design section 3)."""
 
-import time
 from typing import Any
 
 import pytest
@@ -56,22 +55,24 @@ def test_the_jobs_of_a_jobset_are_shaped_but_start_at_once(
     try:
         assert owner["spec"]["suspend"] is True
 
-        def shaped_only() -> bool:  # as soon as the owner is in Sluice's view
-            job = kube.create(owned_job(owner, owner["metadata"]["uid"]), dry_run=True)
-            assert any(t["key"] == "nvidia.com/gpu" for t in job["spec"]["template"]["spec"]["tolerations"])
-            return job["spec"]["suspend"] is False
-
-        control_plane.wait("the Job of a JobSet is left unsuspended", shaped_only, 10)
+        control_plane.wait("the Job of a JobSet is left unsuspended", lambda: shaped_only(kube, owner))
     finally:
         kube.delete(kube.path_of(owner))
 
 
-def test_a_forged_owner_does_not_pass_the_queue(kube: Client, sluice: Sluice) -> None:
+def shaped_only(kube: Client, owner: JSON) -> bool:
+    """Whether the Job of an owner is left unsuspended: it is as soon as the owner is in Sluice's view."""
+    job = kube.create(owned_job(owner, owner["metadata"]["uid"]), dry_run=True)
+    assert any(t["key"] == "nvidia.com/gpu" for t in job["spec"]["template"]["spec"]["tolerations"])
+    return job["spec"]["suspend"] is False
+
+
+def test_a_forged_owner_does_not_pass_the_queue(control_plane: ControlPlane, kube: Client, sluice: Sluice) -> None:
     """A Job that names an owner by a wrong uid is suspended like any other."""
     prepare(kube)
     owner = kube.create(jobset("forged"))
     try:
-        time.sleep(0.5)
+        control_plane.wait("the owner is in Sluice's view", lambda: shaped_only(kube, owner))
         job = kube.create(owned_job(owner, "00000000-1111-2222-3333-444444444444"), dry_run=True)
         assert job["spec"]["suspend"] is True
     finally:

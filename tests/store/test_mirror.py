@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from tests.patience import until
 from tests.store.test_memory import THING, thing
 from webhook.store.errors import Expired, Unavailable
 from webhook.store.memory import MemoryStore
@@ -44,12 +45,6 @@ async def followed(store, listener=None):
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
-
-
 def test_changes_arrive():
     """Objects listed and changed later are there; a deleted one is gone; the listener hears before and after."""
     heard = []
@@ -59,11 +54,11 @@ def test_changes_arrive():
         await store.create(thing("a"))
         async with followed(store, lambda gvk, old, new: heard.append((bool(old), bool(new)))) as mirror:
             await store.patch(THING, "a", "n", {"spec": {"x": 1}})
-            await until(lambda: (mirror.get("a", "n") or {}).get("spec") == {"x": 1})
+            await until(lambda: (mirror.get("a", "n") or {}).get("spec") == {"x": 1}, "the change arrives")
             uid = mirror.get("a", "n")["metadata"]["uid"]
             assert mirror.by_uid(uid) is mirror.get("a", "n")
             await store.delete(THING, "a", "n")
-            await until(lambda: mirror.get("a", "n") is None)
+            await until(lambda: mirror.get("a", "n") is None, "it is gone")
             assert mirror.by_uid(uid) is None
 
     asyncio.run(go())
@@ -79,7 +74,7 @@ def test_a_lost_connection_is_taken_up_without_a_list():
         async with followed(store) as mirror:
             for n in range(5):
                 await store.create(thing(f"t{n}"))
-            await until(lambda: len(mirror) == 5)
+            await until(lambda: len(mirror) == 5, "all five are there")
         return store.lists
 
     assert asyncio.run(go()) == 1
@@ -95,8 +90,8 @@ def test_a_forgotten_version_makes_it_list_again():
         mirror = Mirror(THING)
         mirror.keep(merge(thing("ghost"), {"metadata": {"uid": "u", "resourceVersion": "0"}}))
         task = asyncio.create_task(mirror.follow(store))
-        await until(lambda: store.lists == 2)
-        await until(lambda: mirror.get("old", "n") is not None)
+        await until(lambda: store.lists == 2, "it lists again")
+        await until(lambda: mirror.get("old", "n") is not None, "old is there")
         ghost = mirror.get("ghost", "n")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

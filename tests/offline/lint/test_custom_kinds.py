@@ -78,7 +78,6 @@ def theirs(answer):
     return uncompiled, dear, total
 
 
-@pytest.mark.timeout(300)
 def test_refusals_are_the_api_servers():
     """For definitions made at random the same rules are refused, each for the same reason."""
     make = Maker(30)

@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from click.testing import CliRunner
 
+from tests.patience import wait
 from tests.policy.support import mutating, validating
 from webhook.cli import exits
 from webhook.cli.test import test as command
@@ -129,12 +129,15 @@ def test_an_interruption_ends_every_process(repository):
     ) as child:  # fmt: skip
         begun = child.stdout.readline()
         os.killpg(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=30)
+        _, said = child.communicate()
     assert (begun, child.returncode, said) == ("at work\n", exits.INTERRUPTED, "interrupted\n")
-    for _ in range(100):
-        try:
-            os.killpg(child.pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    pytest.fail("a process is left")
+    wait(lambda: not group_lives(child.pid), "no process is left")
+
+
+def group_lives(leader):
+    """Whether a process of the group is left."""
+    try:
+        os.killpg(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True
