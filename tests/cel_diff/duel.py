@@ -24,7 +24,7 @@ from tests.controlplane.build import binary
 JSON = dict[str, Any]
 DIED: JSON = {"ok": False, "stage": "panic", "error": "the process ended"}
 _CHUNKS_A_PROCESS = 100
-_SECONDS = 120
+_SECONDS = 600
 _REPEATS = 6
 
 

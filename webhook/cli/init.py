@@ -9,29 +9,47 @@ from typing import Final
 import click
 
 from webhook.cli import exits
-from webhook.cli.values import FOLDER
+from webhook.cli.values import FOLDER, Read
 from webhook.offline.scaffold import CI, write
+from webhook.offline.scaffold.wheel import Wheel, read_wheel
 
 EXAMPLES: Final = """\b
 Examples:
   sluice init                    into this folder, for GitHub Actions
   sluice init policies-repo --ci gitlab
+  sluice init --wheel dist/sluice_gate-0.1.0-py3-none-any.whl
 """
 NEXT: Final = """
 next:
   sluice lint policies cluster
   sluice test
 """
+NO_WHEEL: Final = """
+CI fails until its workflow names a wheel of Sluice to install: see --wheel.
+"""
+
+
+def read(given: str) -> Wheel:
+    """Read the value of --wheel; raises ValueError."""
+    try:
+        return read_wheel(given)
+    except OSError as error:
+        raise ValueError(f"{given}: {error.strerror}") from None
 
 
 @click.command(name="init", epilog=EXAMPLES)
 @click.argument("folder", type=FOLDER, default=Path())
 @click.option("--ci", type=click.Choice([*CI, "none"]), default="github", show_default=True)
+@click.option(
+    "--wheel",
+    type=Read("path|URL", read),
+    help="The wheel that CI installs Sluice from: a path (copied to .sluice/) or an https URL with #sha256=HASH.",
+)
 @click.option("--force", is_flag=True, help="Write over files that are there.")
-def init_command(folder: Path, ci: str, force: bool) -> None:
+def init_command(folder: Path, ci: str, wheel: Wheel | None, force: bool) -> None:
     """Write the files of a new policy repository into FOLDER (default: here). Files that are there stay."""
     try:
-        written, kept = write(folder, ci, force=force)
+        written, kept = write(folder, ci, wheel, force=force)
     except OSError as error:
         click.echo(f"sluice init: {error.filename}: {error.strerror}", err=True)
         sys.exit(exits.BAD_INPUT)
@@ -42,3 +60,5 @@ def init_command(folder: Path, ci: str, force: bool) -> None:
     if written:
         where = "" if folder == Path() else f"\nnext:\n  cd {folder}"
         click.echo(NEXT.replace("\nnext:", where) if where else NEXT, nl=False)
+        if wheel is None and ci != "none":
+            click.echo(NO_WHEEL, nl=False)

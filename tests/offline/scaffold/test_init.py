@@ -34,7 +34,7 @@ def test_the_files_are_written(here, ci, own):
         {own} if own else set()
     )
     assert "wrote repo/policies/whole-gpus/policy.yaml\n" in done.stdout
-    assert done.stdout.endswith("next:\n  cd repo\n  sluice lint policies cluster\n  sluice test\n")
+    assert "next:\n  cd repo\n  sluice lint policies cluster\n  sluice test\n" in done.stdout
 
 
 def test_the_scaffold_is_clean_and_passes(here):

@@ -1,11 +1,13 @@
 """`sluice init`: the files of a new policy repository. What they say stands in `files/`; writing them is here.
 
-A file's name in `files/` starts with `dot-` where the written one starts with a dot.
+A file's name in `files/` starts with `dot-` where the written one starts with a dot. A line `@install@` stands for the
+commands that install Sluice.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -13,6 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from webhook.offline.scaffold.wheel import Wheel, install_commands
 from webhook.offline.schema import of_files
 
 CI: Final = {"github": ".github", "gitlab": ".gitlab-ci.yml"}
@@ -23,19 +26,28 @@ SCHEMA: Final = ".sluice/schema.json"
 
 @dataclass(frozen=True, slots=True)
 class Scaffolded:
-    """A file of the scaffold: its path in the repository, and its text."""
+    """A file of the scaffold: its path in the repository, and what is in it."""
 
     path: str
-    text: str
+    data: bytes
 
 
-def files(ci: str) -> tuple[Scaffolded, ...]:
-    """Give the files for a CI system (`github`, `gitlab`, `none`), sorted by path."""
+def files(ci: str, wheel: Wheel | None = None) -> tuple[Scaffolded, ...]:
+    """Give the files for a CI system (`github`, `gitlab`, `none`), sorted by path; it installs the wheel."""
     unwanted = {first for system, first in CI.items() if system != ci}
     root = resources.files("webhook.offline.scaffold") / "files"
-    found = [Scaffolded(path, entry.read_text(encoding="utf-8")) for path, entry in _walk(root, "")]
-    found.append(Scaffolded(SCHEMA, json.dumps(of_files(), indent=1, ensure_ascii=False) + "\n"))
+    texts = {path: _filled(entry.read_text(encoding="utf-8"), wheel) for path, entry in _walk(root, "")}
+    texts[SCHEMA] = json.dumps(of_files(), indent=1, ensure_ascii=False) + "\n"
+    found = [Scaffolded(path, text.encode()) for path, text in texts.items()]
+    if wheel is not None and wheel.path:
+        found.append(Scaffolded(wheel.path, wheel.data))
     return tuple(sorted((f for f in found if f.path.split("/")[0] not in unwanted), key=lambda f: f.path))
+
+
+def _filled(text: str, wheel: Wheel | None) -> str:
+    """Write the install commands, indented as it is, where a line says `@install@`."""
+    lines = "\n".join(rf"\g<1>{line}" for line in install_commands(wheel))
+    return re.sub(r"(?m)^( *)@install@$", lines, text)
 
 
 def _walk(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
@@ -48,19 +60,19 @@ def _walk(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
             yield path, entry
 
 
-def write(folder: Path, ci: str, *, force: bool) -> tuple[list[str], list[str]]:
+def write(folder: Path, ci: str, wheel: Wheel | None = None, *, force: bool) -> tuple[list[str], list[str]]:
     """Write the scaffold into a folder; files that are there stay, unless `force`. Gives (written, kept) paths.
 
     Raises OSError where a file cannot be written.
     """
     written: list[str] = []
     kept: list[str] = []
-    for file in files(ci):
+    for file in files(ci, wheel):
         target = folder / file.path
         if target.exists() and not force:
             kept.append(file.path)
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(file.text, encoding="utf-8")
+        target.write_bytes(file.data)
         written.append(file.path)
     return written, kept

@@ -1,0 +1,71 @@
+"""The wheel that a repository's CI installs Sluice from: a URL or a copy in the repository, always with its SHA-256.
+
+Never a bare name: until the distribution is published, its name on a package index may be anybody's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+DISTRIBUTION: Final = "sluice-gate"
+FILE: Final = re.compile(r"sluice_gate-\d[\w.+!]*(-\d\w*)?-[\w.]+-[\w.]+-[\w.]+\.whl", re.ASCII)
+"""The file name of one of our wheels (PyPA, binary distribution format)."""
+URL: Final = re.compile(r"https://[!-~]*")
+SHOWN: Final = "sluice_gate-VERSION-py3-none-any.whl"
+MISSING: Final = (
+    "echo 'Sluice is not on a package index yet. Replace these lines by one that names its wheel:' >&2",
+    f"echo '  pip install \"https://HOST/{SHOWN}#sha256=HASH\"' >&2",
+    "echo 'or let a new run of sluice init write it: sluice init --force --wheel PATH-OR-URL' >&2",
+    "exit 1",
+)
+"""What CI runs where no wheel was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel to install: the URL that pip is given, hash included, and what goes into the repository."""
+
+    url: str
+    path: str = ""
+    data: bytes = b""
+
+
+def read_wheel(given: str) -> Wheel:
+    """Give the wheel at an https URL with `#sha256=`, or at a path; raises ValueError, OSError where there is none."""
+    return _remote(given) if "://" in given else _local(Path(given))
+
+
+def install_commands(wheel: Wheel | None) -> tuple[str, ...]:
+    """Give the lines of shell that install Sluice in CI; without a wheel they fail, and say what to write."""
+    return MISSING if wheel is None else (f'pip install "{wheel.url}"',)
+
+
+def _remote(url: str) -> Wheel:
+    parts = urlsplit(url)
+    if not URL.fullmatch(url) or set(url) & set("\"'`$\\"):
+        raise ValueError("write an https:// URL, without quotes, $ and backslashes")
+    _check_name(parts.path.rsplit("/", 1)[-1])
+    if not re.fullmatch(r"sha256=[0-9a-f]{64}", parts.fragment):
+        raise ValueError(
+            "add #sha256= and the 64 digits that `sha256sum` prints of the wheel, so that CI installs no other"
+        )
+    return Wheel(url)
+
+
+def _local(path: Path) -> Wheel:
+    _check_name(path.name)
+    if not path.is_file():
+        raise ValueError(f"File '{path}' does not exist.")
+    data = path.read_bytes()
+    kept = f".sluice/{path.name}"
+    return Wheel(f"file://$PWD/{kept}#sha256={hashlib.sha256(data).hexdigest()}", kept, data)
+
+
+def _check_name(name: str) -> None:
+    if not FILE.fullmatch(name):
+        raise ValueError(f"{name!r} is no wheel of Sluice: its file is called {SHOWN} or the like")
