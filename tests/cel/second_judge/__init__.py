@@ -1,0 +1,1 @@
+"""cel-python as a second judge of what expressions of the specification give."""
