@@ -17,7 +17,7 @@ from webhook.queue.decisions import Decisions
 from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import Namespace, Requirement, Selector, Snapshot, Workload
-from webhook.queue.pending.queue import Line, Status
+from webhook.queue.pending.queue import PendingQueue, Status
 from webhook.queue.preemption.classic import fits, without
 from webhook.queue.rules import Mode
 from webhook.queue.state import State
@@ -109,10 +109,10 @@ def test_at_the_fixed_point_nothing_that_fits_is_left(rules: KueueRules, world: 
     except AssertionError:
         assume(not rules.fair)
         raise
-    for line in state.lines.values():
-        for entry in line.waiting():
+    for pending_queue in state.pending_queues.values():
+        for entry in pending_queue.waiting():
             entry.tried = {}
-            found = Nominator(state, line.node.tree.usage, {}).nominate(entry, line)
+            found = Nominator(state, pending_queue.node.tree.usage, {}).nominate(entry, pending_queue)
             assert found.assignment.mode != Mode.FIT, entry.key
 
 
@@ -158,24 +158,24 @@ def test_preemption_evicts_no_one_more_than_needed(
     for workload in work[len(work) // 2 :]:
         state.apply(WorkloadChanged(replace(workload, priority=workload.priority + 2)))
     state.bind(rules)
-    for line in state.lines.values():
-        usage, tree = line.node.tree.usage, line.node.tree
-        for entry in list(line.waiting()):
-            nomination = Nominator(state, usage, {}).nominate(entry, line)
+    for pending_queue in state.pending_queues.values():
+        usage, tree = pending_queue.node.tree.usage, pending_queue.node.tree
+        for entry in list(pending_queue.waiting()):
+            nomination = Nominator(state, usage, {}).nominate(entry, pending_queue)
             if not nomination.targets:
                 continue
-            assert any(_needed(state, line, nomination, borrowing) for borrowing in (True, False)), entry.key
+            assert any(_needed(state, pending_queue, nomination, borrowing) for borrowing in (True, False)), entry.key
             assert usage == tree.usage
 
 
-def _needed(state: State, line: Line, nomination: Nomination, borrowing: bool) -> bool:
-    tree, amounts = line.node.tree, nomination.assignment.amounts()
+def _needed(state: State, pending_queue: PendingQueue, nomination: Nomination, borrowing: bool) -> bool:
+    tree, amounts = pending_queue.node.tree, nomination.assignment.amounts()
     assert state.rules is not None
-    if not fits(state.rules, line.node, amounts, without(tree.usage, nomination.targets), borrowing):
+    if not fits(state.rules, pending_queue.node, amounts, without(tree.usage, nomination.targets), borrowing):
         return False
     for kept in nomination.targets:
         others = [t for t in nomination.targets if t is not kept]
-        if fits(state.rules, line.node, amounts, without(tree.usage, others), borrowing):
+        if fits(state.rules, pending_queue.node, amounts, without(tree.usage, others), borrowing):
             return False
     return True
 
@@ -228,7 +228,11 @@ def same_as_rebuilt(state: State, rules: KueueRules, now: int) -> Decisions:
 
 
 def held(state: State) -> dict[str, str]:
-    return {k: e.line.queue.name for k, e in state.entries.items() if e.status == Status.HOLDING and e.line}
+    return {
+        k: e.pending_queue.queue.name
+        for k, e in state.entries.items()
+        if e.status == Status.HOLDING and e.pending_queue
+    }
 
 
 def apply_step(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from webhook.api import amounts
 from webhook.queue.flavors.request_plan import Choice, GroupPlan, PodSetPlan, make_plan
 from webhook.queue.model import Workload
-from webhook.queue.pending.queue import Line
+from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -54,18 +54,18 @@ class Standing:
         return max(self.rows, key=lambda row: (_lack(row), "/" in row.resource), default=None)
 
 
-def standing(state: State, line: Line, workload: Workload, rules: Rules, now: int) -> Standing:
-    """Say where `workload` would stand in `line` if it came now."""
-    plan = make_plan(workload.pod_sets, line.node, state.flavors, rules)
-    rank = rules.order(workload, line.queue, now, 0.0)
-    position = 1 + sum(other.rank <= rank for other in line.waiting())
+def standing(state: State, pending_queue: PendingQueue, workload: Workload, rules: Rules, now: int) -> Standing:
+    """Say where `workload` would stand in `pending_queue` if it came now."""
+    plan = make_plan(workload.pod_sets, pending_queue.node, state.flavors, rules)
+    rank = rules.order(workload, pending_queue.queue, now, 0.0)
+    position = 1 + sum(other.rank <= rank for other in pending_queue.waiting())
     rows: dict[tuple[str, str], Row] = {}
     for pod_set in plan.pod_sets:
         if pod_set.missing:
-            return Standing(position, (), f"ClusterQueue {line.queue.name} has no quota for {pod_set.missing}")
+            return Standing(position, (), f"ClusterQueue {pending_queue.queue.name} has no quota for {pod_set.missing}")
         for group in pod_set.groups:
-            options = list(_options(line, group, pod_set))
-            if never := _never(options, group, pod_set, line):
+            options = list(_options(pending_queue, group, pod_set))
+            if never := _never(options, group, pod_set, pending_queue):
                 return Standing(position, (), never)
             for row in _best(options):
                 key = (row.flavor, row.resource)
@@ -73,22 +73,24 @@ def standing(state: State, line: Line, workload: Workload, rules: Rules, now: in
     return Standing(position, tuple(rows.values()))
 
 
-def _options(line: Line, group: GroupPlan, pod_set: PodSetPlan) -> Iterator[tuple[Choice, list[Row]]]:
+def _options(pending_queue: PendingQueue, group: GroupPlan, pod_set: PodSetPlan) -> Iterator[tuple[Choice, list[Row]]]:
     for choice in group.choices:
         if not choice.why:
-            yield choice, [_row(line, choice.flavor, *ask, pod_set.count) for ask in choice.asks]
+            yield choice, [_row(pending_queue, choice.flavor, *ask, pod_set.count) for ask in choice.asks]
 
 
-def _row(line: Line, flavor: str, resource: str, column: int, each: int, count: int) -> Row:
-    tree, at = line.node.tree, line.node.base + column
+def _row(pending_queue: PendingQueue, flavor: str, resource: str, column: int, each: int, count: int) -> Row:
+    tree, at = pending_queue.node.tree, pending_queue.node.base + column
     cell = tree.cells[at]
     free, borrowed = tree.available(at, tree.usage), max(0, tree.usage[at] - cell.nominal)
     return Row(resource, flavor, each * count, free, cell.most, cell.nominal, borrowed)
 
 
-def _never(options: list[tuple[Choice, list[Row]]], group: GroupPlan, pod_set: PodSetPlan, line: Line) -> str:
+def _never(
+    options: list[tuple[Choice, list[Row]]], group: GroupPlan, pod_set: PodSetPlan, pending_queue: PendingQueue
+) -> str:
     """Say why none of the flavors could ever hold the pod set, at its smallest; empty where one could."""
-    queue = line.queue.name
+    queue = pending_queue.queue.name
     if not options:
         return f"no flavor of ClusterQueue {queue} is for pod set {pod_set.name}: " + "; ".join(
             choice.why for choice in group.choices

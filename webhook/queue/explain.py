@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
 from webhook.queue.flavors.search import Lack
-from webhook.queue.pending.queue import Entry, Line, Status, Verdict
+from webhook.queue.pending.queue import Entry, PendingQueue, Status, Verdict
 from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Mode, Outcome
 from webhook.queue.state import State
@@ -26,23 +26,23 @@ def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
 
     Who holds what it needs is told where `held` is given; it may be empty, and is filled in on the way.
     """
-    line, verdict = entry.line, entry.verdict
-    name = line.queue.name if line is not None else ""
+    pending_queue, verdict = entry.pending_queue, entry.verdict
+    name = pending_queue.queue.name if pending_queue is not None else ""
     if entry.status == Status.BACKOFF:
         return Pending(entry.key, name, Place.INADMISSIBLE, Reason.BACKOFF, "waits for its back-off to end")
     if entry.failed:
         return Pending(entry.key, name, Place.INADMISSIBLE, Reason.RULE_FAILED, entry.why_out)
-    if line is None or entry.status != Status.WAITING:
+    if pending_queue is None or entry.status != Status.WAITING:
         reason = (
             Reason.SUSPENDED if "stopped" in entry.why_out or "not active" in entry.why_out else Reason.MISCONFIGURED
         )
         return Pending(entry.key, name, Place.NONE, reason, entry.why_out)
     if verdict is None:
-        verdict = _from_kind(entry)
+        verdict = _from_class(entry)
     if verdict is None:
-        return _not_considered(entry, line)
+        return _not_considered(entry, pending_queue)
     lacks = verdict.assignment.lacks if verdict.assignment else ()
-    shortages = tuple(_shortage(state, line, lack, held) for lack in lacks)
+    shortages = tuple(_shortage(state, pending_queue, lack, held) for lack in lacks)
     message = verdict.message or _message(verdict, shortages)
     return Pending(entry.key, name, verdict.place, verdict.reason, message, shortages)
 
@@ -50,8 +50,8 @@ def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
 def pending(state: State) -> Iterator[Pending]:
     """Explain all pending workloads with their positions, queue by queue in order, then those in no queue."""
     held: Held = {}
-    for line in (line for tree in state.trees for line in state.by_tree[tree]):
-        for position, entry in enumerate(sorted(line.waiting(), key=lambda e: e.rank), 1):
+    for pending_queue in (pending_queue for tree in state.trees for pending_queue in state.by_tree[tree]):
+        for position, entry in enumerate(sorted(pending_queue.waiting(), key=lambda e: e.rank), 1):
             yield _placed(describe(state, entry, held), position)
     for _, entry in sorted(state.entries.items()):
         if entry.status == Status.BACKOFF or (entry.status == Status.OUT and _is_pending(entry)):
@@ -60,30 +60,35 @@ def pending(state: State) -> Iterator[Pending]:
 
 def position(state: State, entry: Entry) -> int:
     """Count an entry's place among all that waits in its queue, from 1; 0 where it waits in none."""
-    if entry.line is None or entry.status != Status.WAITING:
+    if entry.pending_queue is None or entry.status != Status.WAITING:
         return 0
-    return 1 + sum(other.rank < entry.rank for other in entry.line.waiting())
+    return 1 + sum(other.rank < entry.rank for other in entry.pending_queue.waiting())
 
 
 def _is_pending(entry: Entry) -> bool:
     return not entry.workload.finished and entry.admission is None and entry.workload.admission is None
 
 
-def _from_kind(entry: Entry) -> Verdict | None:
-    kind = entry.kind
-    if kind is None or not kind.blocked or kind.verdict is None or kind.verdict.outcome not in ALIKE:
+def _from_class(entry: Entry) -> Verdict | None:
+    equivalence = entry.equivalence
+    if (
+        equivalence is None
+        or not equivalence.blocked
+        or equivalence.verdict is None
+        or equivalence.verdict.outcome not in ALIKE
+    ):
         return None
-    return kind.verdict if kind.verdict.place == Place.INADMISSIBLE else None
+    return equivalence.verdict if equivalence.verdict.place == Place.INADMISSIBLE else None
 
 
-def _not_considered(entry: Entry, line: Line) -> Pending:
-    if line.inactive:
-        message = f"ClusterQueue {line.queue.name} is inactive: {line.inactive}"
-        return Pending(entry.key, line.queue.name, Place.ACTIVE, Reason.SUSPENDED, message)
+def _not_considered(entry: Entry, pending_queue: PendingQueue) -> Pending:
+    if pending_queue.inactive:
+        message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
+        return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, Reason.SUSPENDED, message)
     reason, message = Reason.NOT_CONSIDERED, "it was not at the head of its queue yet"
-    if line.strict:
+    if pending_queue.strict:
         reason, message = Reason.BEHIND_HEAD, "the head of its queue does not fit, and the queue is strict"
-    return Pending(entry.key, line.queue.name, Place.ACTIVE, reason, message)
+    return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, reason, message)
 
 
 def explain(state: State, key: str) -> Pending | None:
@@ -111,10 +116,10 @@ def _start(told: Pending) -> int | None:
     return min(soonest, default=None)
 
 
-def _shortage(state: State, line: Line, lack: Lack, held: Held | None) -> Shortage:
+def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, held: Held | None) -> Shortage:
     if lack.column < 0:
         return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
-    tree, node = line.node.tree, line.node
+    tree, node = pending_queue.node.tree, pending_queue.node
     cell = tree.cells[node.base + lack.column]
     return Shortage(
         lack.pod_set,
@@ -134,7 +139,11 @@ def _holders(state: State, tree: Tree, lack: Lack, held: Held) -> tuple[Holder, 
     """Give who must end so that the request fits, the soonest to end first; unknown ends come last."""
     at = (tree, lack.column)
     if at not in held:
-        found = (_holder(e, line, lack.column) for line in state.by_tree[tree] for e in line.holders.values())
+        found = (
+            _holder(e, pending_queue, lack.column)
+            for pending_queue in state.by_tree[tree]
+            for e in pending_queue.holders.values()
+        )
         ranked = [h for h in found if h.amount > 0]
         held[at] = sorted(ranked, key=lambda h: (h.ends is None, h.ends or 0, h.workload))
     free, count, holders = lack.free, 0, held[at]
@@ -144,10 +153,10 @@ def _holders(state: State, tree: Tree, lack: Lack, held: Held) -> tuple[Holder, 
     return tuple(holders[:count])
 
 
-def _holder(entry: Entry, line: Line, column: int) -> Holder:
+def _holder(entry: Entry, pending_queue: PendingQueue, column: int) -> Holder:
     run, admission = entry.workload.run_time, entry.admission
     ends = None if run is None or admission is None else admission.reserved_at + run
-    return Holder(entry.key, line.queue.name, sum(a for c, a in entry.amounts if c == column), ends)
+    return Holder(entry.key, pending_queue.queue.name, sum(a for c, a in entry.amounts if c == column), ends)
 
 
 def _message(verdict: Verdict, shortages: tuple[Shortage, ...]) -> str:

@@ -24,7 +24,7 @@ from webhook.queue.events import (
 from webhook.queue.facts import facts_of, replace_workload
 from webhook.queue.flavors.request_plan import Plan, Shape, make_plan, shape_of
 from webhook.queue.model import Admission, Namespace, Snapshot, StopPolicy, Workload
-from webhook.queue.pending.queue import Entry, Kind, Line, Status, Verdict
+from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue, Status, Verdict
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.forest import grow
 from webhook.queue.quota.history import Histories
@@ -40,10 +40,10 @@ class State(Definitions):
         self.entries: dict[str, Entry] = {}
         self.rules: Rules | None = None
         self.trees: list[Tree] = []
-        self.lines: dict[Node, Line] = {}
-        self.by_queue: dict[str, Line] = {}
-        self.by_tree: dict[Tree, list[Line]] = {}
-        self.ready: dict[Line, None] = {}
+        self.pending_queues: dict[Node, PendingQueue] = {}
+        self.by_queue: dict[str, PendingQueue] = {}
+        self.by_tree: dict[Tree, list[PendingQueue]] = {}
+        self.ready: dict[PendingQueue, None] = {}
         self.changes = Changes()
         self.histories = Histories()
         self.backoff: list[tuple[int, str]] = []
@@ -51,7 +51,7 @@ class State(Definitions):
         self.due: dict[str, None] = {}
         self._stale = True
         self._seq = 0
-        self._plans: dict[tuple[Line, Shape], Plan] = {}
+        self._plans: dict[tuple[PendingQueue, Shape], Plan] = {}
         self._shapes: dict[int, tuple[object, Shape]] = {}
 
     @classmethod
@@ -97,20 +97,22 @@ class State(Definitions):
         if self.rules is rules and not self._stale:
             return
         self.rules, self._stale = rules, False
-        self.trees, self.lines, self.by_tree = [], {}, {}
+        self.trees, self.pending_queues, self.by_tree = [], {}, {}
         for root in grow(self.cluster_queues, self.cohorts):
             tree, why = _tree(root, rules)
             self.trees.append(tree)
-            self.by_tree[tree] = [Line(n, why) for n in tree.nodes if n.is_queue]
-            self.lines.update((line.node, line) for line in self.by_tree[tree])
-        self.by_queue = {line.queue.name: line for line in self.lines.values()}
+            self.by_tree[tree] = [PendingQueue(n, why) for n in tree.nodes if n.is_queue]
+            self.pending_queues.update((pending_queue.node, pending_queue) for pending_queue in self.by_tree[tree])
+        self.by_queue = {pending_queue.queue.name: pending_queue for pending_queue in self.pending_queues.values()}
         self.ready, self.changes, self.backoff, self.deadlines, self.due = {}, Changes(), [], [], {}
         self.changes.now = now
         self._plans, self._shapes = {}, {}
-        for line in self.lines.values():
-            line.inactive = line.inactive or self.why_inactive(line.queue, circle=line.node.parent is None)
+        for pending_queue in self.pending_queues.values():
+            pending_queue.inactive = pending_queue.inactive or self.why_inactive(
+                pending_queue.queue, circle=pending_queue.node.parent is None
+            )
         for entry in self.entries.values():
-            entry.line = entry.kind = entry.victim = None
+            entry.pending_queue = entry.equivalence = entry.victim = None
             entry.amounts = ()
             self._enter(entry)
 
@@ -122,8 +124,8 @@ class State(Definitions):
         if kind is not Namespace:
             self._stale = True
         elif not self._stale:
-            for kinds in (line.blocked for line in self.lines.values()):
-                here = (k for k in kinds if (head := k.head()) is not None and head.workload.namespace == key)
+            for classes in (pending_queue.blocked for pending_queue in self.pending_queues.values()):
+                here = (k for k in classes if (head := k.head()) is not None and head.workload.namespace == key)
                 self.changes.always.update(dict.fromkeys(here))
 
     def _changed(self, workload: Workload) -> None:
@@ -160,8 +162,8 @@ class State(Definitions):
         if workload.finished:
             return
         if admission is not None:
-            if (line := self.by_queue.get(admission.cluster_queue)) is not None:
-                self.hold(entry, line, admission, workload.admitted or entry.admitted)
+            if (pending_queue := self.by_queue.get(admission.cluster_queue)) is not None:
+                self.hold(entry, pending_queue, admission, workload.admitted or entry.admitted)
             else:
                 entry.admission, entry.why_out = admission, f"ClusterQueue {admission.cluster_queue} not found"
             return
@@ -176,7 +178,7 @@ class State(Definitions):
     def _fail(self, entry: Entry, error: Exception) -> None:
         """Leave an entry out that a rule failed on, until it or the rules change."""
         assert self.rules is not None
-        entry.status, entry.kind, entry.failed = Status.OUT, None, True
+        entry.status, entry.equivalence, entry.failed = Status.OUT, None, True
         entry.why_out = self.rules.failed(error)
 
     def _why_out(self, workload: Workload) -> str:
@@ -198,8 +200,8 @@ class State(Definitions):
     def _wait(self, entry: Entry) -> None:
         workload, rules = entry.workload, self.rules
         assert rules is not None
-        line = self.by_queue[self.local_queues[f"{workload.namespace}/{workload.queue}"].cluster_queue]
-        entry.line = line
+        pending_queue = self.by_queue[self.local_queues[f"{workload.namespace}/{workload.queue}"].cluster_queue]
+        entry.pending_queue = pending_queue
         if (until := rules.requeue(workload, workload.evicted_at)) > self.changes.now:
             entry.status = Status.BACKOFF
             heappush(self.backoff, (until, entry.key))
@@ -207,65 +209,71 @@ class State(Definitions):
         self.queue(entry)
 
     def queue(self, entry: Entry) -> None:
-        """Let an entry wait in its line."""
-        workload, line, rules = entry.workload, entry.line, self.rules
-        assert line is not None
+        """Let an entry wait in its queue."""
+        workload, pending_queue, rules = entry.workload, entry.pending_queue, self.rules
+        assert pending_queue is not None
         assert rules is not None
         entry.status = Status.WAITING
-        entry.kind = self._kind(workload, line, entry.key if rules.conditional or workload.problem else "")
-        entry.rank = rules.order(workload, line.queue, self.changes.now, self.histories.usage(entry, self))
+        entry.equivalence = self._class_of(
+            workload, pending_queue, entry.key if rules.conditional or workload.problem else ""
+        )
+        entry.rank = rules.order(workload, pending_queue.queue, self.changes.now, self.histories.usage(entry, self))
         self.push(entry)
 
     def set_apart(self, entry: Entry, verdict: Verdict) -> None:
         """Park an entry that a rule failed on, alone: others that ask the same may do better."""
-        line, kind = entry.line, entry.kind
-        assert line is not None
-        assert kind is not None
+        pending_queue, equivalence = entry.pending_queue, entry.equivalence
+        assert pending_queue is not None
+        assert equivalence is not None
         own = (Outcome.RULE_FAILED, entry.key)
-        if kind.key != own:
-            entry.kind = line.kinds[own] = kind = Kind(own, kind.plan, line)
+        if equivalence.key != own:
+            entry.equivalence = pending_queue.classes[own] = equivalence = EquivalenceClass(
+                own, equivalence.plan, pending_queue
+            )
         self.push(entry)
-        entry.verdict = kind.verdict = verdict
-        kind.volatile = True
-        line.block(kind, False)
+        entry.verdict = equivalence.verdict = verdict
+        equivalence.volatile = True
+        pending_queue.block(equivalence, False)
 
     def put_first(self, entry: Entry, first: bool) -> None:
         """Say whether an entry waits for victims of its own; it takes the place that the rules give it."""
         assert self.rules is not None
-        assert entry.line is not None
+        assert entry.pending_queue is not None
         entry.workload = replace(entry.workload, first=first)
         usage = self.histories.usage(entry, self)
-        entry.rank = self.rules.order(entry.workload, entry.line.queue, self.changes.now, usage)
+        entry.rank = self.rules.order(entry.workload, entry.pending_queue.queue, self.changes.now, usage)
         self.push(entry)
 
     def push(self, entry: Entry) -> None:
-        """Put a waiting entry into its line's heap."""
-        assert entry.line is not None
+        """Put a waiting entry into its queue's heap."""
+        assert entry.pending_queue is not None
         self._seq += 1
-        entry.line.push(entry, self._seq)
-        self.ready[entry.line] = None
+        entry.pending_queue.push(entry, self._seq)
+        self.ready[entry.pending_queue] = None
 
-    def _kind(self, workload: Workload, line: Line, only: str) -> Kind:
+    def _class_of(self, workload: Workload, pending_queue: PendingQueue, only: str) -> EquivalenceClass:
         cached = self._shapes.get(id(workload.pod_sets))
         if cached is None:
             cached = self._shapes[id(workload.pod_sets)] = workload.pod_sets, shape_of(workload.pod_sets)
         shape = cached[1]
         key: Hashable = (shape, workload.priority, workload.namespace, only)
-        if (kind := line.kinds.get(key)) is None:
-            kind = line.kinds[key] = Kind(key, self.plan(workload, line, shape), line)
-        return kind
+        if (equivalence := pending_queue.classes.get(key)) is None:
+            equivalence = pending_queue.classes[key] = EquivalenceClass(
+                key, self.plan(workload, pending_queue, shape), pending_queue
+            )
+        return equivalence
 
-    def plan(self, workload: Workload, line: Line, shape: Shape) -> Plan:
-        """Give what a workload asks of a line; worked out once per shape."""
+    def plan(self, workload: Workload, pending_queue: PendingQueue, shape: Shape) -> Plan:
+        """Give what a workload asks of a queue; worked out once per shape."""
         assert self.rules is not None
-        if (plan := self._plans.get((line, shape))) is None:
-            plan = make_plan(workload.pod_sets, line.node, self.flavors, self.rules)
-            self._plans[line, shape] = plan
+        if (plan := self._plans.get((pending_queue, shape))) is None:
+            plan = make_plan(workload.pod_sets, pending_queue.node, self.flavors, self.rules)
+            self._plans[pending_queue, shape] = plan
         return plan
 
-    def hold(self, entry: Entry, line: Line, admission: Admission, admitted: bool) -> None:
+    def hold(self, entry: Entry, pending_queue: PendingQueue, admission: Admission, admitted: bool) -> None:
         """Let an entry hold the quota of an admission."""
-        tree, workload = line.node.tree, entry.workload
+        tree, workload = pending_queue.node.tree, entry.workload
         sums: dict[int, int] = {}
         for pod_set in admission.pod_sets:
             for resource, flavor in pod_set.flavors.items():
@@ -274,44 +282,44 @@ class State(Definitions):
                     sums[column] = sums.get(column, 0) + pod_set.usage.get(resource, 0)
         if workload.first:
             entry.workload = workload = replace(workload, first=False)
-        entry.status, entry.line, entry.kind = Status.HOLDING, line, None
+        entry.status, entry.pending_queue, entry.equivalence = Status.HOLDING, pending_queue, None
         entry.tried, entry.tries = {}, 0
         entry.admission, entry.admitted = admission, admitted
         entry.amounts = tuple(sums.items())
         entry.victim = Victim(
             workload,
-            line.queue.name,
+            pending_queue.queue.name,
             workload.priority,
             workload.queued_at,
             admission.reserved_at,
             workload.uid or entry.key,
             workload.evicted,
         )
-        line.holders[entry.key] = entry
-        tree.add(line.node, entry.amounts, tree.usage)
+        pending_queue.holders[entry.key] = entry
+        tree.add(pending_queue.node, entry.amounts, tree.usage)
         self.histories.held(entry, self)
-        self.changes.held(entry, line)
+        self.changes.held(entry, pending_queue)
         self.due[entry.key] = None
         if workload.deadline:
             heappush(self.deadlines, (workload.deadline, entry.key))
 
     def _leave(self, entry: Entry) -> None:
-        line = entry.line
-        if entry.status == Status.HOLDING and line is not None:
-            line.node.tree.remove(line.node, entry.amounts, line.node.tree.usage)
-            del line.holders[entry.key]
+        pending_queue = entry.pending_queue
+        if entry.status == Status.HOLDING and pending_queue is not None:
+            pending_queue.node.tree.remove(pending_queue.node, entry.amounts, pending_queue.node.tree.usage)
+            del pending_queue.holders[entry.key]
             self.histories.released(entry, self)
-            self.changes.released(line)
+            self.changes.released(pending_queue)
             entry.victim = None
-        elif entry.kind is not None and line is not None:
-            self.ready[line] = None
-            if entry.kind.blocked and line.strict and entry.kind.head() is entry:
-                line.unblock(entry.kind)
-        entry.status, entry.line, entry.kind, entry.seq = Status.OUT, None, None, -1
+        elif entry.equivalence is not None and pending_queue is not None:
+            self.ready[pending_queue] = None
+            if entry.equivalence.blocked and pending_queue.strict and entry.equivalence.head() is entry:
+                pending_queue.unblock(entry.equivalence)
+        entry.status, entry.pending_queue, entry.equivalence, entry.seq = Status.OUT, None, None, -1
         entry.tried, entry.tries = {}, 0
 
     def awake(self, now: int) -> None:
-        """Take back into their lines whose back-off ended, and look again at kinds that a change may help."""
+        """Take back into their queues whose back-off ended, and look again at classes that a change may help."""
         self.changes.now = max(now, self.changes.now)
         while self.deadlines and self.deadlines[0][0] <= now:
             self.due[heappop(self.deadlines)[1]] = None
@@ -325,8 +333,8 @@ class State(Definitions):
                 except self.rules.failures as error:
                     self._fail(entry, error)
         assert self.rules is not None
-        for line in self.changes.wake(self.rules, self.by_tree):
-            self.ready[line] = None
+        for pending_queue in self.changes.wake(self.rules, self.by_tree):
+            self.ready[pending_queue] = None
 
     def next_at(self) -> int | None:
         """Give the next time at which something must be decided though nothing changes, None where there is none."""
@@ -341,7 +349,7 @@ def _tree(root: Node, rules: Rules) -> tuple[Tree, str]:
         return Tree(root, KueueRules()), rules.failed(error)
 
 
-def waiting(lines: Iterable[Line]) -> Iterator[Entry]:
-    """Give all that waits in some lines."""
-    for line in lines:
-        yield from line.waiting()
+def waiting(pending_queues: Iterable[PendingQueue]) -> Iterator[Entry]:
+    """Give all that waits in some queues."""
+    for pending_queue in pending_queues:
+        yield from pending_queue.waiting()

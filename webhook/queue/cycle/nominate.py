@@ -9,7 +9,7 @@ from webhook.queue.decisions import Reason
 from webhook.queue.flavors.node_match import selects
 from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.flavors.search import Assignment, Search
-from webhook.queue.pending.queue import Entry, Line
+from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.classic import Hunt, Target
 from webhook.queue.preemption.fair import FairHunt
 from webhook.queue.quota.tree import Usage
@@ -25,7 +25,7 @@ class Nomination:
     """
 
     entry: Entry
-    line: Line
+    pending_queue: PendingQueue
     assignment: Assignment
     targets: list[Target] = field(default_factory=list)
     hunted: bool = False
@@ -43,29 +43,33 @@ class Refusal:
     message: str
 
 
-def refuse(state: State, entry: Entry, line: Line, now: int) -> Refusal | None:
+def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) -> Refusal | None:
     """Say why a head must not be considered, or None."""
     workload = entry.workload
     if workload.checks and any(c in ("Retry", "Rejected") for c in workload.checks.values()):
         return Refusal(Reason.NOT_CONSIDERED, Outcome.MISCONFIGURED, "an admission check failed")
-    if line.inactive:
-        message = f"ClusterQueue {line.queue.name} is inactive: {line.inactive}"
+    if pending_queue.inactive:
+        message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
         return Refusal(Reason.SUSPENDED, Outcome.SUSPENDED, message)
     namespace = state.namespaces.get(workload.namespace)
-    selector = line.queue.namespace_selector
+    selector = pending_queue.queue.namespace_selector
     if selector is None or (selector.requirements and not (namespace and selects(selector, namespace.labels))):
-        message = f"namespace {workload.namespace} does not match the selector of ClusterQueue {line.queue.name}"
+        message = (
+            f"namespace {workload.namespace} does not match the selector of ClusterQueue {pending_queue.queue.name}"
+        )
         return Refusal(Reason.MISCONFIGURED, Outcome.NAMESPACE_MISMATCH, message)
     if workload.problem:
         return Refusal(Reason.MISCONFIGURED, Outcome.MISCONFIGURED, workload.problem)
     rules = state.rules
     assert rules is not None
-    if rules.conditional and (denial := rules.admit(workload, line.queue, facts(state, entry, line), now)):
+    if rules.conditional and (
+        denial := rules.admit(workload, pending_queue.queue, facts(state, entry, pending_queue), now)
+    ):
         return Refusal(Reason.DENIED_BY_RULE, Outcome.DENIED, denial.message or denial.reason)
     return None
 
 
-def facts(state: State, entry: Entry, line: Line) -> Facts:
+def facts(state: State, entry: Entry, pending_queue: PendingQueue) -> Facts:
     """Gather what the rules of `admit` may look at."""
     workload = entry.workload
     requests: dict[str, int] = {}
@@ -74,7 +78,7 @@ def facts(state: State, entry: Entry, line: Line) -> Facts:
             requests[resource] = requests.get(resource, 0) + amount * pod_set.count
     user = state.histories.read(("user", workload.user), state)
     namespace = state.histories.read(("namespace", workload.namespace), state)
-    queue = state.histories.read(("queue", line.queue.name), state)
+    queue = state.histories.read(("queue", pending_queue.queue.name), state)
     return Facts(
         namespace=state.namespaces.get(workload.namespace),
         requests=requests,
@@ -96,31 +100,33 @@ class Nominator:
     usage: Usage
     gone: Mapping[str, Target]
 
-    def nominate(self, entry: Entry, line: Line, keep: Mapping[tuple[str, int], str] | None = None) -> Nomination:
+    def nominate(
+        self, entry: Entry, pending_queue: PendingQueue, keep: Mapping[tuple[str, int], str] | None = None
+    ) -> Nomination:
         """Find flavors and victims for a head; `keep` holds it to flavors it was nominated to before."""
-        rules, kind = self.state.rules, entry.kind
+        rules, equivalence = self.state.rules, entry.equivalence
         assert rules is not None
-        assert kind is not None
-        hunt = self._hunt(entry, line)
+        assert equivalence is not None
+        hunt = self._hunt(entry, pending_queue)
         oracle = _Memo(hunt)
-        search = Search(line.node, self.usage, rules, oracle, line.seen)
+        search = Search(pending_queue.node, self.usage, rules, oracle, pending_queue.seen)
         search.keep = keep or {}
         search.after = {} if keep else entry.tried
-        assignment = search.assign(kind.plan)
-        nomination = Nomination(entry, line, assignment, hunted=oracle.asked)
+        assignment = search.assign(equivalence.plan)
+        nomination = Nomination(entry, pending_queue, assignment, hunted=oracle.asked)
         if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
             nomination.targets = oracle.targets(assignment)
-        if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and kind.plan.shrinks:
-            self._smaller(nomination, search, oracle, kind.plan)
+        if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and equivalence.plan.shrinks:
+            self._smaller(nomination, search, oracle, equivalence.plan)
         nomination.crossed, nomination.freed = hunt.crossed, hunt.freed or {}
         return nomination
 
-    def _hunt(self, entry: Entry, line: Line) -> Hunt:
+    def _hunt(self, entry: Entry, pending_queue: PendingQueue) -> Hunt:
         state = self.state
         assert state.rules is not None
         made = FairHunt if state.rules.fair else Hunt
         history: Callable[[Entry], float] = lambda e: state.histories.usage(e, state)  # noqa: E731
-        return made(line, entry.workload, self.usage, state.rules, state.lines, self.gone, history)
+        return made(pending_queue, entry.workload, self.usage, state.rules, state.pending_queues, self.gone, history)
 
     def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: Plan) -> None:
         """Look for the largest counts that can be placed: all pod sets shrink together, found by halving."""

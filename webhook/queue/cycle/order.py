@@ -27,7 +27,7 @@ def ordered(
     ranked = []
     for n in nominations:
         try:
-            ranked.append((rules.across(n.entry.workload, n.line.queue, _placement(n)), n.entry.key, n))
+            ranked.append((rules.across(n.entry.workload, n.pending_queue.queue, _placement(n)), n.entry.key, n))
         except rules.failures as error:
             failed(n, error)
     ranked.sort(key=_rank)
@@ -37,7 +37,7 @@ def ordered(
 def _by_tournament(
     nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed
 ) -> Iterable[Nomination]:
-    by_node = {n.line.node: n for n in nominations}
+    by_node = {n.pending_queue.node: n for n in nominations}
     heads = {node: (n.entry, n.assignment.amounts()) for node, n in by_node.items()}
     tournament, seen = Tournament(heads, rules), usage.copy()
     while tournament.heads:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.queue.cycle.nominate import Nomination
-from webhook.queue.pending.queue import Kind, Verdict
+from webhook.queue.pending.queue import EquivalenceClass, Verdict
 from webhook.queue.rules import Mode, Outcome, Rules
 
 WAITS_FOR_CHANGE = frozenset(
@@ -19,22 +19,22 @@ WAITS_FOR_CHANGE = frozenset(
 WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
 
 
-def watch(kind: Kind, verdict: Verdict, nomination: Nomination | None, rules: Rules) -> None:
-    """Note what must change before a kind is looked at again."""
-    kind.hunts = kind.crosses = kind.volatile = False
-    kind.watch = ()
+def watch(equivalence: EquivalenceClass, verdict: Verdict, nomination: Nomination | None, rules: Rules) -> None:
+    """Note what must change before a class is looked at again."""
+    equivalence.hunts = equivalence.crosses = equivalence.volatile = False
+    equivalence.watch = ()
     if nomination is None:
-        kind.volatile = verdict.outcome == Outcome.DENIED
+        equivalence.volatile = verdict.outcome == Outcome.DENIED
         return
-    assignment, base = nomination.assignment, nomination.line.node.base
-    kind.hunts, kind.crosses = nomination.hunted, nomination.crossed
+    assignment, base = nomination.assignment, nomination.pending_queue.node.base
+    equivalence.hunts, equivalence.crosses = nomination.hunted, nomination.crossed
     fair = rules.fair and nomination.hunted
     unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
-    kind.volatile = fair or unsure or bool(kind.plan.shrinks)
+    equivalence.volatile = fair or unsure or bool(equivalence.plan.shrinks)
     numbers = []
     for lack in assignment.lacks:
         if lack.column < 0 or lack.asked > lack.most:
             continue
         best = max(lack.free, nomination.freed.get(lack.column, lack.free))
         numbers.append((base + lack.column, lack.free + max(1, lack.asked - best)))
-    kind.watch = tuple(numbers)
+    equivalence.watch = tuple(numbers)

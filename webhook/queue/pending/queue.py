@@ -1,7 +1,7 @@
-"""One ClusterQueue's own part of the state: what holds its quota, and what waits, in order, by kinds.
+"""One ClusterQueue's own part of the state: what holds its quota, and what waits, in order, by classes.
 
-Waiting workloads that ask the same at the same priority are one kind: when its first does not fit, none does, and
-the whole kind is set aside in one step until something it looked at changes.
+Waiting workloads that ask the same at the same priority are one equivalence class: when its first does not fit, none
+does, and the whole class is set aside in one step until something it looked at changes.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Entry:
     workload: Workload
     key: str
     status: Status = Status.OUT
-    line: Line | None = None
-    kind: Kind | None = None
+    pending_queue: PendingQueue | None = None
+    equivalence: EquivalenceClass | None = None
     rank: Key = ()
     amounts: tuple[tuple[int, int], ...] = ()
     admission: Admission | None = None
@@ -67,16 +67,16 @@ class Entry:
 
     def plan(self) -> Plan:
         """Give what a waiting entry asks for."""
-        assert self.kind is not None
-        return self.kind.plan
+        assert self.equivalence is not None
+        return self.equivalence.plan
 
-    def waits(self, kind: Kind, seq: int) -> bool:
-        """Say whether a place in a kind's heap is still this entry's."""
-        return self.seq == seq and self.kind is kind and self.status == Status.WAITING
+    def waits(self, equivalence: EquivalenceClass, seq: int) -> bool:
+        """Say whether a place in a class's heap is still this entry's."""
+        return self.seq == seq and self.equivalence is equivalence and self.status == Status.WAITING
 
 
 @dataclass(slots=True, eq=False)
-class Kind:
+class EquivalenceClass:
     """Waiting workloads of one shape and priority. `blocked` ones wait for what `watch` says: (place, amount) pairs.
 
     `hunts`: victims were looked for, in other queues too where `crosses`; `volatile`: any change may help.
@@ -84,7 +84,7 @@ class Kind:
 
     key: Hashable
     plan: Plan
-    line: Line
+    pending_queue: PendingQueue
     heap: list[tuple[Key, int, Entry]] = field(default_factory=list)
     blocked: bool = False
     verdict: Verdict | None = None
@@ -98,24 +98,24 @@ class Kind:
         heap = self.heap
         while heap:
             _, seq, entry = heap[0]
-            if entry.seq == seq and entry.kind is self and entry.status == Status.WAITING:
+            if entry.seq == seq and entry.equivalence is self and entry.status == Status.WAITING:
                 return entry
             heappop(heap)
         return None
 
 
-class Line:
+class PendingQueue:
     """The queue side of one ClusterQueue."""
 
-    __slots__ = ("active", "aside", "blocked", "holders", "inactive", "kinds", "node", "queue", "seen", "strict")
+    __slots__ = ("active", "aside", "blocked", "classes", "holders", "inactive", "node", "queue", "seen", "strict")
 
     def __init__(self, node: Node, inactive: str = "") -> None:
         assert isinstance(node.definition, ClusterQueue)
         self.node = node
         self.queue: ClusterQueue = node.definition
-        self.kinds: dict[Hashable, Kind] = {}
-        self.active: list[tuple[Key, int, Kind]] = []
-        self.blocked: dict[Kind, None] = {}
+        self.classes: dict[Hashable, EquivalenceClass] = {}
+        self.active: list[tuple[Key, int, EquivalenceClass]] = []
+        self.blocked: dict[EquivalenceClass, None] = {}
         self.aside: list[Entry] = []
         self.holders: dict[str, Entry] = {}
         self.inactive = inactive
@@ -123,49 +123,49 @@ class Line:
         self.strict = False
 
     def push(self, entry: Entry, seq: int) -> None:
-        """Let an entry wait; its kind becomes active when it comes before all that was found not to fit."""
-        kind = entry.kind
-        assert kind is not None
-        first = kind.head()
+        """Let an entry wait; its class becomes active when it comes before all that was found not to fit."""
+        equivalence = entry.equivalence
+        assert equivalence is not None
+        first = equivalence.head()
         entry.seq = seq
-        heappush(kind.heap, (entry.rank, seq, entry))
+        heappush(equivalence.heap, (entry.rank, seq, entry))
         if first is None or entry.rank < first.rank:
-            if kind.blocked:
-                self.unblock(kind)
+            if equivalence.blocked:
+                self.unblock(equivalence)
             else:
-                heappush(self.active, (entry.rank, seq, kind))
+                heappush(self.active, (entry.rank, seq, equivalence))
 
     def head(self) -> Entry | None:
         """Give the first active entry, or None; behind a blocked head of a strict queue there is none."""
         active = self.active
         while active:
-            _, seq, kind = active[0]
-            if kind.blocked:
+            _, seq, equivalence = active[0]
+            if equivalence.blocked:
                 if self.strict:
                     return None
                 heappop(active)
                 continue
-            entry = kind.head()
+            entry = equivalence.head()
             if entry is not None and entry.seq == seq:
                 return entry
             heappop(active)
             if entry is not None:
-                heappush(active, (entry.rank, entry.seq, kind))
+                heappush(active, (entry.rank, entry.seq, equivalence))
         return None
 
-    def block(self, kind: Kind, strict: bool) -> None:
-        """Set a kind aside until it is woken. In a strict queue it stays at the front, and all others behind it."""
-        kind.blocked = True
-        self.blocked[kind] = None
+    def block(self, equivalence: EquivalenceClass, strict: bool) -> None:
+        """Set a class aside until it is woken. In a strict queue it stays at the front, and all others behind it."""
+        equivalence.blocked = True
+        self.blocked[equivalence] = None
         self.strict = self.strict or strict
 
-    def unblock(self, kind: Kind) -> None:
-        """Make a kind active again."""
-        kind.blocked = False
-        self.blocked.pop(kind, None)
+    def unblock(self, equivalence: EquivalenceClass) -> None:
+        """Make a class active again."""
+        equivalence.blocked = False
+        self.blocked.pop(equivalence, None)
         self.strict = self.strict and bool(self.blocked)
-        if (entry := kind.head()) is not None:
-            heappush(self.active, (entry.rank, entry.seq, kind))
+        if (entry := equivalence.head()) is not None:
+            heappush(self.active, (entry.rank, entry.seq, equivalence))
 
     def set_aside(self, entry: Entry) -> None:
         """Leave an entry out for the rest of this call."""
@@ -175,23 +175,23 @@ class Line:
     def take_aside(self) -> list[Entry]:
         """Give what was left out and still waits, to be pushed again."""
         aside, self.aside = self.aside, []
-        return [entry for entry in aside if entry.status == Status.WAITING and entry.line is self]
+        return [entry for entry in aside if entry.status == Status.WAITING and entry.pending_queue is self]
 
     def reorder(self) -> None:
         """Build the heaps again after ranks changed."""
         self.active = []
-        for kind in self.kinds.values():
-            kind.heap = [(e.rank, seq, e) for _, seq, e in kind.heap if e.waits(kind, seq)]
-            heapify(kind.heap)
-            if (first := kind.head()) is not None and (self.strict or not kind.blocked):
-                self.active.append((first.rank, first.seq, kind))
+        for equivalence in self.classes.values():
+            equivalence.heap = [(e.rank, seq, e) for _, seq, e in equivalence.heap if e.waits(equivalence, seq)]
+            heapify(equivalence.heap)
+            if (first := equivalence.head()) is not None and (self.strict or not equivalence.blocked):
+                self.active.append((first.rank, first.seq, equivalence))
         heapify(self.active)
 
     def waiting(self) -> Iterator[Entry]:
         """Give all that waits, in no order."""
-        for kind in self.kinds.values():
-            for _, seq, entry in kind.heap:
-                if entry.waits(kind, seq):
+        for equivalence in self.classes.values():
+            for _, seq, entry in equivalence.heap:
+                if entry.waits(equivalence, seq):
                     yield entry
         for entry in self.aside:
             if entry.status == Status.WAITING:

@@ -1,6 +1,6 @@
-"""Which kinds that did not fit are worth looking at again, after what changed since.
+"""Which classes that did not fit are worth looking at again, after what changed since.
 
-A kind is woken only when one of the numbers it failed on came within reach, when someone it could evict came, or when
+A class is woken only when one of the numbers it failed on came within reach, when someone it could evict came, or when
 its own queue gave quota back; without that, looking again would give the same answer.
 """
 
@@ -9,108 +9,110 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from webhook.queue.pending.queue import Entry, Kind, Line
+from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue
 from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Reach, Rules, Variant
 
-Lines = Mapping[Tree, Sequence[Line]]
+PendingQueues = Mapping[Tree, Sequence[PendingQueue]]
 
 
 class Changes:
-    """What changed in a state since kinds were last woken. `now` is the latest time heard of."""
+    """What changed in a state since classes were last woken. `now` is the latest time heard of."""
 
     __slots__ = ("always", "arrived", "by_watch", "crossing", "freed", "moved", "now")
 
     def __init__(self) -> None:
         self.now = 0
-        self.freed: dict[Line, None] = {}
+        self.freed: dict[PendingQueue, None] = {}
         self.moved: dict[Tree, None] = {}
-        self.arrived: list[tuple[Entry, Line]] = []
-        self.crossing: dict[Tree, dict[Kind, None]] = {}
-        self.always: dict[Kind, None] = {}
-        self.by_watch: set[Kind] = set()
+        self.arrived: list[tuple[Entry, PendingQueue]] = []
+        self.crossing: dict[Tree, dict[EquivalenceClass, None]] = {}
+        self.always: dict[EquivalenceClass, None] = {}
+        self.by_watch: set[EquivalenceClass] = set()
 
-    def held(self, entry: Entry, line: Line) -> None:
+    def held(self, entry: Entry, pending_queue: PendingQueue) -> None:
         """Hear that an entry got quota."""
-        tree = line.node.tree
+        tree = pending_queue.node.tree
         self.moved[tree] = None
-        if line.blocked or self.crossing.get(tree):
-            self.arrived.append((entry, line))
+        if pending_queue.blocked or self.crossing.get(tree):
+            self.arrived.append((entry, pending_queue))
 
-    def released(self, line: Line) -> None:
+    def released(self, pending_queue: PendingQueue) -> None:
         """Hear that a queue gave quota back."""
-        self.freed[line] = None
-        self.moved[line.node.tree] = None
+        self.freed[pending_queue] = None
+        self.moved[pending_queue.node.tree] = None
 
-    def blocked(self, kind: Kind) -> None:
-        """Hear that a kind was set aside."""
-        if kind.crosses:
-            self.crossing.setdefault(kind.line.node.tree, {})[kind] = None
+    def blocked(self, equivalence: EquivalenceClass) -> None:
+        """Hear that a class was set aside."""
+        if equivalence.crosses:
+            self.crossing.setdefault(equivalence.pending_queue.node.tree, {})[equivalence] = None
 
-    def wake(self, rules: Rules, lines: Lines) -> Iterator[Line]:
-        """Make kinds active that may fit now, and give their lines.
+    def wake(self, rules: Rules, pending_queues: PendingQueues) -> Iterator[PendingQueue]:
+        """Make classes active that may fit now, and give their queues.
 
         `by_watch` are those that only quota within reach speaks for: where it is gone again, they need no look.
         """
         woken = dict.fromkeys(self.always)
-        for entry, line in self.arrived:
+        for entry, pending_queue in self.arrived:
             if entry.victim is not None:
-                woken.update(dict.fromkeys(self._hunters(entry, line, rules)))
+                woken.update(dict.fromkeys(self._hunters(entry, pending_queue, rules)))
         sure, self.by_watch = set(woken), set()
-        freed = {line.node.tree for line in self.freed}
-        above = {node for line in self.freed for node in (line.node, *line.node.path[1:-1])}
+        freed = {pending_queue.node.tree for pending_queue in self.freed}
+        above = {node for pending_queue in self.freed for node in (pending_queue.node, *pending_queue.node.path[1:-1])}
         for tree in self.moved:
             free: dict[int, int] = {}
-            for line in (line for line in lines[tree] if line.blocked):
-                near = tree in freed and not above.isdisjoint(line.node.path)
+            for pending_queue in (pending_queue for pending_queue in pending_queues[tree] if pending_queue.blocked):
+                near = tree in freed and not above.isdisjoint(pending_queue.node.path)
                 try:
-                    closer = near and _reaches(line, rules)
-                    asked = line.blocked if tree in freed else ()
+                    closer = near and _reaches(pending_queue, rules)
+                    asked = pending_queue.blocked if tree in freed else ()
                     helped = [k for k in asked if not k.volatile and _in_reach(k, tree, free)]
                 except rules.failures:
-                    # A rule that fails here fails when its kind is looked at, too, and is told of there.
-                    closer, helped = True, list(line.blocked)
-                for kind in line.blocked:
-                    if kind.volatile or (closer and kind.hunts):
-                        sure.add(kind)
-                        woken[kind] = None
+                    # A rule that fails here fails when its class is looked at, too, and is told of there.
+                    closer, helped = True, list(pending_queue.blocked)
+                for equivalence in pending_queue.blocked:
+                    if equivalence.volatile or (closer and equivalence.hunts):
+                        sure.add(equivalence)
+                        woken[equivalence] = None
                 woken.update(dict.fromkeys(helped))
         self.freed, self.moved, self.arrived, self.always = {}, {}, [], {}
-        for kind in woken:
-            if kind.blocked:
-                if kind not in sure:
-                    self.by_watch.add(kind)
-                self.crossing.get(kind.line.node.tree, {}).pop(kind, None)
-                kind.line.unblock(kind)
-                yield kind.line
+        for equivalence in woken:
+            if equivalence.blocked:
+                if equivalence not in sure:
+                    self.by_watch.add(equivalence)
+                self.crossing.get(equivalence.pending_queue.node.tree, {}).pop(equivalence, None)
+                equivalence.pending_queue.unblock(equivalence)
+                yield equivalence.pending_queue
 
-    def _hunters(self, entry: Entry, line: Line, rules: Rules) -> Iterator[Kind]:
-        """Give the kinds that could evict a newcomer."""
+    def _hunters(self, entry: Entry, pending_queue: PendingQueue, rules: Rules) -> Iterator[EquivalenceClass]:
+        """Give the classes that could evict a newcomer."""
         victim = entry.victim
         assert victim is not None
-        tree = line.node.tree
+        tree = pending_queue.node.tree
         crossing = self.crossing.get(tree) or {}
-        for kind in (*line.blocked, *(k for k in crossing if k.line is not line)):
-            if not kind.hunts or not kind.blocked or kind.volatile:
+        for equivalence in (*pending_queue.blocked, *(k for k in crossing if k.pending_queue is not pending_queue)):
+            if not equivalence.hunts or not equivalence.blocked or equivalence.volatile:
                 continue
-            head = kind.head()
+            head = equivalence.head()
             if head is None:
                 continue
             with suppress(*rules.failures):
-                if kind.line is not line and not tree.over(line.node, range(tree.width), tree.usage):
+                if equivalence.pending_queue is not pending_queue and not tree.over(
+                    pending_queue.node, range(tree.width), tree.usage
+                ):
                     continue
-                if rules.candidate(victim, head.workload, kind.line.queue, False) != Variant.NEVER:
-                    yield kind
+                if rules.candidate(victim, head.workload, equivalence.pending_queue.queue, False) != Variant.NEVER:
+                    yield equivalence
 
 
-def _reaches(line: Line, rules: Rules) -> bool:
+def _reaches(pending_queue: PendingQueue, rules: Rules) -> bool:
     """Say whether a queue that uses less than before may look for victims in other queues, at its best."""
-    return line.node.parent is not None and rules.reach(line.queue, Reach(True, True, True))
+    return pending_queue.node.parent is not None and rules.reach(pending_queue.queue, Reach(True, True, True))
 
 
-def _in_reach(kind: Kind, tree: Tree, free: dict[int, int]) -> bool:
-    """Say whether a number that a kind failed on came within reach; `free` remembers what is available where."""
-    for at, amount in kind.watch:
+def _in_reach(equivalence: EquivalenceClass, tree: Tree, free: dict[int, int]) -> bool:
+    """Say whether a number that a class failed on came within reach; `free` remembers what is available where."""
+    for at, amount in equivalence.watch:
         if at not in free:
             free[at] = tree.available(at, tree.usage)
         if free[at] >= amount:

@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.queue.decisions import Why
 from webhook.queue.model import Workload
-from webhook.queue.pending.queue import Entry, Line
+from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Found, Key, Mode, Reach, Rules, Variant
 
@@ -26,10 +26,10 @@ WHY: Final[Mapping[str, Why]] = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A victim, its line, and why it is one."""
+    """A victim, its queue, and why it is one."""
 
     entry: Entry
-    line: Line
+    pending_queue: PendingQueue
     why: Why
 
 
@@ -39,7 +39,7 @@ class Candidate:
 
     key: Key
     entry: Entry
-    line: Line
+    pending_queue: PendingQueue
     variant: str
     below: tuple[Node, ...]
 
@@ -52,11 +52,11 @@ class Hunt:
     most where the search failed.
     """
 
-    line: Line
+    pending_queue: PendingQueue
     workload: Workload
     usage: Usage
     rules: Rules
-    lines: Mapping[Node, Line]
+    pending_queues: Mapping[Node, PendingQueue]
     gone: Mapping[str, Target]
     history: Callable[[Entry], float]
     crossed: bool = False
@@ -64,32 +64,32 @@ class Hunt:
 
     def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
         """Give victims so that all `amounts` fit; `short` are the columns that lack. Nothing where none suffice."""
-        node, rules = self.line.node, self.rules
+        node, rules = self.pending_queue.node, self.rules
         under = all(self.usage[node.base + c] < node.tree.cells[node.base + c].nominal for c in short)
         candidates = self._candidates(amounts, short, under)
         if not candidates:
             return []
         candidates.sort(key=_key)
-        variants = {c.variant for c in candidates if c.line is not self.line}
+        variants = {c.variant for c in candidates if c.pending_queue is not self.pending_queue}
         found = Found(bool(variants), Variant.HIERARCHY in variants, under)
-        for borrowing in rules.attempts(self.line.queue, found):
+        for borrowing in rules.attempts(self.pending_queue.queue, found):
             if chosen := self._attempt(candidates, amounts, short, borrowing):
                 return chosen
         return []
 
     def outcome(self, chosen: Sequence[Target], column: int, amount: int) -> tuple[int, int]:
         """Say what victims make possible in one column: the mode, and the height borrowed from afterwards."""
-        node = self.line.node
+        node = self.pending_queue.node
         if not chosen:
             return Mode.NO_CANDIDATES, node.tree.height_to_fit(node, column, amount, self.usage)[0]
         usage = without(self.usage, chosen)
-        mode = Mode.PREEMPT if any(t.line is self.line for t in chosen) else Mode.RECLAIM
+        mode = Mode.PREEMPT if any(t.pending_queue is self.pending_queue for t in chosen) else Mode.RECLAIM
         return mode, node.tree.height_to_fit(node, column, amount, usage)[0]
 
     def _candidates(self, amounts: Amounts, short: Sequence[int], under: bool) -> list[Candidate]:
         out: list[Candidate] = []
-        self._take(self.line, short, False, (), out)
-        node, tree, cells = self.line.node, self.line.node.tree, self.line.node.tree.cells
+        self._take(self.pending_queue, short, False, (), out)
+        node, tree, cells = self.pending_queue.node, self.pending_queue.node.tree, self.pending_queue.node.tree.cells
         advantage, left, inside = False, dict(amounts), None
         for below, ancestor in zip(node.path, node.path[1:], strict=False):
             fits = all(
@@ -97,7 +97,7 @@ class Hunt:
             )
             left = {c: max(0, v - tree.local(cells[below.base + c], self.usage)) for c, v in left.items()}
             advantage = advantage or fits
-            if self.rules.reach(self.line.queue, Reach(True, advantage, under)):
+            if self.rules.reach(self.pending_queue.queue, Reach(True, advantage, under)):
                 self.crossed = True
                 self._subtree(ancestor, inside, short, advantage, (), out)
             inside = ancestor
@@ -117,20 +117,29 @@ class Hunt:
             if child is not inside and tree.over(child, short, self.usage):
                 self._subtree(child, None, short, advantage, (child, *below), out)
         for queue in node.queues:
-            line = self.lines[queue]
-            if line is not self.line and line.holders and tree.over(queue, short, self.usage):
-                self._take(line, short, advantage, (queue, *below), out)
+            pending_queue = self.pending_queues[queue]
+            if (
+                pending_queue is not self.pending_queue
+                and pending_queue.holders
+                and tree.over(queue, short, self.usage)
+            ):
+                self._take(pending_queue, short, advantage, (queue, *below), out)
 
     def _take(
-        self, line: Line, short: Sequence[int], advantage: bool, below: tuple[Node, ...], out: list[Candidate]
+        self,
+        pending_queue: PendingQueue,
+        short: Sequence[int],
+        advantage: bool,
+        below: tuple[Node, ...],
+        out: list[Candidate],
     ) -> None:
         candidate, order, queue, workload = (
             self.rules.candidate,
             self.rules.victim_order,
-            self.line.queue,
+            self.pending_queue.queue,
             self.workload,
         )
-        for entry in line.holders.values():
+        for entry in pending_queue.holders.values():
             victim = entry.victim
             assert victim is not None
             variant = candidate(victim, workload, queue, advantage)
@@ -139,21 +148,23 @@ class Hunt:
             if not any(c in short for c, _ in entry.amounts):
                 continue
             key = order(victim, workload, queue, variant, self.history(entry))
-            out.append(Candidate(key, entry, line, variant, below))
+            out.append(Candidate(key, entry, pending_queue, variant, below))
 
     def _attempt(
         self, candidates: Iterable[Candidate], amounts: Amounts, short: Sequence[int], borrowing: bool
     ) -> list[Target]:
-        tree, trial = self.line.node.tree, self.usage.copy()
+        tree, trial = self.pending_queue.node.tree, self.usage.copy()
         chosen: list[Target] = []
         for c in candidates:
-            if c.line is not self.line and not self._valid(c, short, trial, borrowing):
+            if c.pending_queue is not self.pending_queue and not self._valid(c, short, trial, borrowing):
                 continue
-            tree.remove(c.line.node, c.entry.amounts, trial)
-            chosen.append(Target(c.entry, c.line, WHY[c.variant]))
-            if fits(self.rules, self.line.node, amounts, trial, borrowing):
-                return put_back(chosen, lambda: fits(self.rules, self.line.node, amounts, trial, borrowing), trial)
-        base = self.line.node.base
+            tree.remove(c.pending_queue.node, c.entry.amounts, trial)
+            chosen.append(Target(c.entry, c.pending_queue, WHY[c.variant]))
+            if fits(self.rules, self.pending_queue.node, amounts, trial, borrowing):
+                return put_back(
+                    chosen, lambda: fits(self.rules, self.pending_queue.node, amounts, trial, borrowing), trial
+                )
+        base = self.pending_queue.node.base
         best = {c: tree.available(base + c, trial) for c, _ in amounts}
         self.freed = best if self.freed is None else {c: max(v, self.freed.get(c, v)) for c, v in best.items()}
         return []
@@ -161,7 +172,7 @@ class Hunt:
     def _valid(self, candidate: Candidate, short: Sequence[int], usage: Usage, borrowing: bool) -> bool:
         if borrowing and not self.rules.while_borrowing(candidate.variant):
             return False
-        tree = self.line.node.tree
+        tree = self.pending_queue.node.tree
         return all(tree.over(node, short, usage) for node in candidate.below)
 
 
@@ -181,7 +192,7 @@ def put_back(chosen: list[Target], still: Callable[[], bool], usage: Usage) -> l
     """Put victims back while it `still` fits, the last but one first; the last was needed."""
     for index in range(len(chosen) - 2, -1, -1):
         target = chosen[index]
-        node = target.line.node
+        node = target.pending_queue.node
         node.tree.add(node, target.entry.amounts, usage)
         if still():
             chosen[index] = chosen[-1]
@@ -195,7 +206,7 @@ def without(usage: Usage, targets: Iterable[Target]) -> Usage:
     """Give a copy of a usage list without what the targets use."""
     trial = usage.copy()
     for target in targets:
-        target.line.node.tree.remove(target.line.node, target.entry.amounts, trial)
+        target.pending_queue.node.tree.remove(target.pending_queue.node, target.entry.amounts, trial)
     return trial
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from webhook.queue.decisions import Why
-from webhook.queue.pending.queue import Entry, Line
+from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.classic import Hunt, Target, fits, put_back
 from webhook.queue.quota.shares import almost_common, compare, relative, share_of
 from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Key, Reach, Shares, Variant
 
-Ranked = tuple[Key, Entry, Line]
+Ranked = tuple[Key, Entry, PendingQueue]
 
 
 @dataclass(slots=True, eq=False)
@@ -32,30 +32,30 @@ class FairHunt(Hunt):
         chosen = search.run(candidates)
         if not chosen:
             return []
-        node, usage = self.line.node, search.plain
+        node, usage = self.pending_queue.node, search.plain
         return put_back(chosen, lambda: fits(self.rules, node, amounts, usage, True), usage)
 
     def _ranked(self, short: Sequence[int]) -> list[Ranked]:
-        tree = self.line.node.tree
-        lines = [self.line]
-        if self.rules.reach(self.line.queue, Reach(self.line.node.parent is not None, False, False)):
+        tree = self.pending_queue.node.tree
+        pending_queues = [self.pending_queue]
+        if self.rules.reach(self.pending_queue.queue, Reach(self.pending_queue.node.parent is not None, False, False)):
             self.crossed = True
-            others = (self.lines[n] for n in tree.nodes if n.is_queue and n is not self.line.node)
-            lines += [o for o in others if o.holders and tree.over(o.node, short, self.usage)]
-        ranked = [r for line in lines for r in self._of(line, short)]
+            others = (self.pending_queues[n] for n in tree.nodes if n.is_queue and n is not self.pending_queue.node)
+            pending_queues += [o for o in others if o.holders and tree.over(o.node, short, self.usage)]
+        ranked = [r for pending_queue in pending_queues for r in self._of(pending_queue, short)]
         ranked.sort(key=lambda r: r[0])
         return ranked
 
-    def _of(self, line: Line, short: Sequence[int]) -> Iterator[Ranked]:
-        rules, queue, workload = self.rules, self.line.queue, self.workload
-        for entry in line.holders.values():
+    def _of(self, pending_queue: PendingQueue, short: Sequence[int]) -> Iterator[Ranked]:
+        rules, queue, workload = self.rules, self.pending_queue.queue, self.workload
+        for entry in pending_queue.holders.values():
             victim = entry.victim
             assert victim is not None
             if entry.key in self.gone or not any(c in short for c, _ in entry.amounts):
                 continue
             variant = rules.candidate(victim, workload, queue, False)
             if variant != Variant.NEVER:
-                yield rules.victim_order(victim, workload, queue, variant, self.history(entry)), entry, line
+                yield rules.victim_order(victim, workload, queue, variant, self.history(entry)), entry, pending_queue
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +70,7 @@ class _Search:
     chosen: list[Target] = field(default_factory=list)
 
     def run(self, candidates: list[Ranked]) -> list[Target]:
-        hunt, node = self.hunt, self.hunt.line.node
+        hunt, node = self.hunt, self.hunt.pending_queue.node
         self.plain, self.loaded = hunt.usage.copy(), hunt.usage.copy()
         node.tree.add(node, self.amounts, self.loaded)
         strategies = hunt.rules.strategies
@@ -85,19 +85,19 @@ class _Search:
         return []
 
     def _evict(self, ranked: Ranked, why: Why) -> bool:
-        _, entry, line = ranked
-        tree = line.node.tree
-        tree.remove(line.node, entry.amounts, self.plain)
-        tree.remove(line.node, entry.amounts, self.loaded)
-        self.chosen.append(Target(entry, line, why))
-        return fits(self.hunt.rules, self.hunt.line.node, self.amounts, self.plain, True)
+        _, entry, pending_queue = ranked
+        tree = pending_queue.node.tree
+        tree.remove(pending_queue.node, entry.amounts, self.plain)
+        tree.remove(pending_queue.node, entry.amounts, self.loaded)
+        self.chosen.append(Target(entry, pending_queue, why))
+        return fits(self.hunt.rules, self.hunt.pending_queue.node, self.amounts, self.plain, True)
 
     def _first(self, candidates: list[Ranked], strategy: str, entitled: bool, left: list[Ranked]) -> bool:
         order = _Order(self.hunt, candidates)
-        while (line := order.next(self.loaded)) is not None:
-            waiting = order.left[line]
-            if line is self.hunt.line or entitled:
-                why = Why.IN_CLUSTER_QUEUE if line is self.hunt.line else Why.RECLAIM
+        while (pending_queue := order.next(self.loaded)) is not None:
+            waiting = order.left[pending_queue]
+            if pending_queue is self.hunt.pending_queue or entitled:
+                why = Why.IN_CLUSTER_QUEUE if pending_queue is self.hunt.pending_queue else Why.RECLAIM
                 if self._evict(waiting.pop(0), why):
                     return True
                 continue
@@ -112,21 +112,21 @@ class _Search:
 
     def _second(self, candidates: list[Ranked], strategy: str) -> bool:
         order = _Order(self.hunt, candidates)
-        while (line := order.next(self.loaded)) is not None:
-            ranked = order.left[line].pop(0)
+        while (pending_queue := order.next(self.loaded)) is not None:
+            ranked = order.left[pending_queue].pop(0)
             allowed = self.hunt.rules.allowed(strategy, self._shares(ranked))
             if allowed and self._evict(ranked, Why.FAIR_SHARING):
                 return True
-            order.drop(line)
+            order.drop(pending_queue)
         return False
 
     def _shares(self, ranked: Ranked) -> Shares:
-        _, entry, line = ranked
-        rules, tree = self.hunt.rules, line.node.tree
-        mine, theirs = almost_common(self.hunt.line.node, line.node)
+        _, entry, pending_queue = ranked
+        rules, tree = self.hunt.rules, pending_queue.node.tree
+        mine, theirs = almost_common(self.hunt.pending_queue.node, pending_queue.node)
         preemptor, before = share_of(mine, self.loaded, rules), share_of(theirs, self.loaded, rules)
         trial = self.loaded.copy()
-        tree.remove(line.node, entry.amounts, trial)
+        tree.remove(pending_queue.node, entry.amounts, trial)
         after = share_of(theirs, trial, rules)
         return Shares(relative(preemptor, preemptor), relative(before, preemptor), relative(after, preemptor))
 
@@ -138,48 +138,50 @@ class _Order:
 
     def __init__(self, hunt: Hunt, candidates: list[Ranked]) -> None:
         self.hunt = hunt
-        self.left: dict[Line, list[Ranked]] = {}
+        self.left: dict[PendingQueue, list[Ranked]] = {}
         for ranked in candidates:
             self.left.setdefault(ranked[2], []).append(ranked)
-        self.ancestors = set(hunt.line.node.path)
+        self.ancestors = set(hunt.pending_queue.node.path)
         self.pruned: set[Node] = set()
 
-    def drop(self, line: Line) -> None:
-        self.pruned.add(line.node)
+    def drop(self, pending_queue: PendingQueue) -> None:
+        self.pruned.add(pending_queue.node)
 
-    def next(self, usage: Usage) -> Line | None:
-        root = self.hunt.line.node.tree.root
+    def next(self, usage: Usage) -> PendingQueue | None:
+        root = self.hunt.pending_queue.node.tree.root
         if root.is_queue:
-            return self.hunt.line if self.left.get(self.hunt.line) and root not in self.pruned else None
+            return (
+                self.hunt.pending_queue if self.left.get(self.hunt.pending_queue) and root not in self.pruned else None
+            )
         while root not in self.pruned:
-            if (line := self._largest(root, usage)) is not None:
-                return line
+            if (pending_queue := self._largest(root, usage)) is not None:
+                return pending_queue
         return None
 
-    def _largest(self, cohort: Node, usage: Usage) -> Line | None:
-        line, line_share = self._queue(cohort, usage)
+    def _largest(self, cohort: Node, usage: Usage) -> PendingQueue | None:
+        pending_queue, queue_share = self._queue(cohort, usage)
         child, child_share = self._cohort(cohort, usage)
-        if line is None and child is None:
+        if pending_queue is None and child is None:
             self.pruned.add(cohort)
             return None
-        if child is not None and child_share >= line_share:
+        if child is not None and child_share >= queue_share:
             return self._largest(child, usage)
-        return line
+        return pending_queue
 
-    def _queue(self, cohort: Node, usage: Usage) -> tuple[Line | None, tuple[bool, float]]:
+    def _queue(self, cohort: Node, usage: Usage) -> tuple[PendingQueue | None, tuple[bool, float]]:
         best, best_share = None, (False, -1.0)
         for node in cohort.queues:
             if node in self.pruned:
                 continue
             share = share_of(node, usage, self.hunt.rules)
-            line = self.hunt.lines[node]
-            left = self.left.get(line)
-            if not left or (share.ratio == 0 and line is not self.hunt.line):
+            pending_queue = self.hunt.pending_queues[node]
+            left = self.left.get(pending_queue)
+            if not left or (share.ratio == 0 and pending_queue is not self.hunt.pending_queue):
                 self.pruned.add(node)
                 continue
             key = compare(share)
             if key > best_share or (best is not None and key == best_share and left[0][0] < self.left[best][0][0]):
-                best, best_share = line, key
+                best, best_share = pending_queue, key
         return best, best_share
 
     def _cohort(self, cohort: Node, usage: Usage) -> tuple[Node | None, tuple[bool, float]]:
