@@ -13,8 +13,8 @@ HEAD = """\
 
 cel-python is another implementation of CEL in Python. Sluice does not run it; its tests ask it as a second judge: each
 row of the CEL specification that it supports is answered by it, by Sluice, and (as a table) by the API server. They
-agree but for the rows below, where Sluice gives what the API server gives. cel-python has no optionals, no macros of two
-variables and no libraries (strings, lists, sets, quantities, addresses, URLs, formats): rows of those are not judged.
+agree but for the rows below, where Sluice gives what the API server gives. cel-python has no optionals, no macros of
+two variables and no libraries (strings, lists, sets, quantities, addresses, URLs, formats): such rows are not judged.
 
 | rows | for example | Sluice and the API server | cel-python |
 |---|---|---|---|
