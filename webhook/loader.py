@@ -19,11 +19,11 @@ from typing import BinaryIO, Final
 
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
-from webhook.policy.assemble import assemble
-from webhook.policy.load import files_of, read_file
-from webhook.policy.parcel import pack
-from webhook.policy.rule_files import rules_among
-from webhook.policy.slices import entries
+from webhook.policy.loading.assemble import assemble
+from webhook.policy.loading.files import files_of, read_file
+from webhook.policy.loading.lazy_bundle import pack
+from webhook.policy.loading.list_items import entries
+from webhook.policy.queue_rules.files import rules_among
 
 LENGTH: Final = struct.Struct(">cI")
 """What stands before each piece: what it is, and how long."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
-from webhook.policy.load import SUFFIXES, files_of
+from webhook.policy.loading.files import SUFFIXES, files_of
 from webhook.takeover import RULES, LoaderError, Policies, fetch, load
 
 log = logging.getLogger(__name__)

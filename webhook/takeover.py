@@ -22,10 +22,10 @@ from typing import Final
 from webhook.diagnostics import SourceError
 from webhook.loader import END, FINDINGS, LENGTH
 from webhook.policy.bundle import Bundle
-from webhook.policy.match import Target
-from webhook.policy.parcel import Shelf
+from webhook.policy.loading.lazy_bundle import Shelf
+from webhook.policy.matching.matcher import Target
+from webhook.policy.queue_rules.files import DEFAULT, rules_among
 from webhook.policy.request import Request
-from webhook.policy.rule_files import DEFAULT, rules_among
 from webhook.queue.rules import Rules
 
 PATIENCE: Final = 300.0

@@ -9,8 +9,8 @@ from webhook.api.crds import top_level
 from webhook.api.kinds import FILE_KINDS
 from webhook.api.schema import editor_schema
 from webhook.documents import read
-from webhook.policy.rule_points import POINTS
-from webhook.policy.rule_settings import SETTINGS
+from webhook.policy.queue_rules.points import POINTS
+from webhook.policy.queue_rules.settings import SETTINGS
 
 (KIND,) = FILE_KINDS
 SCHEMA = editor_schema(KIND.group, "v1alpha1", KIND.kind, top_level(KIND.versions[0].type))

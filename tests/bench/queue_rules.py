@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.policy.rule_files import rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.defaults import KueueRules
 from webhook.queue.rules import Rules
 

@@ -12,7 +12,7 @@ from webhook.cli.register import register as command
 from webhook.cluster.hooks import hooks
 from webhook.cluster.registration import CRD, MUTATING, VALIDATING, Options, Target, configurations, register, remove
 from webhook.documents import read
-from webhook.policy.assemble import assemble
+from webhook.policy.loading.assemble import assemble
 from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
 

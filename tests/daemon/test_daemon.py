@@ -19,9 +19,9 @@ from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.replay import read_recording, replay
-from webhook.policy.load import load_bundle
-from webhook.policy.rule_files import chosen, names_of
-from webhook.policy.rules import FileRules
+from webhook.policy.loading.files import load_bundle
+from webhook.policy.queue_rules.files import chosen, names_of
+from webhook.policy.queue_rules.load import FileRules
 from webhook.reload import PolicyFiles
 from webhook.store.memory import MemoryStore
 from webhook.takeover import load

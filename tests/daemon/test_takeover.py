@@ -17,8 +17,8 @@ from webhook.admission.memory import MemoryFacts
 from webhook.admission.wire import parse
 from webhook.diagnostics import SourceError
 from webhook.loader import pieces
-from webhook.policy.load import load_bundle
-from webhook.policy.parcel import SLICE, Shelf
+from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.lazy_bundle import SLICE, Shelf
 from webhook.reload import PolicyFiles
 from webhook.takeover import LoaderError, Policies, fetch, load
 

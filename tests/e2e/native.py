@@ -24,7 +24,7 @@ from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Check, Decision, Selector
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 
 JSON = dict[str, Any]
 SIDES = ("native", "sluice")

@@ -15,7 +15,7 @@ from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import Input, Ref, dry_run
 from webhook.offline.lint.samples import of_kind
 from webhook.offline.native import twins
-from webhook.policy.assemble import assemble
+from webhook.policy.loading.assemble import assemble
 
 EXPANDED = [k for k in KINDS if k.templates and k.templates[0].path and all(t.made is None for t in k.templates)]
 

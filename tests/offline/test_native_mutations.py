@@ -10,7 +10,7 @@ from webhook import documents
 from webhook.jobs.kinds import KINDS
 from webhook.offline.lint.samples import of_kind
 from webhook.offline.native_mutations import prefixed, wrapped
-from webhook.policy.assemble import assemble
+from webhook.policy.loading.assemble import assemble
 
 PATH = ("spec", "template")
 ONE = [k for k in KINDS if k.group in ("batch", "apps")]

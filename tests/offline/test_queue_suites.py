@@ -7,7 +7,7 @@ import pytest
 from webhook.offline.reports.junit import Outcome
 from webhook.offline.suite import read_suites
 from webhook.offline.suite_run import run_case
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 
 QUEUE = Path(__file__).parents[2] / "policies" / "queue"
 SUITES = read_suites([QUEUE])

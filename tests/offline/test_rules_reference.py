@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from webhook.offline.rules_reference import page
-from webhook.policy.rule_points import POINTS
+from webhook.policy.queue_rules.points import POINTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "queue-rules.md"
 

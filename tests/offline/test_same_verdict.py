@@ -16,7 +16,7 @@ from webhook.offline.dryrun.run import Input, Ref, dry_run
 from webhook.offline.lint.samples import samples
 from webhook.offline.record import record_of
 from webhook.offline.replay import read_recording, replay
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 
 LABELS = {"sluice.dev/managed": "true"}
 SENDER = Sender(namespace="team-a")

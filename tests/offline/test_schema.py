@@ -14,7 +14,7 @@ from webhook.cli import exits
 from webhook.cli.generate import generate_command
 from webhook.offline.schema import of_files, of_kind, of_kinds, schema_of
 from webhook.offline.schema_words import WORDS
-from webhook.policy.shapes import BOOL, INT, Items, Table, Text, check, record
+from webhook.policy.loading.shapes import BOOL, INT, Items, Table, Text, check, record
 
 FILES = [
     *ROOT.glob("policies/**/*.yaml"),

@@ -21,8 +21,8 @@ from webhook.offline.plan import make_plan
 from webhook.offline.plan_objects import cluster_of
 from webhook.offline.plan_rules import rules_of
 from webhook.offline.readable import readable
-from webhook.policy.assemble import assemble
 from webhook.policy.bundle import EMPTY
+from webhook.policy.loading.assemble import assemble
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 VALUES = (None, [], {}, "", -1, 1e300, "x" * 10_000, True, [None], {"a": None}, 0.5, ["a"], 10**30)

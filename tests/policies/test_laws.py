@@ -24,7 +24,7 @@ from webhook.offline.record import record_of
 from webhook.offline.replay import read_recording, replay
 from webhook.offline.suite import Case
 from webhook.offline.suite_run import run_case
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 
 FILES = sorted(ROOT.glob("policies/*/policy.yaml"))
 SENDER = Sender(namespace="team-a", user="alice")

@@ -18,7 +18,7 @@ from webhook.jobs.describe import describe
 from webhook.kube.equality import same
 from webhook.offline.suite_session import run_session
 from webhook.policy import load_bundle
-from webhook.policy.load import files_of
+from webhook.policy.loading.files import files_of
 
 FOLDERS = sorted(p for p in Path(ROOT, "policies").iterdir() if p.is_dir() and p.name != "queue")
 LIMIT_RANGE = yaml.safe_load(Path(ROOT, "policies/limit-range/cases/article-002.yaml").read_text())

@@ -9,8 +9,8 @@ import yaml
 from webhook import documents
 from webhook.jobs.kinds import kind_of
 from webhook.kube.gvk import GroupVersionResource, gvk_of
-from webhook.policy.assemble import assemble
 from webhook.policy.bundle import Bundle
+from webhook.policy.loading.assemble import assemble
 from webhook.policy.request import Request
 
 PODS = "[{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: ['*']}]"

@@ -11,9 +11,9 @@ from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
-from webhook.policy.fuse import Detour, course_of, fused
-from webhook.policy.native import native
-from webhook.policy.patching import MutationError, check_names
+from webhook.policy.patching.fast_merge import Detour, course_of, fused
+from webhook.policy.patching.mutation import MutationError, check_names
+from webhook.policy.patching.native_values import native
 
 NAMES = st.sampled_from(["a", "b", "c"])
 ODD = st.sampled_from(["x", "y", "", 1, 2**40, 1.5, True, False, None, [], {}, ["x"], {"x": None}])

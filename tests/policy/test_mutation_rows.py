@@ -14,7 +14,7 @@ from webhook.cel.batch import answer
 from webhook.cli.eval_mutation import mutation
 from webhook.policy.expression import Expression
 from webhook.policy.model import Mutation
-from webhook.policy.patching import MutationError, patched
+from webhook.policy.patching.mutation import MutationError, patched
 
 OBJECT = {
     "i": 42,

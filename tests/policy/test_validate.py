@@ -215,7 +215,7 @@ def test_budget_of_a_policy(monkeypatch):
     """Expressions that are cheap enough each, and too costly together, deny as the API server does."""
     text = validating("lists.range(30).all(i, i >= 0)")
     assert verdict(text).allowed
-    monkeypatch.setattr("webhook.policy.scene.POLICY_LIMIT", 50)
+    monkeypatch.setattr("webhook.policy.evaluation.activation.POLICY_LIMIT", 50)
     found = verdict(text)
     assert not found.allowed
     assert "running out of cost budget" in found.message
@@ -234,7 +234,7 @@ def test_budget_counts_rules_too_long_for_the_fast_form():
 def test_budget_of_match_conditions(monkeypatch):
     """Match conditions have a budget of their own."""
     text = validating("false", extra=conditions("lists.range(30).all(i, i >= 0)"))
-    monkeypatch.setattr("webhook.policy.scene.CONDITIONS_LIMIT", 50)
+    monkeypatch.setattr("webhook.policy.evaluation.activation.CONDITIONS_LIMIT", 50)
     assert "running out of cost budget" in verdict(text).message
 
 

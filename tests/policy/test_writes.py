@@ -6,7 +6,7 @@ from tests.policy.support import bundle, mutating, request
 from webhook.admission import mutate
 from webhook.admission.memory import MemoryFacts
 from webhook.cel import compile, mutation_env
-from webhook.policy.writes import written_paths
+from webhook.policy.dependencies.writes import written_paths
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {}}
 

@@ -10,7 +10,7 @@ import pytest
 from tests.shared import shared
 from webhook.api.snapshot import snapshot
 from webhook.api.snapshot_quota import milliseconds
-from webhook.policy.rule_files import rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.defaults import KueueRules
 from webhook.queue.explain import pending

@@ -6,7 +6,7 @@ import pytest
 
 from tests.queue.build import NS, give_back, job, names, queue, running, state
 from webhook.documents import read
-from webhook.policy.rules import load_rules
+from webhook.policy.queue_rules.load import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.events import WorkloadChanged

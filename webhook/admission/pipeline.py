@@ -13,13 +13,13 @@ from webhook.jobs.describe import queue_of, templates
 from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
-from webhook.policy.exceptions import excused
-from webhook.policy.findings import FAILURE_KEY, Findings, Observer
-from webhook.policy.mutate import mutate as run_mutating
+from webhook.policy.evaluation.mutate import mutate as run_mutating
+from webhook.policy.evaluation.result import FAILURE_KEY, Findings, Observer
+from webhook.policy.evaluation.review_context import World
+from webhook.policy.evaluation.validate import validate as run_validating
+from webhook.policy.matching.bound_policies import Plan, Step
+from webhook.policy.matching.exceptions import excused
 from webhook.policy.request import Request
-from webhook.policy.steps import Plan, Step
-from webhook.policy.validate import validate as run_validating
-from webhook.policy.world import World
 
 WARNING_LENGTH: Final = 256
 CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}

@@ -33,7 +33,7 @@ from webhook.offline.dryrun.terminal import comparison_text, trial_text
 from webhook.offline.files import Files, objects_of, read_files
 from webhook.offline.readable import readable
 from webhook.policy.bundle import EMPTY, Bundle
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 from webhook.store.errors import StoreError
 
 EXAMPLES: Final = """\b

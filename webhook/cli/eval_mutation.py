@@ -12,8 +12,8 @@ from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import NIL, Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
-from webhook.policy import patching
-from webhook.policy.native import Given
+from webhook.policy.patching import mutation as mutations
+from webhook.policy.patching.native_values import Given
 
 _EXPONENT: Final = 1e21
 """From here on Go writes doubles with an exponent."""
@@ -34,10 +34,10 @@ def mutation(found: Type, value: object, obj: dict[str, Any] | None, given: Mapp
 def _applied(value: Any, obj: dict[str, Any] | None, given: Given) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": "ApplyConfiguration"}
     try:
-        patching.check_names(value)
-        fragment = patching.fragment(value, given)
+        mutations.check_names(value)
+        fragment = mutations.fragment(value, given)
         out["native"] = _printed(fragment)
-    except patching.MutationError as error:
+    except mutations.MutationError as error:
         return {**out, "error": str(error)}
     if obj is None:
         return out
@@ -68,8 +68,8 @@ def _printed(value: Any) -> Any:
 def _patched(value: Any, obj: dict[str, Any] | None, given: Given) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": "JSONPatch"}
     try:
-        steps = [patching.operation(step, given) for step in value]
-    except patching.MutationError as error:
+        steps = [mutations.operation(step, given) for step in value]
+    except mutations.MutationError as error:
         return {**out, "error": str(error)}
     out["patch"] = [_written(step, made) for step, made in zip(value, steps, strict=True)]
     if obj is None:

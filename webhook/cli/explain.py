@@ -30,7 +30,7 @@ from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 
 EXAMPLES: Final = """\b
 Examples:

@@ -17,8 +17,8 @@ from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
 from webhook.offline.native import twins
 from webhook.offline.schema import of_files, of_kind, of_kinds
-from webhook.policy.load import load_bundle
-from webhook.policy.slices import entries
+from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.list_items import entries
 
 EXAMPLES: Final = """\b
 Examples:

@@ -13,7 +13,7 @@ import orjson
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.offline.files import Files, is_object, read_files, read_stream, text_of
-from webhook.policy.slices import entries
+from webhook.policy.loading.list_items import entries
 
 STDIN: Final = "<stdin>"
 _MAX_PEM: Final = 2**20

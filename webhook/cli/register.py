@@ -21,7 +21,7 @@ from webhook.cluster.hooks import hooks
 from webhook.cluster.live import LiveStore
 from webhook.cluster.registration import Options, Target, configurations
 from webhook.config import Mode
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 

@@ -21,7 +21,7 @@ from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.files import objects_of, read_files
 from webhook.offline.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 
 EXAMPLES: Final = """\b
 Examples:

@@ -20,9 +20,9 @@ from webhook.offline.dryrun.run import Input, outcome
 from webhook.offline.explain_match import why_not
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
-from webhook.policy.index import Index
+from webhook.policy.loading.shapes import dotted
+from webhook.policy.matching.index import Index
 from webhook.policy.model import Policy
-from webhook.policy.shapes import dotted
 
 
 @dataclass(frozen=True, slots=True)

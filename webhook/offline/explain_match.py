@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from webhook.jobs.normalise import normalise
 from webhook.policy.bundle import Bundle
-from webhook.policy.exceptions import excused
+from webhook.policy.evaluation.review_context import World
 from webhook.policy.facts import Facts
-from webhook.policy.index import entry_for
-from webhook.policy.match import Match, Rule, Site, Target
+from webhook.policy.matching.exceptions import excused
+from webhook.policy.matching.index import entry_for
+from webhook.policy.matching.matcher import Match, Rule, Site, Target
 from webhook.policy.model import Policy
 from webhook.policy.request import Request
-from webhook.policy.world import World
 
 
 def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
-from webhook.policy.slices import entries
+from webhook.policy.loading.list_items import entries
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 MAX_BYTES: Final = 64 * 2**20

@@ -21,7 +21,7 @@ from webhook.offline.lint.trees import walk
 from webhook.offline.native_expressions import Templates, inlined, renamed, templates_of
 from webhook.offline.native_mutations import for_template
 from webhook.policy.bundle import Bundle
-from webhook.policy.kinds import EXPAND, MODE, SKIP, WARNING
+from webhook.policy.loading.policy_kinds import EXPAND, MODE, SKIP, WARNING
 from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from webhook.policy.rule_files import rules_named, shipped
+from webhook.policy.queue_rules.files import rules_named, shipped
 from webhook.queue.rules import Rules
 
 GATES: Final = {

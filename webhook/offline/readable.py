@@ -19,7 +19,7 @@ from webhook.offline.files import is_object
 from webhook.offline.lint.model import world_of
 from webhook.offline.lint.shapes import wrong_type
 from webhook.offline.plan_objects import cluster_of
-from webhook.policy.slices import entries
+from webhook.policy.loading.list_items import entries
 
 _FAILURES: Final = (TypeError, ValueError, AttributeError, LookupError, OverflowError)
 

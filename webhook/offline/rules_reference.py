@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.api.queuepolicy import QueuePolicy
 from webhook.api.schema import structural
-from webhook.policy.rule_points import ADMIT, ALLOWED, POINTS
+from webhook.policy.queue_rules.points import ADMIT, ALLOWED, POINTS
 from webhook.queue.model import ClusterQueue, PodSet, Workload
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim

@@ -14,8 +14,8 @@ from webhook.api.schema import editor_schema
 from webhook.offline.schema_words import WORDS
 from webhook.offline.suite import GROUP as OWN_VERSION
 from webhook.offline.suite import SHAPE as SUITE_SHAPE
-from webhook.policy.kinds import ANNOTATIONS, EXCEPTION, EXCEPTION_SHAPE, GROUP, SHAPES, VERSIONS
-from webhook.policy.shapes import Anything, Items, Record, Scalar, Shape, Table, Text
+from webhook.policy.loading.policy_kinds import ANNOTATIONS, EXCEPTION, EXCEPTION_SHAPE, GROUP, SHAPES, VERSIONS
+from webhook.policy.loading.shapes import Anything, Items, Record, Scalar, Shape, Table, Text
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 """The draft that every editor knows."""

@@ -16,9 +16,9 @@ from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.documents import Path as Route
 from webhook.offline.files import text_of
-from webhook.policy.exceptions import read_date
-from webhook.policy.load import SUFFIXES, is_suite, read_file
-from webhook.policy.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
+from webhook.policy.loading.files import SUFFIXES, is_suite, read_file
+from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
+from webhook.policy.matching.exceptions import read_date
 
 GROUP: Final = "sluice.dev/v1alpha1"
 _USER: Final = record(name=TEXT, groups=Items(TEXT), uid=TEXT, extra=Table(Items(TEXT)))

@@ -18,7 +18,7 @@ from webhook.cel.syntax import nodes
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
-from webhook.policy.index import Index
+from webhook.policy.matching.index import Index
 from webhook.policy.model import Policy
 
 

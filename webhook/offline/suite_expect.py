@@ -16,8 +16,8 @@ from webhook.kube.equality import same
 from webhook.kube.patch import diff
 from webhook.offline.suite import Case, resolve
 from webhook.offline.suite_queue import QueueResult
+from webhook.policy.loading.shapes import dotted
 from webhook.policy.request import Request
-from webhook.policy.shapes import dotted
 
 _NO_FIELD: Final = re.compile(r"no such key: ([A-Za-z_]\w*)")
 

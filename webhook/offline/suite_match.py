@@ -9,7 +9,7 @@ from webhook.diagnostics import did_you_mean
 from webhook.offline.explain_match import why_not
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Facts
-from webhook.policy.kinds import EXCEPTION, GROUP, OWN, SHAPES
+from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, OWN, SHAPES
 from webhook.policy.request import Request
 
 _MOST: Final = 3

@@ -14,7 +14,7 @@ from webhook.offline.suite_cover import Branch, Coverage, watched
 from webhook.offline.suite_queue import rules_of
 from webhook.offline.suite_run import Result, run_case
 from webhook.policy.bundle import Bundle
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 from webhook.queue.rules import Rules
 
 

@@ -11,7 +11,7 @@ from webhook.api.snapshot import snapshot
 from webhook.offline.plan import make_plan
 from webhook.offline.plan_objects import cluster_of
 from webhook.policy.bundle import Bundle
-from webhook.policy.rule_files import names_of, rules_among
+from webhook.policy.queue_rules.files import names_of, rules_among
 from webhook.queue.rules import Rules
 
 

@@ -24,9 +24,9 @@ from webhook.offline.suite_expect import finds, problems
 from webhook.offline.suite_match import unmatched
 from webhook.offline.suite_queue import QueueResult, queue_result, rules_of
 from webhook.policy.bundle import Bundle
-from webhook.policy.exceptions import read_date
-from webhook.policy.findings import Observer
-from webhook.policy.load import load_bundle
+from webhook.policy.evaluation.result import Observer
+from webhook.policy.loading.files import load_bundle
+from webhook.policy.matching.exceptions import read_date
 from webhook.policy.request import Request
 from webhook.queue.rules import Rules
 

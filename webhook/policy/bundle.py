@@ -10,8 +10,8 @@ from typing import Any
 
 from webhook.diagnostics import Diagnostic
 from webhook.documents import Document
-from webhook.policy.exceptions import PolicyException
-from webhook.policy.index import Index
+from webhook.policy.matching.exceptions import PolicyException
+from webhook.policy.matching.index import Index
 from webhook.policy.model import Policy
 
 

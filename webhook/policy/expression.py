@@ -8,7 +8,7 @@ from typing import Any
 from webhook.cel.errors import CelError, Interrupted
 from webhook.cel.program import Budget, Program
 from webhook.documents import Path
-from webhook.policy import reads
+from webhook.policy.dependencies import reads
 
 Values = tuple[Any, ...]
 """What an expression sees, in the order of its environment's variables."""

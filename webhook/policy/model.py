@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind
-from webhook.policy import reads
+from webhook.policy.dependencies import reads
 from webhook.policy.expression import Expression
 from webhook.policy.facts import Selector
-from webhook.policy.match import Match
+from webhook.policy.matching.matcher import Match
 
 Mode = Literal["audit", "warn", "enforce"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.jobs.kinds import KINDS
-from webhook.policy.match import Match, Rule
+from webhook.policy.matching.matcher import Match, Rule
 from webhook.policy.model import Policy
 
 MAX_CONDITIONS: Final = 64

@@ -10,7 +10,7 @@ from webhook.cli import exits
 from webhook.cli.dry_run import dry_run_command
 from webhook.cli.live_objects import kinds_of, read, standing_alone
 from webhook.kube.gvk import GroupVersionKind
-from webhook.policy.assemble import assemble
+from webhook.policy.loading.assemble import assemble
 from webhook.store.objects import Listing
 
 

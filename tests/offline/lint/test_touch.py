@@ -9,7 +9,7 @@ from webhook.offline.files import read_text
 from webhook.offline.lint import mutations
 from webhook.offline.lint.run import lint
 from webhook.offline.lint.touch import touched
-from webhook.policy.assemble import assemble
+from webhook.policy.loading.assemble import assemble
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 APPLY = "{patchType: ApplyConfiguration, applyConfiguration: {expression: EXPRESSION}}"

@@ -17,7 +17,7 @@ from webhook.cli import exits
 from webhook.cli.replay import replay_command
 from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.record import Recorder
-from webhook.policy.load import load_bundle
+from webhook.policy.loading.files import load_bundle
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from webhook.offline.dryrun.run import Trial
 from webhook.offline.plan import Plan, make_plan
 from webhook.offline.plan_objects import Cluster, cluster_of
 from webhook.policy.bundle import Bundle
-from webhook.policy.rule_files import rules_among
+from webhook.policy.queue_rules.files import rules_among
 from webhook.queue.decisions import Pending, Reason
 
 NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})

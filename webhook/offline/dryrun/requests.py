@@ -10,7 +10,7 @@ from webhook.admission.wire import API_VERSION, parse
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
-from webhook.policy.assemble import CLUSTER_SCOPED
+from webhook.policy.loading.assemble import CLUSTER_SCOPED
 from webhook.policy.request import Request
 
 Object = dict[str, Any]

@@ -16,10 +16,10 @@ from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.dryrun.outcome import Outcome, Ref
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.policy.bundle import Bundle
-from webhook.policy.findings import Observer
-from webhook.policy.kinds import GROUP, OWN
+from webhook.policy.evaluation.result import Observer
+from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.policy_kinds import GROUP, OWN
 from webhook.policy.request import Request
-from webhook.policy.slices import entries
 
 Object = dict[str, Any]
 _REVIEW: Final = "AdmissionReview"

@@ -14,7 +14,7 @@ from webhook.kube.quantity import QuantityError
 from webhook.offline.lint.doors import in_namespace, jobs
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import Expression, enforced, expressions, match_rules, policies, words
-from webhook.policy.kinds import VALIDATING
+from webhook.policy.loading.policy_kinds import VALIDATING
 
 _CONTAINERS: Final = re.compile(r"(?:\.\??|\[\??['\"])containers\b(?!['\"]?\]?\.size\(\)|['\"]?\]?\))")
 _COMMENT: Final = re.compile(r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*""")

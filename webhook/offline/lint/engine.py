@@ -9,11 +9,11 @@ from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
 from webhook.offline.lint.hints import with_hint
 from webhook.offline.suite import SHAPE
-from webhook.policy.assemble import assemble
 from webhook.policy.bundle import EMPTY, Bundle
-from webhook.policy.kinds import GROUP, OWN
-from webhook.policy.shapes import check
-from webhook.policy.slices import entries
+from webhook.policy.loading.assemble import assemble
+from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.policy_kinds import GROUP, OWN
+from webhook.policy.loading.shapes import check
 
 DUPLICATE = "LOAD004"
 

@@ -14,7 +14,7 @@ from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
 from webhook.kube.schemas import built_in_kinds, find, schema_of
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import expressions, match_rules, policies, words
-from webhook.policy.kinds import EXPAND
+from webhook.policy.loading.policy_kinds import EXPAND
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.documents import Path
 from webhook.kube.selectors import SelectorError, compile_selector
 from webhook.offline.lint.model import Subject, World
-from webhook.policy.kinds import BINDING, GROUP, MUTATING, VALIDATING
+from webhook.policy.loading.policy_kinds import BINDING, GROUP, MUTATING, VALIDATING
 
 POLICIES: Final = (VALIDATING, MUTATING)
 BINDINGS: Final = (VALIDATING + BINDING, MUTATING + BINDING)

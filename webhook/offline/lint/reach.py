@@ -23,8 +23,8 @@ from webhook.offline.lint.policies import (
     policies,
     words,
 )
-from webhook.policy.exceptions import read_date
-from webhook.policy.kinds import EXCEPTION, MUTATING, OWN
+from webhook.policy.loading.policy_kinds import EXCEPTION, MUTATING, OWN
+from webhook.policy.matching.exceptions import read_date
 
 _BUILT_IN: Final = {
     "": "pods services configmaps secrets namespaces nodes serviceaccounts persistentvolumes persistentvolumeclaims"

@@ -10,8 +10,8 @@ from webhook.documents import Path
 from webhook.kube.gvk import split_api_version
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
-from webhook.policy.assemble import CLUSTER_SCOPED
-from webhook.policy.kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
+from webhook.policy.loading.assemble import CLUSTER_SCOPED
+from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
 
 
 @rule("REF001", Severity.WARNING, "a policy has a binding")

@@ -19,7 +19,7 @@ from webhook.offline.lint.policies import (
     selects,
     words,
 )
-from webhook.policy.kinds import VALIDATING
+from webhook.policy.loading.policy_kinds import VALIDATING
 
 SYSTEM: Final = ("kube-system", "sluice-system")
 NAME_LABEL: Final = "kubernetes.io/metadata.name"

@@ -20,8 +20,8 @@ from webhook.kube.schema import Schema, Shape, from_crd
 from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
 from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
 from webhook.offline.lint.policies import policies
-from webhook.policy.kinds import EXCEPTION, SHAPES
-from webhook.policy.shapes import dotted
+from webhook.policy.loading.policy_kinds import EXCEPTION, SHAPES
+from webhook.policy.loading.shapes import dotted
 
 _LOADED: Final = frozenset({EXCEPTION, "Suite", *SHAPES})
 _ALL_VERSIONS: Final = Webhook(url="https://localhost")

@@ -9,8 +9,8 @@ from typing import Final
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateMap, CreateStruct, Literal, Node
 from webhook.offline.lint.trees import walk
+from webhook.policy.dependencies.reads import EVERYTHING, Path
 from webhook.policy.model import Policy
-from webhook.policy.reads import EVERYTHING, Path
 
 _READING: Final = frozenset({"test", "copy", "move"})
 _LABELS: Final = ("metadata", "labels")

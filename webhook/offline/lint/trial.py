@@ -16,7 +16,7 @@ from webhook.offline.dryrun.facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.lint.samples import Sample, large, samples
 from webhook.policy.bundle import Bundle
-from webhook.policy.match import Match
+from webhook.policy.matching.matcher import Match
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
 

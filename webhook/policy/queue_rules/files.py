@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
-from webhook.policy.load import read_file
-from webhook.policy.rules import load_rules
+from webhook.policy.loading.files import read_file
+from webhook.policy.queue_rules.load import load_rules
 from webhook.queue.rules import Rules
 
-PACKAGE: Final = Path(__file__).resolve().parent.parent
+PACKAGE: Final = Path(__file__).resolve().parents[2]
 SHIPPED: Final = (PACKAGE / "_policies" / "queue", PACKAGE.parent / "policies" / "queue")
 """Where the rules that come with Sluice stand: in an installed package, and in a checkout."""
 DEFAULT: Final = "kueue"

@@ -1,6 +1,6 @@
 """The rule points of a QueuePolicy: where each stands in `spec`, what its expression sees, and what it must give.
 
-One row a point; `rules.py` compiles them, `sluice lint` and the reference page read the same table.
+One row a point; `load.py` compiles them, `sluice lint` and the reference page read the same table.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
-from webhook.policy.fuse import Course, Detour, course_of, fused
 from webhook.policy.model import Mutation
-from webhook.policy.native import Given, NotNative, native
+from webhook.policy.patching.fast_merge import Course, Detour, course_of, fused
+from webhook.policy.patching.native_values import Given, NotNative, native
 
 _SAFE_INTEGER: Final = 2**53 - 1
 _INT64: Final = 2.0**63

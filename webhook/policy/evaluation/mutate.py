@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.cel.errors import CelError
-from webhook.policy.authorizer import Unanswered
-from webhook.policy.expand import Stand, put_back
+from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Run, Scene, conditions_hold
+from webhook.policy.evaluation.authorizer import Unanswered
+from webhook.policy.evaluation.invocation import runs, stands_for
+from webhook.policy.evaluation.result import Denial, Findings
+from webhook.policy.evaluation.review_context import World
 from webhook.policy.expression import OutOfBudget
-from webhook.policy.findings import Denial, Findings
-from webhook.policy.invoke import runs, stands_for
+from webhook.policy.matching.bound_policies import Step
 from webhook.policy.model import Policy
-from webhook.policy.patching import MutationError, patched
-from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene, conditions_hold
-from webhook.policy.steps import Step
-from webhook.policy.world import World
+from webhook.policy.patching.mutation import MutationError, patched
+from webhook.policy.pod_templates import Stand, put_back
 
 
 def mutate(steps: Sequence[Step], world: World, findings: Findings) -> dict[str, Any] | None:

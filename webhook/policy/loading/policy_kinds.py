@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.policy.shapes import ANY, BOOL, INT, TEXT, Items, Record, Table, Text, record
+from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Record, Table, Text, record
 
 GROUP: Final = "admissionregistration.k8s.io"
 VERSIONS: Final = frozenset({"v1", "v1beta1", "v1alpha1"})

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from webhook.documents import Document
 from webhook.kube.gvk import GroupVersionKind, gvk_of
-from webhook.policy import kinds
-from webhook.policy.assemble import assemble
 from webhook.policy.bundle import Bundle
-from webhook.policy.index import entry_for
-from webhook.policy.match import Match, Target
+from webhook.policy.loading import policy_kinds
+from webhook.policy.loading.assemble import assemble
+from webhook.policy.matching.index import entry_for
+from webhook.policy.matching.matcher import Match, Target
 from webhook.policy.model import Binding, Policy
 
 SLICE: Final = 20
@@ -60,8 +60,8 @@ def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
     for document in documents:
         lines[document.file] = document.lines
         gvk = gvk_of(document.value)
-        if gvk.group == kinds.GROUP and gvk.kind.endswith(kinds.BINDING):
-            key = gvk.kind.startswith(kinds.MUTATING), str(document.at(("spec", "policyName")))
+        if gvk.group == policy_kinds.GROUP and gvk.kind.endswith(policy_kinds.BINDING):
+            key = gvk.kind.startswith(policy_kinds.MUTATING), str(document.at(("spec", "policyName")))
             bindings.setdefault(key, []).append(document)
     heads = [_head(policy, bindings.get((policy.mutating, policy.name), [])) for policy in bundle.policies]
     for pieces in (heads, bundle.objects):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from webhook.policy.expand import Stand, whole
-from webhook.policy.findings import Denial, Findings
+from webhook.policy.evaluation.activation import Run
+from webhook.policy.evaluation.params import ParamError, collect
+from webhook.policy.evaluation.result import Denial, Findings
+from webhook.policy.evaluation.review_context import World
+from webhook.policy.matching.bound_policies import Step
 from webhook.policy.model import Binding, Policy
-from webhook.policy.params import ParamError, collect
-from webhook.policy.scene import Run
-from webhook.policy.steps import Step
-from webhook.policy.world import World
+from webhook.policy.pod_templates import Stand, whole
 
 
 def runs(steps: Sequence[Step], world: World, findings: Findings) -> Iterator[Run]:

@@ -15,9 +15,9 @@ from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map
 from webhook.cel.values import Timestamp
 from webhook.diagnostics import Diagnostic, SourceError, did_you_mean
 from webhook.documents import Document, Path, read
-from webhook.policy.rule_points import ADMIT, ALLOWED, POINTS, Point
-from webhook.policy.rule_settings import SETTINGS, Settings, settings_of
-from webhook.policy.rule_values import BadValue, Fix, key_fix, result_fix
+from webhook.policy.queue_rules.points import ADMIT, ALLOWED, POINTS, Point
+from webhook.policy.queue_rules.settings import SETTINGS, Settings, settings_of
+from webhook.policy.queue_rules.values import BadValue, Fix, key_fix, result_fix
 from webhook.queue.defaults import KueueRules
 from webhook.queue.model import ClusterQueue, Workload
 from webhook.queue.rules import Denial, Facts, Rules

@@ -10,7 +10,7 @@ from typing import Final
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateStruct, Literal, Node
 from webhook.kube.patch import split
-from webhook.policy.reads import EVERYTHING, Path, shortest
+from webhook.policy.dependencies.reads import EVERYTHING, Path, shortest
 
 _PATCH: Final = "JSONPatch"
 _POINTERS: Final = frozenset({"path", "from"})

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from webhook.documents import Path
 from webhook.policy.facts import Check
+from webhook.policy.loading.shapes import dotted
 from webhook.policy.model import Policy
-from webhook.policy.shapes import dotted
 
 FAILURE_KEY = "validation.policy.admission.k8s.io/validation_failure"
 

@@ -14,9 +14,11 @@ from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.kube.selectors import SelectorError, compile_selector
-from webhook.policy import kinds
+from webhook.policy.dependencies.reads import read_paths
+from webhook.policy.dependencies.writes import written_paths
 from webhook.policy.expression import Expression
-from webhook.policy.match import Match
+from webhook.policy.loading import policy_kinds
+from webhook.policy.matching.matcher import Match
 from webhook.policy.model import (
     AuditAnnotation,
     Binding,
@@ -26,8 +28,6 @@ from webhook.policy.model import (
     Policy,
     Validation,
 )
-from webhook.policy.reads import read_paths
-from webhook.policy.writes import written_paths
 
 _OBJECT: Final = object_type("Object")
 _PATCHES: Final = list_of(object_type("JSONPatch"))
@@ -112,11 +112,11 @@ class _Compiler:
             param_kind=GroupVersionKind(*split_api_version(kind["apiVersion"]), kind["kind"]) if kind else None,
             ignore_failure=spec.get("failurePolicy") == "Ignore",
             reinvoke=spec.get("reinvocationPolicy") == "IfNeeded",
-            expand=kinds.EXPAND in notes,
-            mode=notes.get(kinds.MODE, "enforce"),
-            skip_owned=kinds.SKIP in notes,
+            expand=policy_kinds.EXPAND in notes,
+            mode=notes.get(policy_kinds.MODE, "enforce"),
+            skip_owned=policy_kinds.SKIP in notes,
             warning=self.warning(notes),
-            docs=notes.get(kinds.DOCS, ""),
+            docs=notes.get(policy_kinds.DOCS, ""),
             document=self.document,
             spec=spec,
         )
@@ -151,14 +151,17 @@ class _Compiler:
             path: Path = ("metadata", "annotations", key)
             if not key.startswith("sluice.dev/"):
                 continue
-            if key not in kinds.ANNOTATIONS:
-                hint = did_you_mean(key, kinds.ANNOTATIONS) or f"the annotations are {', '.join(kinds.ANNOTATIONS)}"
+            if key not in policy_kinds.ANNOTATIONS:
+                hint = (
+                    did_you_mean(key, policy_kinds.ANNOTATIONS)
+                    or f"the annotations are {', '.join(policy_kinds.ANNOTATIONS)}"
+                )
                 message = f'annotation "{key}" is not known'
                 self.findings.append(self.document.diagnostic("POL001", path, message, key=True, hint=hint))
             elif value is None:
                 self.findings.append(self.document.diagnostic("POL003", path, "an annotation is a text", key=True))
-            elif kinds.ANNOTATIONS[key] and value not in kinds.ANNOTATIONS[key]:
-                hint = f"one of {', '.join(kinds.ANNOTATIONS[key])}"
+            elif policy_kinds.ANNOTATIONS[key] and value not in policy_kinds.ANNOTATIONS[key]:
+                hint = f"one of {', '.join(policy_kinds.ANNOTATIONS[key])}"
                 self.findings.append(self.document.diagnostic("POL003", path, f'"{value}" is not known', hint=hint))
 
     def variables(self) -> dict[str, Expression]:
@@ -228,9 +231,9 @@ class _Compiler:
         return tuple(made)
 
     def warning(self, notes: dict[str, Any]) -> Expression | None:
-        if notes.get(kinds.WARNING) is None:
+        if notes.get(policy_kinds.WARNING) is None:
             return None
-        return self.expression(("metadata", "annotations", kinds.WARNING), (STRING,))
+        return self.expression(("metadata", "annotations", policy_kinds.WARNING), (STRING,))
 
 
 _KEPT: Final = frozenset({Kind.PRIMITIVE, Kind.NULL, Kind.WELL_KNOWN})

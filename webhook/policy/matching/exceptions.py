@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from webhook.documents import Document
-from webhook.policy.match import Match
+from webhook.policy.matching.matcher import Match
 from webhook.policy.request import Request
 
 

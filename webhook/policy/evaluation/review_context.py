@@ -9,10 +9,10 @@ from typing import Any, Final, Protocol
 from webhook.jobs.describe import Templates, describe, templates
 from webhook.jobs.model import Job
 from webhook.kube.gvk import gvk_of
-from webhook.policy.authorizer import authorizers
-from webhook.policy.expand import Stand, first_stand
+from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.facts import Facts
-from webhook.policy.match import labels_of
+from webhook.policy.matching.matcher import labels_of
+from webhook.policy.pod_templates import Stand, first_stand
 from webhook.policy.request import Request
 
 _DEPTH: Final = 10

@@ -11,14 +11,14 @@ from webhook.cel.operators import MISSING
 from webhook.cel.program import CONDITIONS_LIMIT, POLICY_LIMIT, Budget
 from webhook.cel.types import Type, object_type
 from webhook.documents import Path as Place
-from webhook.policy.authorizer import Unanswered
-from webhook.policy.expand import Stand
+from webhook.policy.dependencies.reads import Path, unchanged
+from webhook.policy.evaluation.authorizer import Unanswered
+from webhook.policy.evaluation.result import Findings
+from webhook.policy.evaluation.review_context import World
 from webhook.policy.expression import Expression, OutOfBudget, Values
-from webhook.policy.findings import Findings
+from webhook.policy.matching.bound_policies import Step
 from webhook.policy.model import Policy
-from webhook.policy.reads import Path, unchanged
-from webhook.policy.steps import Step
-from webhook.policy.world import World
+from webhook.policy.pod_templates import Stand
 
 VARIABLES: Final = object_type(TYPE_NAME)
 _NOBODY: Final = (None, None)

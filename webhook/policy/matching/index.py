@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.jobs.kinds import BY_RESOURCE
-from webhook.policy.match import Site, Target
+from webhook.policy.matching.bound_policies import Plan, Step
+from webhook.policy.matching.matcher import Site, Target
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
-from webhook.policy.steps import Plan, Step
 
 _KEPT: Final = 2048
 """Kinds of requests to remember; a cluster has a few hundred resources."""

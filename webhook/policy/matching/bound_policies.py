@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.policy.expand import Stand
-from webhook.policy.match import Site
+from webhook.policy.dependencies.reads import Path, shortest
+from webhook.policy.matching.matcher import Site
 from webhook.policy.model import Binding, Policy
-from webhook.policy.reads import Path, shortest
+from webhook.policy.pod_templates import Stand
 from webhook.policy.request import Request
 
 Labels = Mapping[str, str]

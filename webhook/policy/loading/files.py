@@ -14,8 +14,8 @@ from typing import Final
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
-from webhook.policy.assemble import assemble
 from webhook.policy.bundle import Bundle
+from webhook.policy.loading.assemble import assemble
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _TESTS: Final = frozenset({"cases", "__pycache__"})

@@ -11,14 +11,14 @@ from webhook.documents import Document, Path
 from webhook.jobs.normalise import normalise
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.selectors import SelectorError
-from webhook.policy import kinds
 from webhook.policy.bundle import Bundle
-from webhook.policy.compile import compile_binding, compile_policy
-from webhook.policy.exceptions import PolicyException, read_date
-from webhook.policy.match import Match
+from webhook.policy.loading import policy_kinds
+from webhook.policy.loading.compile import compile_binding, compile_policy
+from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.shapes import check
+from webhook.policy.matching.exceptions import PolicyException, read_date
+from webhook.policy.matching.matcher import Match
 from webhook.policy.model import Binding, Policy
-from webhook.policy.shapes import check
-from webhook.policy.slices import entries
 
 CLUSTER_SCOPED: Final = frozenset(
     {
@@ -80,9 +80,9 @@ def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
         yield document.diagnostic("LOAD002", ("metadata",), "metadata is a map, with a name at least")
         return
     gvk = gvk_of(value)
-    if gvk.group == kinds.OWN:
+    if gvk.group == policy_kinds.OWN:
         yield from _own(document, gvk, parts)
-    elif gvk.group == kinds.GROUP and gvk.kind in kinds.SHAPES:
+    elif gvk.group == policy_kinds.GROUP and gvk.kind in policy_kinds.SHAPES:
         yield from _registered(document, gvk, parts)
     else:
         parts.objects.append(normalise(value))
@@ -94,17 +94,17 @@ def _is_word(value: Any) -> bool:
 
 
 def _registered(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
-    if gvk.version not in kinds.VERSIONS:
-        hint = did_you_mean(gvk.version, kinds.VERSIONS) or "v1, v1beta1 and v1alpha1 are read"
+    if gvk.version not in policy_kinds.VERSIONS:
+        hint = did_you_mean(gvk.version, policy_kinds.VERSIONS) or "v1, v1beta1 and v1alpha1 are read"
         message = f'version "{gvk.version}" of {gvk.group} is not known'
         yield document.diagnostic("LOAD003", ("apiVersion",), message, hint=hint)
         return
-    problems = [*check(document, kinds.SHAPES[gvk.kind]), *_named_before(document, gvk, parts)]
+    problems = [*check(document, policy_kinds.SHAPES[gvk.kind]), *_named_before(document, gvk, parts)]
     yield from problems
     if any(problem.code != "POL001" for problem in problems):
         return
-    mutating = gvk.kind.startswith(kinds.MUTATING)
-    if gvk.kind.endswith(kinds.BINDING):
+    mutating = gvk.kind.startswith(policy_kinds.MUTATING)
+    if gvk.kind.endswith(policy_kinds.BINDING):
         binding, wrong = compile_binding(document)
         yield from wrong
         if binding is not None:
@@ -131,8 +131,8 @@ def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Di
     if gvk.kind == "QueuePolicy":
         parts.queue_policies.append(document)
         parts.values.append(document.value)
-    elif gvk.kind == kinds.EXCEPTION:
-        problems = list(check(document, kinds.EXCEPTION_SHAPE))
+    elif gvk.kind == policy_kinds.EXCEPTION:
+        problems = list(check(document, policy_kinds.EXCEPTION_SHAPE))
         yield from problems
         if not problems:
             exception, wrong = _exception(document)
@@ -141,9 +141,11 @@ def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Di
                 parts.exceptions.append(exception)
                 parts.values.append(document.value)
     elif gvk.kind != "Suite":
-        known = ("QueuePolicy", kinds.EXCEPTION, "Suite")
+        known = ("QueuePolicy", policy_kinds.EXCEPTION, "Suite")
         hint = did_you_mean(gvk.kind, known) or f"the kinds are {', '.join(known)}"
-        yield document.diagnostic("LOAD003", ("kind",), f'kind "{gvk.kind}" of {kinds.OWN} is not known', hint=hint)
+        yield document.diagnostic(
+            "LOAD003", ("kind",), f'kind "{gvk.kind}" of {policy_kinds.OWN} is not known', hint=hint
+        )
 
 
 def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnostic]]:

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.program import Budget
-from webhook.policy.authorizer import Unanswered
-from webhook.policy.expand import Stand
+from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Run, Scene, conditions_hold
+from webhook.policy.evaluation.authorizer import Unanswered
+from webhook.policy.evaluation.invocation import runs, stands_for
+from webhook.policy.evaluation.result import FAILURE_KEY, Denial, Findings
+from webhook.policy.evaluation.review_context import World
 from webhook.policy.expression import OutOfBudget
-from webhook.policy.findings import FAILURE_KEY, Denial, Findings
-from webhook.policy.invoke import runs, stands_for
+from webhook.policy.matching.bound_policies import Step
 from webhook.policy.model import Policy, Validation
-from webhook.policy.scene import OUT_OF_BUDGET, Run, Scene, conditions_hold
-from webhook.policy.steps import Step
-from webhook.policy.world import World
+from webhook.policy.pod_templates import Stand
 
 MESSAGE_BYTES: Final = 5 * 1024
 """A messageExpression that gives more is not used (apis/cel MaxEvaluatedMessageExpressionSizeBytes)."""

@@ -1,0 +1,1 @@
+"""Which parts of the object an expression can read, and a mutation can write."""

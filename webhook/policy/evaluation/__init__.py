@@ -1,0 +1,1 @@
+"""What policies say to a request: parameters, variables, conditions, validations, mutations."""

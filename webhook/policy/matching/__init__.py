@@ -1,0 +1,1 @@
+"""Which policies are for a request: resource rules, selectors, exceptions."""

@@ -1,0 +1,1 @@
+"""From what a mutation gives to the changed object: ApplyConfiguration and JSONPatch."""

@@ -1,0 +1,1 @@
+"""QueuePolicy files as the rules of the queue core."""
