@@ -31,6 +31,8 @@ class Thing:
     weight: float
     phase: Phase
     parts: tuple[Part, ...]
+    queued_at: int = 7
+    last_phase: Phase = Phase.OLD
     _hidden: int = 0
 
     @property
@@ -54,6 +56,8 @@ B = Thing(2, 1.5, Phase.OLD, ())
         ("a.parts.map(p, p.name)", ["x", "y"]),
         ("a.parts.exists(p, p.count > 2)", True),
         ("a.total", 5),
+        ("a.queuedAt", 7),
+        ("a.lastPhase == b.phase", True),
         ("b.parts.size()", 0),
     ],
 )
@@ -77,8 +81,8 @@ def test_sums_are_checked_for_overflow():
         cel.compile("a.priority + b.priority", ENV).call(big, B)
 
 
-@pytest.mark.parametrize("name", ["_hidden", "__class__", "missing"])
+@pytest.mark.parametrize("name", ["_hidden", "__class__", "missing", "queued_at"])
 def test_only_declared_fields_exist(name):
-    """Private and undeclared attributes are undefined fields."""
+    """Private and undeclared attributes are undefined fields, as are Python's own spellings."""
     with pytest.raises(cel.CompileError, match="undefined field"):
         cel.compile(f"a.{name}", ENV)

@@ -90,7 +90,7 @@ def test_others_of_the_same_shape_are_not_held_up() -> None:
 
 def test_a_failing_condition_is_looked_at_again() -> None:
     """A condition that failed is asked again when something moved, and no sooner."""
-    ruled = rules("  admit:\n    - {expression: \"10 / (facts.queue_usage['gpu'] - 1) > 0\", reason: R}\n")
+    ruled = rules("  admit:\n    - {expression: \"10 / (facts.queueUsage['gpu'] - 1) > 0\", reason: R}\n")
     core = state([queue("a", 9)], [running("r", "a", 1), job("j", "a", 2)])
     assert names(decide(core, ruled, 0)) == []
     assert "divi" in failure(core, "j")

@@ -29,7 +29,7 @@ def test_every_shipped_file_loads_and_states_its_laws() -> None:
 
 def test_a_file_changes_the_order_without_python() -> None:
     """One line of CEL lets the smallest job go first."""
-    rules = load_rules(HEAD + "  order:\n    - workload.pod_sets[0].requests['gpu']\n    - workload.name\n")
+    rules = load_rules(HEAD + "  order:\n    - workload.podSets[0].requests['gpu']\n    - workload.name\n")
     core = state([queue("a", 2)], [job("big", "a", 2, priority=9), job("small", "a", 1)])
     assert names(decide(core, rules, 0)) == ["small"]
 
@@ -37,7 +37,7 @@ def test_a_file_changes_the_order_without_python() -> None:
 def test_conditions_of_admit_add_up_over_files() -> None:
     """Two files with a condition each: both must hold, and the one that does not is told with its message."""
     cap = HEAD + (
-        "  admit:\n    - expression: facts.user_workloads < 1\n      reason: UserCap\n"
+        "  admit:\n    - expression: facts.userWorkloads < 1\n      reason: UserCap\n"
         "      messageExpression: \"'user ' + workload.user + ' runs enough'\"\n"
     )
     window = HEAD + "  admit:\n    - {expression: now.getHours() < 6, reason: Night, message: only at night}\n"
@@ -52,7 +52,7 @@ def test_conditions_of_admit_add_up_over_files() -> None:
 
 def test_a_denied_workload_is_looked_at_again() -> None:
     """When the user's other job ends, the next one starts."""
-    rules = load_rules(HEAD + "  admit:\n    - {expression: facts.user_workloads < 1, reason: UserCap}\n")
+    rules = load_rules(HEAD + "  admit:\n    - {expression: facts.userWorkloads < 1, reason: UserCap}\n")
     core = state([queue("a", 9)], [job("j", "a", user="ann"), job("k", "a", user="ann")])
     assert names(decide(core, rules, 0)) == ["j"]
     assert names(decide(core, rules, 1)) == []
@@ -62,7 +62,7 @@ def test_a_denied_workload_is_looked_at_again() -> None:
 
 def test_parameters_are_replaced_by_name() -> None:
     """A parameter of a file takes the value that is given when it is loaded."""
-    text = HEAD + "  parameters: {most: 1}\n  admit:\n    - expression: facts.user_workloads < parameters.most\n"
+    text = HEAD + "  parameters: {most: 1}\n  admit:\n    - expression: facts.userWorkloads < parameters.most\n"
     work = [job(f"j{i}", "a", user="ann") for i in range(3)]
     assert len(decide(state([queue("a", 9)], work), load_rules(text), 0).admitted) == 1
     assert len(decide(state([queue("a", 9)], work), load_rules(text, {"most": 2}), 0).admitted) == 2
@@ -74,7 +74,7 @@ def test_all_mistakes_are_told_at_their_places() -> None:
     with pytest.raises(SourceError) as caught:
         load_rules(text)
     found = [(d.code, d.place.line) for d in caught.value.diagnostics]
-    assert found == [("QUE002", 5), ("QUE005", 6), ("QUE004", 7)]
+    assert found == [("RUL001", 5), ("RUL003", 6), ("RUL004", 7)]
     assert 'did you mean "order"?' in caught.value.render()
 
 
@@ -103,3 +103,29 @@ def test_an_unknown_name_is_told_with_the_known_ones() -> None:
     """A typing mistake in a name of rules is answered with the nearest."""
     with pytest.raises(SourceError, match='did you mean "kueue"'):
         rules_named(["kueu"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "line", "column", "told", "way_out"),
+    [
+        ("strict: workload.queued_at > 0", 5, 20, "undefined field 'queued_at'", "write queuedAt"),
+        ("strict: queue.preemption.within_cluster_queue == ''", 5, 28, "undefined field", "write withinClusterQueue"),
+        ("order:\n    - workload.uid\n    - queue.fungibility.when_can_preempt", 7, 25, "", "write whenCanPreempt"),
+        ("strict: workload.podSets.exists(p, p.min_count > 1)", 5, 40, "undefined field", "write minCount"),
+        ("strict: workload.prio > 1", 5, 20, "undefined field 'prio'", ""),
+        ("strict: workload.priorty > 1", 5, 20, "undefined field", 'did you mean "priority"?'),
+        ("strict: wrkload.priority > 1", 5, 11, "there is no 'wrkload' here", 'did you mean "workload"?'),
+        ("park: outcom == 'NoFit'", 5, 9, "there is no 'outcom'", 'did you mean "outcome"?'),
+        ("strict: workload.user.startWith('a')", 5, 25, "there is no 'startWith'", 'did you mean "startsWith"?'),
+        ("flavor: {mayPreempt: below_root}", 5, 24, "there is no 'below_root'", "write belowRoot"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_is_told_with_the_right_one(spec: str, line: int, column: int, told: str, way_out: str) -> None:
+    """An old spelling, a misspelt field, variable or function: file, line, column, caret, and what to write."""
+    with pytest.raises(SourceError) as caught:
+        load_rules(read(HEAD + f"  {spec}\n", "rules.yaml"))
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.place.line, found.place.column) == ("RUL003", line, column)
+    assert told in found.message
+    assert way_out in found.hint
+    assert "^~" in caught.value.render()

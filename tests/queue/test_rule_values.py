@@ -50,7 +50,7 @@ def rules(spec: str) -> Rules:
     return load_rules(read(HEAD + spec, "rules.yaml"))
 
 
-def pick(by: str = "workload.priority + workload.pod_sets.size()") -> st.SearchStrategy[str]:
+def pick(by: str = "workload.priority + workload.podSets.size()") -> st.SearchStrategy[str]:
     """An expression that gives one of some values, another for each workload."""
     lists = st.lists(st.sampled_from(VALUES), min_size=1, max_size=4)
     return lists.map(lambda v: json.dumps(f"[{', '.join(f'dyn({x})' for x in v)}][int({by}) % {len(v)}]"))
@@ -82,7 +82,7 @@ def test_a_static_key_without_an_order_is_refused_when_it_is_loaded():
     with pytest.raises(SourceError) as failed:
         rules("  order:\n    - workload.priority\n    - \"{'a': 1}\"\n")
     (found,) = failed.value.diagnostics
-    assert (found.place.line, found.code) == (7, "QUE004")
+    assert (found.place.line, found.code) == (7, "RUL004")
     assert "has no order" in found.message
 
 

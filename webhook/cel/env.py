@@ -115,6 +115,10 @@ class Env:
         known = self.objects.get(type_name) or host.fields(type_name)
         return known.get(name)
 
+    def field_names(self, type_name: str) -> tuple[str, ...]:
+        """The fields of an object type that are listed; none where any name may be a field."""
+        return tuple(self.objects.get(type_name) or host.fields(type_name))
+
     def function(self, name: str) -> Function | None:
         """The function `name` means here."""
         return next((f for n in self.candidates(name) if (f := self.functions.get(n))), None)

@@ -57,11 +57,15 @@ class EvalError(CelError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Issue:
-    """One finding of the compiler: character offset from 0 and length in the text, and the sentence."""
+    """One finding of the compiler: character offset from 0 and length in the text, and the sentence.
+
+    `known` are the names that would do where a name is not known, as far as the compiler can list them.
+    """
 
     offset: int
     message: str
     length: int = 0
+    known: tuple[str, ...] = ()
 
 
 class CompileError(Exception):

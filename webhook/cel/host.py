@@ -1,6 +1,7 @@
 """Data classes of the host as object types: their fields and properties become fields an expression may read.
 
-Only what is declared can be read; nothing of Python's own shows through.
+Only what is declared can be read; nothing of Python's own shows through. An expression names a field as the Kubernetes
+API does, in camelCase: `min_count` is read as `minCount`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _PLAIN: dict[Any, Type] = {
 }
 _FIELDS: dict[str, dict[str, Type]] = {}
 _ENUMS: set[tuple[str, str]] = set()
+_ATTRIBUTES: dict[str, str] = {}
+"""Names of attributes by the names that expressions give them."""
 
 
 def host_type(cls: type[Any]) -> Type:
@@ -53,7 +56,7 @@ def host_type(cls: type[Any]) -> Type:
     if name not in _FIELDS:
         _FIELDS[name] = {}
         _FIELDS[name].update(_declared(cls))
-        _ENUMS.update((name, f) for f, hint in typing.get_type_hints(cls).items() if _is_enum(hint))
+        _ENUMS.update((name, camel_case(f)) for f, hint in typing.get_type_hints(cls).items() if _is_enum(hint))
     return object_type(name)
 
 
@@ -63,7 +66,19 @@ def _declared(cls: type[Any]) -> dict[str, Type]:
     for name, member in vars(cls).items():
         if isinstance(member, property) and member.fget is not None and not name.startswith("_"):
             found[name] = _type(typing.get_type_hints(member.fget).get("return", object))
-    return found
+    _ATTRIBUTES.update((camel_case(attribute), attribute) for attribute in found)
+    return {camel_case(attribute): type_ for attribute, type_ in found.items()}
+
+
+def camel_case(attribute: str) -> str:
+    """Give the name by which an expression reads an attribute: `min_count` -> `minCount`."""
+    first, *others = attribute.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def attribute_of(field: str) -> str:
+    """Give the attribute that a declared field reads: `minCount` -> `min_count`."""
+    return _ATTRIBUTES[field]
 
 
 def _type(hint: Any) -> Type:
@@ -93,9 +108,9 @@ def _is_enum(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Enum)
 
 
-def converts(name: str, attribute: str) -> bool:
-    """Whether an attribute must go through `plain` though its type is a plain one."""
-    return (name, attribute) in _ENUMS
+def converts(name: str, field: str) -> bool:
+    """Whether a field must go through `plain` though its type is a plain one."""
+    return (name, field) in _ENUMS
 
 
 def known(name: str) -> bool:
@@ -108,9 +123,9 @@ def fields(name: str) -> dict[str, Type]:
     return _FIELDS.get(name, {})
 
 
-def read(value: object, name: str) -> object:
-    """A declared attribute as a value of the language."""
-    return plain(getattr(value, name))
+def read(value: object, field: str) -> object:
+    """A declared field as a value of the language."""
+    return plain(getattr(value, _ATTRIBUTES[field]))
 
 
 def plain(value: object) -> object:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from webhook.api.queuepolicy import QueuePolicy
 from webhook.api.schema import structural
+from webhook.cel.host import camel_case
 from webhook.policy.queue_rules.points import ADMIT, ALLOWED, POINTS
 from webhook.queue.model import ClusterQueue, PodSet, Workload
 from webhook.queue.quota.cell import Cell
@@ -78,7 +79,7 @@ def _said(path: list[str]) -> str:
 def _types() -> Iterator[str]:
     for name, cls in TYPES.items():
         summary = inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-        fields = [f.name for f in dataclasses.fields(cls) if not f.name.startswith("_")]
+        fields = [camel_case(f.name) for f in dataclasses.fields(cls) if not f.name.startswith("_")]
         yield f"- **{name}**: {summary} Fields: {', '.join(f'`{f}`' for f in fields)}."
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from webhook.cel.check.resolve import resolve
@@ -86,9 +86,9 @@ class Checker:
 
     # Helpers
 
-    def report(self, node: Node | nodes.Field, message: str) -> None:
-        """Note an issue at a node."""
-        self.issues.append(Issue(node.pos, message))
+    def report(self, node: Node | nodes.Field, message: str, known: Iterable[str] = ()) -> None:
+        """Note an issue at a node; `known` are the names that would do."""
+        self.issues.append(Issue(node.pos, message, known=tuple(known)))
 
     def mismatch(self, node: Node, wanted: Type, found: Type) -> None:
         """Note that a node has another type than wanted."""
@@ -190,7 +190,7 @@ class Checker:
         elif target.kind is Kind.OBJECT:
             found = self.env.field_type(target.name, name)
             if found is None:
-                self.report(node, f"undefined field '{name}'")
+                self.report(node, f"undefined field '{name}'", self.env.field_names(target.name))
             else:
                 result = found
         elif target.kind is Kind.PARAM:

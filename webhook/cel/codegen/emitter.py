@@ -250,7 +250,7 @@ class Emitter:
         if operand.type != over:
             raise Unsupported("host object behind dyn")
         found = host.fields(over.name)[node.field]
-        text = f"{operand.text}.{node.field}"
+        text = f"{operand.text}.{host.attribute_of(node.field)}"
         if found.kind is Kind.DYN or found.params or host.converts(over.name, node.field):
             return Code(f"plain_host({text})", None if found.kind is Kind.DYN else found)
         return Code(text, found)

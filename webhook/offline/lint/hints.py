@@ -92,8 +92,8 @@ def functions() -> frozenset[str]:
 
 
 def with_hint(finding: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
-    """Add the way out to a finding of the CEL compiler (CEL001); others, and those that have one, stay."""
-    if finding.code != "CEL001" or finding.hint:
+    """Add the way out to a finding of the CEL compiler (CEL001, RUL003); others, and those that have one, stay."""
+    if finding.code not in ("CEL001", "RUL003") or finding.hint:
         return finding
     finding = replace(finding, place=_at_name(finding))
     hint = _pattern(finding) or _hint(finding.message, [d for d in documents if d.file == finding.place.file])

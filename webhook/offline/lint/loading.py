@@ -29,11 +29,6 @@ READING: Final[tuple[Rule, ...]] = (
         "The text cannot be read as YAML: the caret stands where reading stopped, which may be after the mistake.\n"
         "A key that is there twice is an error too (the last would win in silence), and so is nesting without end.",
     ),
-    _row(
-        "CFG003",
-        "the rules that are named are there",
-        "`extends` of a QueuePolicy, or `--queue-rules`, names rules that are neither among the files nor shipped.",
-    ),
     _row("LOAD001", "a policy file can be read", "The file or folder is not there, or is not UTF-8 text."),
     _row(
         "LOAD002",
@@ -84,6 +79,38 @@ READING: Final[tuple[Rule, ...]] = (
         "The expression is no CEL, uses a name or a function that does not exist here, or its types do not fit. It is\n"
         "checked as the API server checks it at 1.36, and the caret stands at the place inside the expression.\n"
         "`sluice eval` tries an expression by itself.",
+    ),
+    _row(
+        "RUL001",
+        "a QueuePolicy names only rule points and settings that there are",
+        "The name is none of `spec`; the nearest that is one is named. `docs/reference/queue-rules.md` lists them all.",
+    ),
+    _row(
+        "RUL002",
+        "a setting of a QueuePolicy holds what it can hold",
+        "The value is of another type than the setting or the rule point takes, or out of its range.",
+    ),
+    _row(
+        "RUL003",
+        "an expression of a rule compiles",
+        "The expression is no CEL, uses a name that its rule point does not see, or its types do not fit. Fields are\n"
+        "spelled as in the API (`workload.queuedAt`). `docs/reference/queue-rules.md` says what each point sees.",
+    ),
+    _row(
+        "RUL004",
+        "an expression of a rule gives what its point takes",
+        "Each point takes one type, and sort keys a type that has an order: a map has none.",
+    ),
+    _row(
+        "RUL006",
+        "the rules that are named are there",
+        "`extends` of a QueuePolicy, `--rules` or `--queue-rules` names rules that are neither among the files nor\n"
+        "shipped. A path is read from the folder of the file that names it.",
+    ),
+    _row(
+        "RUL007",
+        "a QueuePolicy does not extend itself",
+        "The files extend each other in a circle, so none of them comes first.",
     ),
     _row(
         "EXC001",

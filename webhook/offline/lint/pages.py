@@ -21,6 +21,7 @@ _FAMILIES: Final = {
     "SCH": "Fields and kinds",
     "LIM": "LimitRange and ResourceQuota",
     "QUE": "Queues",
+    "RUL": "Rules of the queue (QueuePolicy files)",
     "REF": "Policies, bindings, params, exceptions: names",
     "RCH": "Rules that never or always apply",
     "EXC": "Exceptions",

@@ -93,7 +93,7 @@ def _elsewhere(name: str, below: Document | None, known: Iterable[str]) -> dict[
     else:
         place = Place("queueRules") if below is None else below.place(("spec", "extends"))
         message = f'there is no QueuePolicy "{name}" among the policy files'
-        raise SourceError([Diagnostic("CFG003", place, message, hint=did_you_mean(name, [*known, *shipped()]))])
+        raise SourceError([Diagnostic("RUL006", place, message, hint=did_you_mean(name, [*known, *shipped()]))])
     return gathered
 
 
@@ -110,7 +110,7 @@ def shipped() -> list[str]:
 def _gather(source: str | Path, documents: dict[tuple[str, int], Document], above: tuple[Path, ...]) -> None:
     file = _file(source)
     if file in above:
-        raise SourceError([Diagnostic("QUE006", Place(str(file)), "this file extends itself, by way of others")])
+        raise SourceError([Diagnostic("RUL007", Place(str(file)), "this file extends itself, by way of others")])
     for index, document in enumerate(read_file(file)):
         if document.at(("kind",)) != "QueuePolicy":
             continue
@@ -131,5 +131,5 @@ def _file(source: str | Path) -> Path:
         return file
     hint = did_you_mean(str(source), shipped()) or f"shipped are {', '.join(shipped())}"
     raise SourceError(
-        [Diagnostic("QUE007", Place(str(source)), "there are no rules of this name, nor a file", hint=hint)]
+        [Diagnostic("RUL006", Place(str(source)), "there are no rules of this name, nor a file", hint=hint)]
     )

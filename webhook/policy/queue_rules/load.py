@@ -15,6 +15,7 @@ from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map
 from webhook.cel.values import Timestamp
 from webhook.diagnostics import Diagnostic, SourceError, did_you_mean
 from webhook.documents import Document, Path, read
+from webhook.policy.queue_rules.mistakes import mistakes
 from webhook.policy.queue_rules.points import ADMIT, ALLOWED, POINTS, Point
 from webhook.policy.queue_rules.settings import SETTINGS, Settings, settings_of
 from webhook.policy.queue_rules.values import BadValue, Fix, key_fix, result_fix
@@ -88,7 +89,7 @@ class _Loader:
     def take(self, document: Document) -> None:
         spec = document.at(("spec",))
         if not isinstance(spec, dict):
-            self.problems.append(document.diagnostic("QUE001", (), "a QueuePolicy needs a spec"))
+            self.problems.append(document.diagnostic("RUL002", (), "a QueuePolicy needs a spec"))
             return
         given = {**(spec.get("parameters") or {}), **self.overrides}
         self._check_names(document, spec)
@@ -111,7 +112,7 @@ class _Loader:
             if key not in KNOWN:
                 hint = did_you_mean(key, KNOWN)
                 self.problems.append(
-                    document.diagnostic("QUE002", ("spec", key), f"there is no rule point {key}", key=True, hint=hint)
+                    document.diagnostic("RUL001", ("spec", key), f"there is no rule point {key}", key=True, hint=hint)
                 )
         for section, names in NESTED.items():
             known = (*names, "allowed") if section == "preempt" else (*names, "for") if section == "reserve" else names
@@ -120,7 +121,7 @@ class _Loader:
                     hint = did_you_mean(key, known)
                     message = f"there is no rule point {section}.{key}"
                     self.problems.append(
-                        document.diagnostic("QUE002", ("spec", section, key), message, key=True, hint=hint)
+                        document.diagnostic("RUL001", ("spec", section, key), message, key=True, hint=hint)
                     )
 
     def _point(self, source: _Source, point: Point, value: Any) -> None:
@@ -173,16 +174,16 @@ class _Source:
         text = self.document.at(path)
         if not isinstance(text, str):
             message = "a rule is an expression: write it as a string"
-            self.problems.append(self.document.diagnostic("QUE003", path, message))
+            self.problems.append(self.document.diagnostic("RUL002", path, message))
             return None
         try:
             program = cel.compile(text, self._environment(text, sees))
         except cel.CompileError as error:
-            self._note(path, text, error)
+            self.problems += mistakes(self.document, path, error, (*sees, "parameters"))
             return None
         if result is not None and program.type not in (result, DYN) and program.type != DYN:
             message = f"this gives {program.type}, it must give {result}"
-            self.problems.append(self.document.diagnostic("QUE004", path, message))
+            self.problems.append(self.document.diagnostic("RUL004", path, message))
             return None
         self.origins[program] = Origin(self.document, ((0, path),))
         self.types[path] = program.type
@@ -204,7 +205,7 @@ class _Source:
                 if (fix := key_fix(self.types[*path, index])) is not None:
                     fixes.append((index, len(text), fix))
             except BadValue as error:
-                self.problems.append(self.document.diagnostic("QUE004", (*path, index), str(error)))
+                self.problems.append(self.document.diagnostic("RUL004", (*path, index), str(error)))
                 return None
             text += f"{key})"
         text += "]"
@@ -224,12 +225,6 @@ class _Source:
             return call
         given = dict(self.parameters)
         return lambda *values: call(*values, given)
-
-    def _note(self, path: Path, text: str, error: cel.CompileError) -> None:
-        for issue in error.issues:
-            place = self.document.text_place(path, max(0, issue.offset), max(1, issue.length))
-            source = self.document.source(place)
-            self.problems.append(Diagnostic("QUE005", place, issue.message, source=source))
 
 
 def _fixed(call: Call, fix: Fix, program: cel.Program) -> Call:
