@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic, perf_counter
@@ -28,7 +28,7 @@ from webhook.api.convert import conversion_review
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.facts import ViewFacts
 from webhook.cluster.gate import ViewGate
-from webhook.cluster.kinds import BUILT_IN, MANAGED, QUEUE_KINDS
+from webhook.cluster.kinds import BUILT_IN, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.leader import Leader, LeaseTimes
 from webhook.cluster.queueing import QueueCore
 from webhook.cluster.report import Report
@@ -55,6 +55,12 @@ log = logging.getLogger(__name__)
 CERTIFICATE_EVERY: Final = 10.0
 """Seconds between two looks at the certificate's files."""
 LEASE_NAME: Final = "sluice"
+_OF_QUEUES: Final[Mapping[Mode, tuple[GroupVersionKind, ...]]] = {
+    Mode.EMBEDDED: QUEUE_KINDS,
+    Mode.EXTERNAL: (WORKLOAD,),  # says whose quota covers what a controller makes
+    Mode.NONE: (),
+}
+"""The kinds of the queues that are followed."""
 
 
 def system_clocks() -> Clocks:
@@ -133,8 +139,7 @@ class Daemon:
         self.policies = PolicyFiles(config.policies, self._swap, config.queue_rules)
         self.certificate = ServingCertificate(Folder(config.cert_dir))
         embedded = config.mode is Mode.EMBEDDED
-        kinds: tuple[GroupVersionKind, ...] = (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if embedded else ()))
-        self.view = View(store, kinds, self._heard)
+        self.view = View(store, (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode]), self._heard)
         self._facts = ViewFacts(self.view, self._clocks.monotonic)
         self.core = QueueCore(self.policies.current.rules) if embedded else None
         gate = ViewGate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import JOB, job, make_controller, queues, world
+from tests.cluster.world import JOB, below, job, jobset, make_controller, queues, world
 from webhook.cluster.kinds import CLUSTER_QUEUE, FLAVOR, POD, WORKLOAD
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
@@ -229,21 +229,41 @@ def test_a_step_that_was_cut_off_is_taken_up():
 
 
 def test_jobs_of_other_namespaces_and_owned_jobs_are_left_alone():
-    """Without opt-in nothing is touched; a Job that a managed job owns gets no Workload, a forged owner counts not."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "a", "controller": True}
+    """Without opt-in nothing is touched; a Job of a JobSet gets no Workload; a forged owner, or a Job, counts not."""
 
     async def go():
         async with world(*queues("5"), seconds=None, opted=lambda labels: labels.get("team") == "a") as w:
-            [parent] = await w.create(job("a"))
-            child, forged = job("child"), job("forged")
-            child["metadata"]["ownerReferences"] = [{**owner, "uid": parent["metadata"]["uid"]}]
-            forged["metadata"]["ownerReferences"] = [{**owner, "uid": "nobody"}]
-            await w.create(child, forged, {**job("elsewhere", namespace="other")})
-            await w.until_condition("a", "Admitted")
-            await w.until_condition("forged", "Admitted")
+            gang, plain = await w.create(jobset("a"), job("plain"))
+            nobody = merge(gang, {"metadata": {"uid": "nobody"}})
+            rows = {"child": gang, "forged": nobody, "below": plain}
+            await w.create(*(below(owner, job(name)) for name, owner in rows.items()))
+            await w.create(job("elsewhere", namespace="other"))
+            for name in ("a", "plain", "forged", "below"):
+                await w.until_condition(name, "Admitted")
             return [(await w.workload(name)) is not None for name in ("child", "elsewhere")]
 
     assert asyncio.run(go()) == [False, False]
+
+
+def test_what_was_queued_before_its_owner_was_admitted_is_left_to_it():
+    """A Job that ran below a held JobSet is queued by itself; what it was given goes when its JobSet has quota."""
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            await w.create(job("first"))
+            await w.until_condition("first", "Admitted")
+            [gang] = await w.create(jobset("a"))
+            await w.create(below(gang, job("child", suspend=False)))
+
+            async def held():
+                return (await w.job("child"))["spec"]["suspend"] and await w.workload("child") is None
+
+            await w.until(held, "the child is held with its JobSet, without a Workload")
+            await w.kubelet.end("first")
+            await w.until_condition("a", "Admitted")
+            return await w.workload("child")
+
+    assert asyncio.run(go()) is None
 
 
 def test_the_status_of_the_queues_is_kept():

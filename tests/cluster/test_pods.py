@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import make_controller, queues, world
+from tests.cluster.world import below, job, make_controller, queues, world
 from webhook.cluster.conditions import find, holds
 from webhook.cluster.kinds import POD, WORKLOAD
 from webhook.store.memory import MemoryStore
@@ -206,14 +206,13 @@ def test_a_restart_ends_no_pod_that_runs():
 
 
 def test_a_gate_that_a_job_s_pod_should_not_have_is_taken_off():
-    """A pod that was gated before its owner came into view is its Job's: it is let go, without a Workload."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True, "uid": "u-1"}
-    parent = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "team-a", "uid": "u-1"}}
+    """A pod that was gated before its owner's quota came into view is its Job's: it is let go, without a Workload."""
 
     async def go():
-        async with world(*queues("1")) as w:
-            await w.create({**parent, "spec": {"suspend": False, "template": {"spec": {"containers": []}}}})
-            await w.create(merge(pod("a"), {"metadata": {"ownerReferences": [owner]}}))
+        async with world(*queues("1"), seconds=None) as w:
+            [owner] = await w.create(job("j"))
+            await w.until_condition("j", "Admitted")
+            await w.create(below(owner, pod("a")))
             await started(w, "a")
             return await w.workload("a")
 

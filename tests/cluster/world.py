@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 from tests.patience import until
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
-from webhook.cluster.lifecycle import finish_of
 from webhook.cluster.queueing import QueueCore
 from webhook.cluster.report import Report
 from webhook.cluster.view import View
+from webhook.jobs.finish import finish_of
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.defaults import KueueRules
 from webhook.store.memory import MemoryStore
@@ -37,6 +37,21 @@ def job(name: str, cpu: str = "1", queue: str = "main", namespace: str = "team-a
         "metadata": {"name": name, "namespace": namespace, "labels": {"kueue.x-k8s.io/queue-name": queue}},
         "spec": {"suspend": True, "parallelism": 1, "completions": 1, "template": template, **spec},
     }
+
+
+def jobset(name: str, cpu: str = "1") -> dict[str, Any]:
+    """A suspended JobSet of one Job of one pod."""
+    inner = job(name, cpu)
+    replicated = {"name": "w", "replicas": 1, "template": {"spec": inner["spec"]}}
+    spec = {"suspend": True, "replicatedJobs": [replicated]}
+    return {**inner, "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": spec}
+
+
+def below(owner: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
+    """The object, with a reference to its controller."""
+    metadata = owner["metadata"]
+    named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": [{**named, "controller": True}]}}
 
 
 def queues(cpu: str = "2", *, strategy: str = "BestEffortFIFO", labels: Any = None, **spec: Any):

@@ -54,6 +54,19 @@ def request(obj: Any, old: Any = None, operation: str = "CREATE", **fields: Any)
     )
 
 
+def admitted(owner: dict[str, Any]) -> dict[str, Any]:
+    """The Workload of a job, admitted."""
+    meta = owner["metadata"]
+    named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
+    references = [{**named, "controller": True}]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": meta["namespace"], "ownerReferences": references},
+        "status": {"conditions": [{"type": "Admitted", "status": "True"}]},
+    }
+
+
 def validating(expression: str, rules: str = PODS, extra: str = "", actions: str = "[Deny]", name: str = "p") -> str:
     """A validating policy with one rule, and its binding, as YAML text."""
     return f"""

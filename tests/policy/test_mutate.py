@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.policy.support import bundle, mutating, request
+from tests.policy.support import admitted, bundle, mutating, request
 from webhook.admission import mutate
 from webhook.admission.memory import MemoryFacts
 from webhook.kube.equality import same
@@ -179,7 +179,7 @@ def test_templates_that_are_made_up_are_not_patched():
 
 
 def test_owned_objects_are_skipped_where_the_policy_says_so():
-    """skip: owned-by-workload leaves a JobSet's Jobs alone, a CronJob's Jobs not."""
+    """skip: owned-by-workload leaves alone what an admitted JobSet makes, not a CronJob's Jobs or a Job's Jobs."""
     text = mutating(
         "Object{spec: Object.spec{suspend: true}}", JOBS, annotations="{sluice.dev/skip: owned-by-workload}", apply=True
     )
@@ -193,9 +193,13 @@ def test_owned_objects_are_skipped_where_the_policy_says_so():
             "spec": {},
         }
 
-    for kind, version, changed in [("JobSet", "jobset.x-k8s.io/v1alpha2", False), ("CronJob", "batch/v1", True)]:
-        owner = {"apiVersion": version, "kind": kind, "metadata": {"name": "o", "namespace": "ns", "uid": "u-1"}}
-        assert bool(done(text, job(kind, version), MemoryFacts([owner])).patch) is changed
+    labels = {"kueue.x-k8s.io/queue-name": "q"}
+    rows = [("JobSet", "jobset.x-k8s.io/v1alpha2", False), ("CronJob", "batch/v1", True), ("Job", "batch/v1", True)]
+    for kind, version, changed in rows:
+        metadata = {"name": "o", "namespace": "ns", "uid": "u-1", "labels": labels}
+        owner = {"apiVersion": version, "kind": kind, "metadata": metadata}
+        facts = MemoryFacts([owner, admitted(owner)])
+        assert bool(done(text, job(kind, version), facts).patch) is changed
 
 
 def test_delete_is_not_mutated():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.policy.support import bundle, request, validating
+from tests.policy.support import admitted, bundle, request, validating
 from webhook.admission.facts import Check, Decision, GateAnswer
 from webhook.admission.memory import MemoryFacts
 from webhook.admission.pipeline import review, validate
@@ -275,18 +275,21 @@ def test_gate_is_asked_for_jobs_with_a_queue():
 
 
 def test_gate_is_not_asked_for_owned_jobs():
-    """A Job of a JobSet is not queued again; a forged or foreign owner counts as none."""
+    """A Job of an admitted JobSet is not queued again; an owner that is forged, foreign or not admitted is none."""
     owner = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "metadata": {"name": "s", "namespace": "ns", "uid": "u-1"},
     }
-    facts = MemoryFacts([owner])
+    owner["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    facts = MemoryFacts([owner, admitted(owner)])
     deny = Queue(GateAnswer(False, "Forbidden", "no"))
     assert review(request(job({"name": "s", "uid": "u-1"})), bundle(""), facts, deny).allowed
     assert not review(request(job({"name": "s", "uid": "u-2"})), bundle(""), facts, deny).allowed
     assert not review(request(job({"name": "other", "uid": "u-1"})), bundle(""), facts, deny).allowed
-    foreign = MemoryFacts([{**owner, "metadata": {**owner["metadata"], "namespace": "away"}}])
+    assert not review(request(job({"name": "s", "uid": "u-1"})), bundle(""), MemoryFacts([owner]), deny).allowed
+    away = {**owner, "metadata": {**owner["metadata"], "namespace": "away"}}
+    foreign = MemoryFacts([away, admitted(away)])
     assert not review(request(job({"name": "s", "uid": "u-1"})), bundle(""), foreign, deny).allowed
 
 

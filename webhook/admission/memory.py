@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from webhook.admission.facts import Check, Decision, Selector
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.normalise import normalise
+from webhook.jobs.owners import admits
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+
+_WORKLOAD: Final = ("kueue.x-k8s.io", "Workload")
 
 
 class MemoryFacts:
@@ -69,3 +72,8 @@ class MemoryFacts:
     def owner(self, uid: str) -> dict[str, Any] | None:
         """Give the object with this UID."""
         return self._by_uid.get(uid)
+
+    def admitted(self, job: dict[str, Any]) -> bool:
+        """Say whether the Workload of this object is among the objects, and admitted."""
+        uid = str((job.get("metadata") or {}).get("uid") or "")
+        return any(admits(workload, uid) for workload in self._objects.get(_WORKLOAD, {}).values())

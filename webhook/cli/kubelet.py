@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.cluster.lifecycle import finish_of
 from webhook.jobs.describe import describe
+from webhook.jobs.finish import finish_of
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import NotFound
 from webhook.store.objects import EventType, Object, ObjectStore, key_of

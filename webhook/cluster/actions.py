@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from contextlib import suppress
 from typing import Final
 
 import orjson
@@ -12,12 +13,13 @@ from webhook.api.workloads import priority_of, workload_of
 from webhook.cluster import status
 from webhook.cluster.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.cluster.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
-from webhook.cluster.lifecycle import finish_of, owned_pods
+from webhook.cluster.lifecycle import owned_pods
 from webhook.cluster.placement import restored, started, suspend, ungated
 from webhook.cluster.steps import ARRIVAL, DIGEST, FINALIZER, Step, finalizers
 from webhook.cluster.view import View
 from webhook.cluster.writer import Writer
 from webhook.jobs.describe import at
+from webhook.jobs.finish import finish_of
 from webhook.jobs.model import Job
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
@@ -108,13 +110,15 @@ class Actions:
         """Give back the quota of a job that was deleted, once its pods are gone; say whether that is done."""
         if await self.pods_left(job_uid, key_of(workload)[0]):
             return False
+        await self.discard(workload)
+        return True
+
+    async def discard(self, workload: Object) -> None:
+        """Delete a Workload, and the quota it may hold with it."""
         await self.let_go(workload)
         if not at(workload, ("metadata", "deletionTimestamp")):
-            try:
+            with suppress(NotFound, Conflict):  # the garbage collector was quicker
                 await self._writer.delete(workload)
-            except (NotFound, Conflict):
-                return True  # the garbage collector was quicker
-        return True
 
     async def _renew(self, workload: Object, draft: Object) -> None:
         metadata = {**workload["metadata"]}

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.facts import Check, Decision, Labels, Selector
-from webhook.cluster.kinds import MANAGED, NAMESPACE
+from webhook.cluster.kinds import NAMESPACE
+from webhook.cluster.managed import ViewOwners
 from webhook.cluster.view import View
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import StoreError
@@ -23,6 +24,7 @@ class ViewFacts:
 
     def __init__(self, view: View, clock: Callable[[], float]) -> None:
         self._view, self._clock = view, clock
+        self._owners = ViewOwners(view)
         self._given: dict[tuple[str, str], list[Object]] = {}
         self._answers: dict[Check, tuple[Decision, float]] = {}
 
@@ -56,7 +58,11 @@ class ViewFacts:
 
     def owner(self, uid: str) -> dict[str, Any] | None:
         """Give the managed job with this uid, None where it is not known."""
-        return self._view.by_uid(uid, MANAGED)
+        return self._owners.owner(uid)
+
+    def admitted(self, job: Object) -> bool:
+        """Say whether the job's Workload is admitted."""
+        return self._owners.admitted(job)
 
     def authorize(self, check: Check) -> Decision:
         """Give the remembered answer, UNKNOWN where it must be asked for."""

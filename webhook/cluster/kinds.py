@@ -36,5 +36,7 @@ GATED: Final = "sluice.dev/gated"
 """The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""
 LABELS: Final = {(kind.group, kind.kind): {GATED: "true"} for kind in JOB_KINDS if kind.gate}
 """Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
-VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS}
-"""The versions that a job kind may be served in, the preferred one first."""
+VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS} | {
+    (KUEUE, WORKLOAD.kind): (VERSION, "v1beta1")
+}
+"""The versions that a job kind, or a Workload of an older Kueue, may be served in, the preferred one first."""

@@ -1,46 +1,11 @@
-"""What a job object says of its own life: has it finished, are pods of it still there. Reads status fields only."""
+"""What a job object says of its pods: are any still there, are they ready. Reads status fields only."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.jobs.describe import at
 from webhook.store.objects import Object
-
-_GOOD: Final = frozenset({"Complete", "Completed", "Succeeded"})
-_BAD: Final = frozenset({"Failed"})
-_PHASES: Final = (
-    ("status", "phase"),
-    ("status", "jobDeploymentStatus"),
-    ("status", "applicationState", "state"),
-)
-_GOOD_PHASES: Final = frozenset({"succeeded", "complete", "completed"})
-_BAD_PHASES: Final = frozenset({"failed"})
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """How a job ended. `reason` is one of the Workload condition `Finished`: `Succeeded` or `Failed`."""
-
-    reason: str
-    message: str
-
-
-def finish_of(job: Object) -> Finish | None:
-    """Say how the job ended, None while it has not.
-
-    By its conditions (Job, JobSet, the kubeflow kinds), else by its phase (Pod, RayJob, SparkApplication, AppWrapper).
-    A Job's `Complete` is set only when none of its pods is left running (batch/v1 since 1.31).
-    """
-    for condition in _list(at(job, ("status", "conditions"))):
-        if condition.get("status") == "True" and condition.get("type") in _GOOD | _BAD:
-            good = condition["type"] in _GOOD
-            return Finish("Succeeded" if good else "Failed", str(condition.get("message") or "")[:1024])
-    phase = next((str(text).lower() for path in _PHASES if (text := at(job, path))), "")
-    if phase in _GOOD_PHASES | _BAD_PHASES:
-        return Finish("Succeeded" if phase in _GOOD_PHASES else "Failed", f"the job is {phase}")
-    return None
 
 
 def running_pods(job: Object) -> int:

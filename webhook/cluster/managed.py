@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from webhook.api.workloads import workload_name
 from webhook.cluster.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
 from webhook.cluster.view import View
 from webhook.jobs.describe import describe
 from webhook.jobs.model import Job
+from webhook.jobs.owners import admits, controller_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
 
@@ -57,12 +57,6 @@ def key_of_owner(workload: Object) -> JobKey | None:
     return JobKey(gvk, key_of(workload)[0], str(reference.get("name") or ""), str(reference.get("uid") or ""))
 
 
-def controller_of(obj: Object) -> dict[str, Any] | None:
-    """Give the ownerReference of an object's controller, or None."""
-    references = (obj.get("metadata") or {}).get("ownerReferences") or []
-    return next((r for r in references if isinstance(r, dict) and r.get("controller")), None)
-
-
 def managed_jobs(view: View) -> Iterator[Object]:
     """Give every object of the managed kinds."""
     for gvk in MANAGED:
@@ -84,17 +78,22 @@ def as_managed(job: Object, view: View, opted: Opted) -> Job | None:
     return described if opted(labels) else None
 
 
-def owned_by_managed(job: Object, view: View) -> bool | None:
-    """Say whether a managed job controls this object; None where the owner's kind is managed but it is not in view."""
-    reference = controller_of(job)
-    if reference is None:
-        return False
-    group, version = split_api_version(str(reference.get("apiVersion") or ""))
-    kind = str(reference.get("kind") or "")
-    if (group, kind) not in MANAGED_KINDS:
-        return False
-    owner = view.mirror(GroupVersionKind(group, version, kind)).by_uid(str(reference.get("uid") or ""))
-    return True if owner is not None else None
+class ViewOwners:
+    """Looks owners and their Workloads up in the view."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def owner(self, uid: str) -> Object | None:
+        """Give the managed job with this uid, None where it is not in view."""
+        return self._view.by_uid(uid, MANAGED)
+
+    def admitted(self, job: Object) -> bool:
+        """Say whether the job's Workload is admitted; one of Kueue's (mode external) has another name than ours."""
+        key = key_of_job(job)
+        own = workload_of_key(self._view, key)
+        found = self._view.mirror(WORKLOAD).all(key.namespace) if own is None else (own,)
+        return any(admits(workload, key.uid) for workload in found)
 
 
 def workload_of_key(view: View, key: JobKey) -> Object | None:

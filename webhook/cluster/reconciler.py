@@ -8,23 +8,16 @@ from typing import Final
 from webhook.api.snapshot import MALFORMED
 from webhook.cluster.actions import Actions
 from webhook.cluster.conditions import EVICTED, QUOTA_RESERVED, holds
-from webhook.cluster.managed import (
-    JobKey,
-    Opted,
-    as_managed,
-    controller_of,
-    key_of_job,
-    owned_by_managed,
-    workload_of_key,
-)
+from webhook.cluster.managed import MANAGED_KINDS, JobKey, Opted, ViewOwners, as_managed, workload_of_key
 from webhook.cluster.placement import is_changed
 from webhook.cluster.steps import Step, gone, next_step
 from webhook.cluster.view import View
 from webhook.cluster.writer import NotLeading, Writer
 from webhook.jobs.model import Job
+from webhook.jobs.owners import DEPTH, ancestors, owned
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
-from webhook.store.objects import Object, uid_of
+from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +34,7 @@ class Reconciler:
 
     def __init__(self, view: View, writer: Writer, opted: Opted) -> None:
         self._view, self._writer, self._opted = view, writer, opted
+        self._owners = ViewOwners(view)
         self.actions = Actions(view, writer)
 
     async def look(self, key: JobKey) -> float | None:
@@ -68,8 +62,7 @@ class Reconciler:
         if described is None:
             return await self._not_ours(key, workload)
         if await self._is_owned(job):
-            if described.kind.gate and described.suspended:  # its owner was not in view yet when it was created
-                await self.actions.ungate(job, described)
+            await self._of_owner(job, described, workload)
             return None
         try:
             step = self._next(job, described, workload)
@@ -103,16 +96,28 @@ class Reconciler:
             return POLL
         return None if await self.actions.orphan(workload, key.uid) else POLL
 
+    async def _of_owner(self, job: Object, described: Job, workload: Object | None) -> None:
+        """Leave to its owner what was held or queued by itself while its owner was not known, or not admitted."""
+        if described.kind.gate and described.suspended:
+            await self.actions.ungate(job, described)
+        if workload is not None:
+            await self.actions.discard(workload)
+
     async def _is_owned(self, job: Object) -> bool:
-        """Say whether a managed job makes this one; an owner that is not in view yet is asked for."""
-        known = owned_by_managed(job, self._view)
-        reference = controller_of(job)
-        if known is not None or reference is None:
-            return bool(known)
-        group, version = split_api_version(reference["apiVersion"])
-        gvk = GroupVersionKind(group, version, reference["kind"])
-        owner = await self._writer.refresh(gvk, key_of_job(job).namespace, reference["name"])
-        return owner is not None and uid_of(owner) == reference.get("uid")
+        """Say whether the job is part of one that a queue looks at; an owner that is not in view yet is asked for."""
+        namespace, _ = key_of(job)
+        for _ in range(DEPTH):
+            _, unknown = ancestors(job, namespace, self._owners)
+            if unknown is None:
+                break
+            group, version = split_api_version(str(unknown.get("apiVersion")))
+            gvk = GroupVersionKind(group, version, str(unknown.get("kind")))
+            if (group, gvk.kind) not in MANAGED_KINDS:
+                break
+            owner = await self._writer.refresh(gvk, namespace, str(unknown.get("name")))
+            if owner is None or uid_of(owner) != unknown.get("uid"):
+                break
+        return owned(job, namespace, self._owners)
 
     async def _refresh(self, key: JobKey) -> None:
         await self._writer.refresh(key.gvk, key.namespace, key.name)

@@ -22,8 +22,8 @@ from webhook.cluster.conditions import (
     holds,
     with_condition,
 )
-from webhook.cluster.lifecycle import Finish
 from webhook.jobs.describe import at
+from webhook.jobs.finish import Finish
 from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted
 from webhook.queue.model import PodSetAssignment

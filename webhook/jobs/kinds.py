@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.jobs import counts
-from webhook.jobs.model import Kind, Template
+from webhook.jobs.model import GroupKind, Kind, Template
 from webhook.jobs.templates import of_spark_role, of_trainer
 from webhook.jobs.wrapped import wrapped_pod_sets
 
 _SUSPEND: Final = ("spec", "suspend")
 _POLICY_SUSPEND: Final = ("spec", "runPolicy", "suspend")
 _POLICY_PRIORITY: Final = (("spec", "runPolicy", "schedulingPolicy", "priorityClass"),)
+_POD: Final[GroupKind] = ("", "Pod")
+_JOB: Final[GroupKind] = ("batch", "Job")
+_RAY_CLUSTER: Final[GroupKind] = ("ray.io", "RayCluster")
 
 
 def _replica_specs(field: str, *order: str) -> tuple[Template, ...]:
@@ -29,9 +32,24 @@ def _ray(*cluster: str) -> tuple[Template, ...]:
     )
 
 
-def _training(kind: str, resource: str, field: str, *order: str, versions: tuple[str, ...] = ("v1",)) -> Kind:
-    templates = _replica_specs(field, *order)
-    return Kind("kubeflow.org", versions, kind, resource, _POLICY_SUSPEND, templates, priority_paths=_POLICY_PRIORITY)
+def _training(
+    kind: str,
+    resource: str,
+    field: str,
+    *order: str,
+    versions: tuple[str, ...] = ("v1",),
+    makes: tuple[GroupKind, ...] = (_POD,),
+) -> Kind:
+    return Kind(
+        "kubeflow.org",
+        versions,
+        kind,
+        resource,
+        _POLICY_SUSPEND,
+        _replica_specs(field, *order),
+        priority_paths=_POLICY_PRIORITY,
+        makes=makes,
+    )
 
 
 KINDS: Final[tuple[Kind, ...]] = (
@@ -53,6 +71,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         _SUSPEND,
         (Template(("spec", "template"), counts.job, name="main"),),
         min_count_annotation="kueue.x-k8s.io/job-min-parallelism",
+        makes=(_POD,),
     ),
     Kind(
         "batch",
@@ -71,8 +90,17 @@ KINDS: Final[tuple[Kind, ...]] = (
         "jobsets",
         _SUSPEND,
         (Template(("spec", "replicatedJobs", "[]", "template", "spec", "template"), counts.replicated_job),),
+        makes=(_JOB,),
     ),
-    _training("MPIJob", "mpijobs", "mpiReplicaSpecs", "Launcher", "Worker", versions=("v2beta1", "v1")),
+    _training(
+        "MPIJob",
+        "mpijobs",
+        "mpiReplicaSpecs",
+        "Launcher",
+        "Worker",
+        versions=("v2beta1", "v1"),
+        makes=(_POD, _JOB),  # v2beta1's launcher is a Job, v1's a Pod
+    ),
     _training("PyTorchJob", "pytorchjobs", "pytorchReplicaSpecs", "Master", "Worker"),
     _training("TFJob", "tfjobs", "tfReplicaSpecs", "Chief", "Master", "PS", "Worker", "Evaluator"),
     _training("PaddleJob", "paddlejobs", "paddleReplicaSpecs", "Master", "Worker"),
@@ -86,8 +114,17 @@ KINDS: Final[tuple[Kind, ...]] = (
         _SUSPEND,
         (Template(("spec", "trainer"), counts.trainer, name="node", made=of_trainer),),
         note="its pods stand in the TrainingRuntime; spec.trainer.resourcesPerNode is read, nothing is patched",
+        makes=(("jobset.x-k8s.io", "JobSet"),),
     ),
-    Kind("ray.io", ("v1", "v1alpha1"), "RayCluster", "rayclusters", _SUSPEND, _ray("spec")),
+    Kind(
+        "ray.io",
+        ("v1", "v1alpha1"),
+        "RayCluster",
+        "rayclusters",
+        _SUSPEND,
+        _ray("spec"),
+        makes=(_POD, _JOB),  # a Job clears the Redis of a cluster that goes
+    ),
     Kind(
         "ray.io",
         ("v1", "v1alpha1"),
@@ -99,6 +136,7 @@ KINDS: Final[tuple[Kind, ...]] = (
             Template(("spec", "submitterPodTemplate"), counts.ray_submitter, name="submitter"),
         ),
         note="with spec.clusterSelector it runs on a cluster that is there already",
+        makes=(_RAY_CLUSTER, _JOB),  # a Job submits
     ),
     Kind(
         "ray.io",
@@ -107,6 +145,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         "rayservices",
         ("spec", "rayClusterConfig", "suspend"),
         _ray("spec", "rayClusterConfig"),
+        makes=(_RAY_CLUSTER,),
     ),
     Kind(
         "sparkoperator.k8s.io",
@@ -124,6 +163,7 @@ KINDS: Final[tuple[Kind, ...]] = (
             ),
         ),
         note="driver and executor are no pod templates: their cores, memory and GPU are read, nothing is patched",
+        makes=(_POD,),
     ),
     Kind(
         "workload.codeflare.dev",
@@ -133,6 +173,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         _SUSPEND,
         (),
         reader=wrapped_pod_sets,
+        wraps=True,
     ),
     Kind(
         "apps",

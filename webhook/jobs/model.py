@@ -12,6 +12,7 @@ from typing import Any
 from webhook.kube.gvk import GroupVersionKind
 
 Path = tuple[str | int, ...]
+GroupKind = tuple[str, str]
 Nodes = Sequence[Any]
 """The nodes on the way to a template: the object first, the one that holds the template last."""
 Count = Callable[[Nodes], int]
@@ -83,6 +84,10 @@ class Kind:
     note: str = ""
     priority_paths: tuple[tuple[str, ...], ...] = ()
     """Where the kind names a PriorityClass of its own, before the templates are asked."""
+    makes: tuple[GroupKind, ...] = ()
+    """The kinds of the objects that the kind's controller makes and names itself as controller of (`owners.py`)."""
+    wraps: bool = False
+    """Whether the objects it makes stand whole in its own spec (AppWrapper), and nothing else is made."""
     gate: str = ""
     """The scheduling gate that holds the object, where it has no suspend field: taken off once, never put back."""
 

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from webhook.jobs.model import Path, PodSet, SetsOf
+from webhook.jobs.model import GroupKind, Path, PodSet, SetsOf
+from webhook.kube.gvk import gvk_of
 
 _STEP = re.compile(r"[^.\[\]]+")
 
 
 def wrapped_pod_sets(obj: dict[str, Any], sets_of: SetsOf) -> tuple[PodSet, ...]:
     """Give the pod sets of every component: where it declares them (`podSets[].path`), else where its kind has them."""
+    found: list[PodSet] = []
+    for i, component in _components(obj):
+        path: Path = ("spec", "components", i)
+        found += _declared(component, path, i) or _inferred(component["template"], path, i, sets_of)
+    return tuple(found)
+
+
+def wraps(obj: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Say whether `other` stands in `obj` as a component: an object of its kind and its name."""
+    return any(_named(component["template"]) == _named(other) for _, component in _components(obj))
+
+
+def _named(obj: dict[str, Any]) -> tuple[GroupKind, Any]:
+    metadata = obj.get("metadata")
+    gvk = gvk_of(obj)
+    return (gvk.group, gvk.kind), metadata.get("name") if isinstance(metadata, dict) else None
+
+
+def _components(obj: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     spec = obj.get("spec")
     components = spec.get("components") if isinstance(spec, dict) else None
-    found: list[PodSet] = []
     for i, component in enumerate(components if isinstance(components, list) else ()):
         if isinstance(component, dict) and isinstance(component.get("template"), dict):
-            path: Path = ("spec", "components", i)
-            found += _declared(component, path, i) or _inferred(component["template"], path, i, sets_of)
-    return tuple(found)
+            yield i, component
 
 
 def _declared(component: dict[str, Any], path: Path, index: int) -> list[PodSet]:

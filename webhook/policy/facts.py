@@ -64,3 +64,6 @@ class Facts(Protocol):
 
     def owner(self, uid: str) -> dict[str, Any] | None:
         """Give the object with this UID from the local view, None where there is none (a forged or stale owner)."""
+
+    def admitted(self, job: dict[str, Any]) -> bool:
+        """Say whether the Workload of this object is admitted."""

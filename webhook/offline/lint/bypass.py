@@ -177,13 +177,15 @@ def create_only(world: World) -> Iterator[Finding]:
 def forged_owner(world: World) -> Iterator[Finding]:
     """`metadata.ownerReferences` is a field like any other: whoever creates a pod can write one. A policy that lets
     an object pass because it has an owner lets everybody pass. With the annotation `sluice.dev/skip:
-    owned-by-workload` Sluice looks the owner up by its UID, and takes a forged or stale one for none.
+    owned-by-workload` an owner counts only where it is there (by UID, name and namespace), its controller makes objects
+    of this kind (a Job makes Pods, and no Jobs), it has not ended, and a queue holds it or has admitted it. What a held
+    job's controller makes counts where it is suspended as well. Anything else is held and queued like anyone's.
     """
     for policy in policies(world):
         for expression in expressions(policy):
             if match := _OWNERS.search(code(expression.text)):
                 message = "an ownerReference can be written by anybody"
-                hint = "use the annotation sluice.dev/skip: owned-by-workload, which checks the owner's UID"
+                hint = "use the annotation sluice.dev/skip: owned-by-workload, which asks whether the owner has quota"
                 yield policy.finding(expression.path, message, hint, span=(match.start(), len(match[0])))
                 break
 

@@ -8,15 +8,13 @@ from typing import Any, Final, Protocol
 
 from webhook.jobs.describe import Templates, describe, templates
 from webhook.jobs.model import Job
-from webhook.kube.gvk import gvk_of
+from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.facts import Facts
 from webhook.policy.matching.matcher import labels_of
 from webhook.policy.pod_templates import Stand, first_stand
 from webhook.policy.request import Request
 
-_DEPTH: Final = 10
-"""How far the chain of owners is followed."""
 _STAND_INS: Final = 1024
 
 
@@ -137,7 +135,7 @@ class World:
         """Say whether a controller above the object is a job that waits in a queue itself."""
         if self._owned is None:
             obj = self.object if self.object is not None else self.old
-            self._owned = obj is not None and owned_by_workload(obj, self.request.namespace, self.facts)
+            self._owned = obj is not None and owned(obj, self.request.namespace, self.facts)
         return self._owned
 
 
@@ -145,42 +143,3 @@ class World:
 def stand_in(name: str) -> dict[str, Any]:
     """Give what stands for a Namespace that is not known yet."""
     return {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}, "spec": {}, "status": {}}
-
-
-def owned_by_workload(obj: dict[str, Any], namespace: str, facts: Facts) -> bool:
-    """Follow the controller references, by UID in the local view, to a job that is queued as a whole.
-
-    A reference to an object that is not there, or that is another than it says, counts as none. A CronJob and a
-    Deployment are no such owners: what they make is queued by itself.
-    """
-    for _ in range(_DEPTH):
-        owner = _controller(obj, namespace, facts)
-        if owner is None:
-            return False
-        job = describe(owner)
-        if job is not None and job.kind.queued:
-            return True
-        obj = owner
-    return False
-
-
-def _controller(obj: dict[str, Any], namespace: str, facts: Facts) -> dict[str, Any] | None:
-    metadata = obj.get("metadata")
-    references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
-    for reference in references if isinstance(references, list) else ():
-        if isinstance(reference, dict) and reference.get("controller") is True and reference.get("uid"):
-            owner = facts.owner(str(reference["uid"]))
-            return owner if owner is not None and _is(owner, reference, namespace) else None
-    return None
-
-
-def _is(owner: dict[str, Any], reference: dict[str, Any], namespace: str) -> bool:
-    """Say whether the object found is the one the reference names, in the same namespace."""
-    metadata = owner.get("metadata") or {}
-    group = str(reference.get("apiVersion") or "").rpartition("/")[0]
-    kind = gvk_of(owner)
-    return (
-        metadata.get("name") == reference.get("name")
-        and (kind.group, kind.kind) == (group, reference.get("kind"))
-        and metadata.get("namespace") in (None, "", namespace)
-    )

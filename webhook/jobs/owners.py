@@ -1,0 +1,107 @@
+"""Whose an object is: whether a job above it holds, or was given, its quota, so that it needs none of its own.
+
+An ownerReference is a field that anybody writes. It counts where the object that it names is there, makes objects of
+this kind (`Kind.makes`), has not ended, and is itself held or admitted by a queue.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from webhook.jobs.describe import queue_of, row_of, suspended
+from webhook.jobs.finish import finish_of
+from webhook.jobs.wrapped import wraps
+from webhook.kube.gvk import gvk_of, split_api_version
+
+DEPTH: Final = 10
+"""How far the chain of owners is followed, as in Kueue."""
+ADMITTED: Final = "Admitted"
+
+Object = dict[str, Any]
+
+
+class Owners(Protocol):
+    """Where owners and their Workloads are looked up: the local view, or the objects of files."""
+
+    def owner(self, uid: str) -> Object | None:
+        """Give the object with this UID, None where there is none."""
+
+    def admitted(self, job: Object) -> bool:
+        """Say whether the Workload of this object is admitted."""
+
+
+def owned(obj: Object, namespace: str, owners: Owners) -> bool:
+    """Say whether an object is part of a job that a queue looks at as a whole, and so is neither held nor queued.
+
+    Below a job that is held itself only what is suspended, too: a held job's controller makes nothing that runs.
+    """
+    above, _ = ancestors(obj, namespace, owners)
+    if any(owners.admitted(job) for job in above if queue_of(job)):
+        return True
+    row = row_of(obj)
+    still = row is not None and row.suspend_path is not None and suspended(obj, row) is True
+    return still and any(_held(job) for job in above)
+
+
+def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object], Object | None]:
+    """Give the jobs above an object, the nearest first, and the reference that leads on to one that is not known."""
+    found: list[Object] = []
+    while len(found) < DEPTH:
+        reference = controller_of(obj)
+        if reference is None or not _may_make(reference, obj):
+            break
+        owner = owners.owner(str(reference.get("uid") or ""))
+        if owner is None:
+            return found, reference
+        if not _is(owner, reference, namespace) or not _makes(owner, obj) or finish_of(owner) is not None:
+            break
+        found.append(owner)
+        obj = owner
+    return found, None
+
+
+def controller_of(obj: Object) -> Object | None:
+    """Give the ownerReference of an object's controller, or None."""
+    metadata = obj.get("metadata")
+    references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    for reference in references if isinstance(references, list) else ():
+        if isinstance(reference, dict) and reference.get("controller") is True and reference.get("uid"):
+            return reference
+    return None
+
+
+def admits(workload: Object, uid: str) -> bool:
+    """Say whether this is the Workload of the object with this UID, and admitted."""
+    status = workload.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    return (controller_of(workload) or {}).get("uid") == uid and any(
+        c.get("type") == ADMITTED and c.get("status") == "True" for c in conditions or () if isinstance(c, dict)
+    )
+
+
+def _may_make(reference: Object, obj: Object) -> bool:
+    """Say whether the kind that a reference names makes objects of this kind."""
+    row, made = row_of(reference), gvk_of(obj)
+    return row is not None and (row.wraps or (made.group, made.kind) in row.makes)
+
+
+def _makes(owner: Object, obj: Object) -> bool:
+    row = row_of(owner)
+    return row is not None and (not row.wraps or wraps(owner, obj))
+
+
+def _held(job: Object) -> bool:
+    row = row_of(job)
+    return row is not None and row.queued and bool(queue_of(job)) and suspended(job, row) is True
+
+
+def _is(owner: Object, reference: Object, namespace: str) -> bool:
+    """Say whether the object found is the one the reference names, in the same namespace."""
+    metadata = owner.get("metadata") or {}
+    group, _ = split_api_version(str(reference.get("apiVersion") or ""))
+    kind = gvk_of(owner)
+    return (
+        metadata.get("name") == reference.get("name")
+        and (kind.group, kind.kind) == (group, reference.get("kind"))
+        and metadata.get("namespace") in (None, "", namespace)
+    )
