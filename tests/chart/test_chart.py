@@ -8,7 +8,7 @@ import pytest
 
 from tests.chart.helm import template
 from tests.shared import ROOT
-from webhook.cluster.kinds import MANAGED, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.config import load
 from webhook.documents import read
 from webhook.jobs.kinds import KINDS

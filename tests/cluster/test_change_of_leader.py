@@ -8,9 +8,9 @@ from time import monotonic
 import pytest
 
 from tests.cluster.world import job, make_controller, queues, world
-from webhook.cluster.conditions import QUOTA_RESERVED, holds
-from webhook.cluster.kinds import WORKLOAD
-from webhook.cluster.leader import Leader, LeaseTimes
+from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.leader import Leader, LeaseTimes
+from webhook.cluster.queues.conditions import QUOTA_RESERVED, holds
 from webhook.store.errors import Conflict, Unavailable
 from webhook.store.memory import MemoryStore
 

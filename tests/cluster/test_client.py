@@ -15,7 +15,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from webhook import documents
-from webhook.cluster.client import Client, Pace
+from webhook.cluster.api.client import Client, Pace
 from webhook.store.errors import Unavailable
 from webhook.tls.files import Folder, ensure
 

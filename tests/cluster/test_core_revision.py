@@ -1,7 +1,7 @@
 """Explanations are made anew only when something happened: the core's revision says when."""
 
 from tests.cluster.world import queues
-from webhook.cluster.queueing import QueueCore
+from webhook.cluster.queues.queue_core import QueueCore
 from webhook.queue.defaults import KueueRules
 from webhook.store.objects import merge
 

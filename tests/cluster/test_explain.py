@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterator
 
 from tests.cluster.world import CLOCKS
-from webhook.cluster.conditions import find
-from webhook.cluster.explain import AGAIN, Explainer
-from webhook.cluster.kinds import QUEUE_KINDS, WORKLOAD
-from webhook.cluster.view import View
-from webhook.cluster.writer import Writer
+from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import Writer
+from webhook.cluster.queues.conditions import find
+from webhook.cluster.queues.pending_reasons import AGAIN, Explainer
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.store.memory import MemoryStore
 

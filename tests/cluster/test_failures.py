@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
-from webhook.cluster.client import failure
-from webhook.cluster.kinds import NAMESPACE
-from webhook.cluster.live import _event
+from webhook.cluster.api.client import failure
+from webhook.cluster.api.kinds import NAMESPACE
+from webhook.cluster.api.live_store import _event
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused, Unavailable
 
 

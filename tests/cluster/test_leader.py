@@ -3,8 +3,8 @@
 import asyncio
 from datetime import UTC, datetime
 
-from webhook.cluster.kinds import LEASE
-from webhook.cluster.leader import Leader, LeaseTimes
+from webhook.cluster.api.kinds import LEASE
+from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.store.errors import Unavailable
 from webhook.store.memory import MemoryStore
 

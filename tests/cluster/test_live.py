@@ -7,11 +7,11 @@ from time import monotonic
 import pytest
 
 from tests.patience import until
-from webhook.cluster.client import Client, Pace
+from webhook.cluster.api.client import Client, Pace
+from webhook.cluster.api.kinds import LEASE, NAMESPACE
+from webhook.cluster.api.live_store import LiveStore
+from webhook.cluster.api.view import View
 from webhook.cluster.facts import ViewFacts
-from webhook.cluster.kinds import LEASE, NAMESPACE
-from webhook.cluster.live import LiveStore
-from webhook.cluster.view import View
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.facts import Check, Decision
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
@@ -132,7 +132,7 @@ def test_a_watch_follows_from_a_list(live, namespace):
 
 def test_a_list_is_read_page_by_page(live, namespace, monkeypatch):
     """Every object comes, once, however many pages it takes; items say their kind."""
-    monkeypatch.setattr("webhook.cluster.live.PAGE", 3)
+    monkeypatch.setattr("webhook.cluster.api.live_store.PAGE", 3)
 
     async def work(store):
         for n in range(7):

@@ -8,8 +8,8 @@ import pytest
 from tests.cluster.world import JOB, job, make_controller, queues
 from tests.patience import until
 from webhook.api.crds import definitions
-from webhook.cluster.client import Client, Pace
-from webhook.cluster.live import LiveStore
+from webhook.cluster.api.client import Client, Pace
+from webhook.cluster.api.live_store import LiveStore
 from webhook.jobs.describe import at
 from webhook.kube.gvk import GroupVersionKind
 

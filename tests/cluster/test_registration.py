@@ -9,8 +9,17 @@ from click.testing import CliRunner
 from tests.shared import ROOT
 from webhook import documents
 from webhook.cli.register import register as command
-from webhook.cluster.hooks import hooks
-from webhook.cluster.registration import CRD, MUTATING, VALIDATING, Options, Target, configurations, register, remove
+from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.registration import (
+    CRD,
+    MUTATING,
+    VALIDATING,
+    Options,
+    Target,
+    configurations,
+    register,
+    remove,
+)
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble
 from webhook.store.errors import NotFound

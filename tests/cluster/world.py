@@ -11,12 +11,15 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from tests.patience import until
+from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
-from webhook.cluster.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
-from webhook.cluster.queueing import QueueCore
-from webhook.cluster.report import Report
-from webhook.cluster.view import View
+from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.queues.metrics import Report
+from webhook.cluster.api.view import View
 from webhook.jobs.finish import finish_of
+from webhook.cluster.jobs.lifecycle import finish_of
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.defaults import KueueRules
 from webhook.store.memory import MemoryStore

@@ -16,7 +16,7 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
-from webhook.cluster.kinds import WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube import patch

@@ -8,8 +8,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from webhook.cluster.client import Client, Pace
-from webhook.cluster.live import LiveStore
+from webhook.cluster.api.client import Client, Pace
+from webhook.cluster.api.live_store import LiveStore
 from webhook.jobs.kinds import KINDS
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.bundle import Bundle

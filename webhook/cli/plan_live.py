@@ -9,9 +9,9 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.api.kinds import KINDS
-from webhook.cluster.client import Client, Pace
-from webhook.cluster.kinds import LABELS, MANAGED
-from webhook.cluster.live import LiveStore
+from webhook.cluster.api.client import Client, Pace
+from webhook.cluster.api.kinds import LABELS, MANAGED
+from webhook.cluster.api.live_store import LiveStore
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import ALL
 

@@ -15,11 +15,11 @@ from webhook import documents, written
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
 from webhook.cli.values import FILE, LABELS, NAMESPACE, TEXT, THERE, Read, whole
-from webhook.cluster import registration
-from webhook.cluster.client import Client, Pace
-from webhook.cluster.hooks import hooks
-from webhook.cluster.live import LiveStore
-from webhook.cluster.registration import Options, Target, configurations
+from webhook.cluster.api.client import Client, Pace
+from webhook.cluster.api.live_store import LiveStore
+from webhook.cluster.webhooks import registration
+from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.registration import Options, Target, configurations
 from webhook.config import Mode
 from webhook.policy.loading.files import load_bundle
 from webhook.store.errors import StoreError

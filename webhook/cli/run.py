@@ -29,7 +29,7 @@ from webhook.cli.inputs import manifests
 from webhook.cli.kubelet import Kubelet
 from webhook.cli.run_table import Life, ended_table, sent_table
 from webhook.cli.values import FOLDER, THERE, Read, number
-from webhook.cluster.kinds import MANAGED
+from webhook.cluster.api.kinds import MANAGED
 from webhook.config import Config
 from webhook.daemon import Daemon
 from webhook.jobs.describe import describe

@@ -149,9 +149,9 @@ async def _connect(config: Config) -> tuple[Any, ObjectStore]:
     """
     if not config.cluster:
         return None, MemoryStore()
-    library = importlib.import_module("webhook.cluster.client")
+    library = importlib.import_module("webhook.cluster.api.client")
     writes, burst = config.writes_per_second, max(1, int(config.writes_per_second * 2))
     pace = library.Pace(writes, burst, min(4.0, config.lease_seconds / 4))
     client = await library.Client.connect(config.kubeconfig, config.context or None, pace, monotonic)
-    store: ObjectStore = importlib.import_module("webhook.cluster.live").LiveStore(client)
+    store: ObjectStore = importlib.import_module("webhook.cluster.api.live_store").LiveStore(client)
     return client, store

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from webhook.cluster.changes import matters_to_all_jobs, matters_to_core
-from webhook.cluster.core import Core
-from webhook.cluster.cycle import Cycle
-from webhook.cluster.explain import Explainer
-from webhook.cluster.kinds import QUEUE_KINDS, WORKLOAD
-from webhook.cluster.leader import Leader
-from webhook.cluster.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_owner, managed_jobs
-from webhook.cluster.publish import Publisher
-from webhook.cluster.reconciler import Reconciler
-from webhook.cluster.report import Report
-from webhook.cluster.view import View
-from webhook.cluster.workqueue import WorkQueue
-from webhook.cluster.writer import NotLeading, Writer
+from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.leader import Leader
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import NotLeading, Writer
+from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_owner, managed_jobs
+from webhook.cluster.jobs.reconciler import Reconciler
+from webhook.cluster.jobs.workqueue import WorkQueue
+from webhook.cluster.queues.changes import matters_to_all_jobs, matters_to_core
+from webhook.cluster.queues.core import Core
+from webhook.cluster.queues.cycle import Cycle
+from webhook.cluster.queues.metrics import Report
+from webhook.cluster.queues.pending_reasons import Explainer
+from webhook.cluster.queues.publish import Publisher
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending
 from webhook.store.errors import StoreError

@@ -1,4 +1,4 @@
-"""What the controller asks of the queue core. `queueing.py` binds it to the real one; tests may give another."""
+"""What the controller asks of the queue core. `queue_core.py` binds it to the real one; tests may give another."""
 
 from __future__ import annotations
 

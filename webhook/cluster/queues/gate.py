@@ -13,10 +13,10 @@ from typing import Any, Final
 from webhook.admission.facts import GateAnswer
 from webhook.api.snapshot import snapshot
 from webhook.api.workloads import priority_of, workload_of
-from webhook.cluster.kinds import LIMIT_RANGE, LOCAL_QUEUE, PRIORITY_CLASS, WORKLOAD_CLASS
-from webhook.cluster.queueing import QueueCore
-from webhook.cluster.standing import standing
-from webhook.cluster.view import View
+from webhook.cluster.api.kinds import LIMIT_RANGE, LOCAL_QUEUE, PRIORITY_CLASS, WORKLOAD_CLASS
+from webhook.cluster.api.view import View
+from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.queues.queue_position import standing
 from webhook.jobs.describe import at
 from webhook.jobs.model import Job
 from webhook.queue.model import Workload

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.api.pending import message_of
-from webhook.cluster import status
-from webhook.cluster.conditions import QUOTA_RESERVED, find, holds, same
-from webhook.cluster.core import Core
-from webhook.cluster.kinds import WORKLOAD
-from webhook.cluster.view import View
-from webhook.cluster.writer import Writer
+from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import Writer
+from webhook.cluster.queues import workload_status
+from webhook.cluster.queues.conditions import QUOTA_RESERVED, find, holds, same
+from webhook.cluster.queues.core import Core
 from webhook.queue.decisions import Pending
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
@@ -70,7 +70,9 @@ class Explainer:
             return
         self._written[pending.workload] = self._clock_ms()
         try:
-            await self._writer.status(workload, status.pending(workload, reason, message, self._writer.stamp()))
+            await self._writer.status(
+                workload, workload_status.pending(workload, reason, message, self._writer.stamp())
+            )
         except StoreError:
             self._revision = -1  # it has changed since: the next time explains it anew
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from webhook.api.workloads import workload_name
-from webhook.cluster.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
-from webhook.cluster.view import View
+from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
+from webhook.cluster.api.view import View
 from webhook.jobs.describe import describe
 from webhook.jobs.model import Job
 from webhook.jobs.owners import admits, controller_of

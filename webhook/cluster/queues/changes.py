@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from webhook.cluster.conditions import conditions_of
-from webhook.cluster.kinds import LIMIT_RANGE, NAMESPACE, PRIORITY_CLASS, QUEUE_KINDS, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.api.kinds import LIMIT_RANGE, NAMESPACE, PRIORITY_CLASS, QUEUE_KINDS, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.queues.conditions import conditions_of
 from webhook.jobs.describe import at
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import Object

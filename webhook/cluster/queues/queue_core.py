@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from webhook.api.snapshot import Reader
-from webhook.cluster.steps import ARRIVAL
+from webhook.cluster.jobs.steps import ARRIVAL
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.api import amounts
-from webhook.cluster.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, conditions_of, holds, with_condition
+from webhook.cluster.queues.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, conditions_of, holds, with_condition
 from webhook.jobs.describe import at
 from webhook.store.objects import Object, key_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from webhook.cluster.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
-from webhook.cluster.report import Report
-from webhook.cluster.tally import QueueTally, status_of, tally
-from webhook.cluster.view import View
-from webhook.cluster.writer import Writer
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import Writer
+from webhook.cluster.queues.metrics import Report
+from webhook.cluster.queues.queue_status import QueueTally, status_of, tally
 from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from webhook.cluster.kinds import LEASE
+from webhook.cluster.api.kinds import LEASE
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore, version_of

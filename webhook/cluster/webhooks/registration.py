@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from webhook.api.crds import CONVERT_PATH
 from webhook.api.kinds import KINDS
-from webhook.cluster.hooks import Hook
+from webhook.cluster.webhooks.hooks import Hook
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore

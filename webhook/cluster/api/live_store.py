@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.cluster.client import APPLY_PATCH, MERGE_PATCH, Client, failure
+from webhook.cluster.api.client import APPLY_PATCH, MERGE_PATCH, Client, failure
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import NotFound
 from webhook.store.objects import ALL, Event, EventType, Labels, Listing, Object, key_of

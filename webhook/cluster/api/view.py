@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from webhook.cluster.kinds import LABELS, VERSIONS
+from webhook.cluster.api.kinds import LABELS, VERSIONS
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
 from webhook.store.mirror import Listener, Mirror

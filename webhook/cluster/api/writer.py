@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from webhook.cluster.kinds import WORKLOAD
-from webhook.cluster.view import View
+from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.view import View
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, key_of, version_of

@@ -11,13 +11,15 @@ import orjson
 
 from webhook.api.workloads import priority_of, workload_of
 from webhook.cluster import status
-from webhook.cluster.conditions import EVICTED, conditions_of, find, holds, same, with_condition
-from webhook.cluster.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
-from webhook.cluster.lifecycle import owned_pods
-from webhook.cluster.placement import restored, started, suspend, ungated
-from webhook.cluster.steps import ARRIVAL, DIGEST, FINALIZER, Step, finalizers
-from webhook.cluster.view import View
-from webhook.cluster.writer import Writer
+from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
+from webhook.cluster.api.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
+from webhook.cluster.jobs.lifecycle import owned_pods
+from webhook.cluster.jobs.placement import restored, started, suspend, ungated
+from webhook.cluster.jobs.steps import ARRIVAL, DIGEST, FINALIZER, Step, finalizers
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import Writer
+from webhook.cluster.jobs.lifecycle import finish_of, owned_pods
+from webhook.cluster.queues import workload_status
 from webhook.jobs.describe import at
 from webhook.jobs.finish import finish_of
 from webhook.jobs.model import Job
@@ -70,9 +72,11 @@ class Actions:
             await self._restore(job, described, workload)
         elif step is Step.RELEASE:
             if not await self.pods_left(uid_of(job), key_of(job)[0]):
-                await self._writer.status(workload, status.released(workload, self._writer.stamp()))
+                await self._writer.status(workload, workload_status.released(workload, self._writer.stamp()))
         elif step is Step.FINISH and (finish := finish_of(job)) is not None:
-            written = await self._writer.status(workload, status.finished(workload, finish, self._writer.stamp()))
+            written = await self._writer.status(
+                workload, workload_status.finished(workload, finish, self._writer.stamp())
+            )
             await self.let_go(written)
         elif step is Step.LET_GO:
             await self.let_go(workload)

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from webhook.api import amounts
-from webhook.cluster import status
-from webhook.cluster.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
-from webhook.cluster.core import Core
-from webhook.cluster.kinds import BUILT_IN, QUEUE_KINDS, WORKLOAD
-from webhook.cluster.report import Report
-from webhook.cluster.view import View
-from webhook.cluster.writer import NotLeading, Writer
+from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import NotLeading, Writer
+from webhook.cluster.queues import workload_status
+from webhook.cluster.queues.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.cluster.queues.core import Core
+from webhook.cluster.queues.metrics import Report
 from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
@@ -101,7 +101,7 @@ class Cycle:
         workload = self._find(decision.workload)
         if workload is None or holds(workload, QUOTA_RESERVED):
             return
-        new = status.admitted(workload, decision, amounts.text, self._writer.stamp())
+        new = workload_status.admitted(workload, decision, amounts.text, self._writer.stamp())
         log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
         await self._write(workload, new)
         self._report.admitted(workload, decision, self._clock_ms())
@@ -125,7 +125,9 @@ class Cycle:
         if workload is None or holds(workload, EVICTED):
             return
         log.info("%s evicted: %s", key, message)
-        await self._write(workload, status.evicted(workload, reason, message, self._writer.stamp(), preemption))
+        await self._write(
+            workload, workload_status.evicted(workload, reason, message, self._writer.stamp(), preemption)
+        )
         self._report.evicted(workload, reason)
 
     async def _write(self, workload: Object, new: dict[str, Any]) -> None:

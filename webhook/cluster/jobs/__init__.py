@@ -1,0 +1,1 @@
+"""One job and its Workload, brought one step further: suspend, start, restore, finish."""

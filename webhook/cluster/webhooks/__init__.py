@@ -1,0 +1,1 @@
+"""The webhook registration of the policies and of the gate."""
