@@ -39,8 +39,8 @@ from webhook.cluster.api.view import View
 from webhook.config import Config, Mode
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
-from webhook.offline.record import Limits as RecordLimits
-from webhook.offline.record import Recorder
+from webhook.offline.record.recorder import Limits as RecordLimits
+from webhook.offline.record.recorder import Recorder
 from webhook.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app
 from webhook.server.health import Condition, Health

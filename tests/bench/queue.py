@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from tests.bench.queue_rules import rule_sets
 from webhook.documents import Document
-from webhook.offline.simulate import pod_sets_of, with_doors, workload_of
-from webhook.offline.simulate_generate import Generated, generate
+from webhook.offline.simulate.generate import Generated, generate
+from webhook.offline.simulate.simulation import pod_sets_of, with_doors, workload_of
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import Preemption, Snapshot, Workload

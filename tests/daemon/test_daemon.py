@@ -17,8 +17,8 @@ from tests.shared import ROOT
 from webhook.config import Config, Mode
 from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
-from webhook.offline.dryrun.facts import FileFacts
-from webhook.offline.replay import read_recording, replay
+from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.files import load_bundle
 from webhook.policy.queue_rules.files import chosen, names_of
 from webhook.policy.queue_rules.load import FileRules

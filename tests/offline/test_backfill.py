@@ -1,9 +1,9 @@
 """The shipped `backfill` rules end the starvation of big jobs; without them a stream of small ones starves it."""
 
 from webhook.documents import read
-from webhook.offline.plan_rules import rules_of
-from webhook.offline.simulate import simulate
-from webhook.offline.simulate_generate import generate
+from webhook.offline.plan.rule_sets import rules_of
+from webhook.offline.simulate.generate import generate
+from webhook.offline.simulate.simulation import simulate
 
 STREAM = """
 cohorts:

@@ -10,11 +10,11 @@ from webhook import documents
 from webhook.cli import exits
 from webhook.cli.generate import generate_command
 from webhook.jobs.kinds import KINDS
-from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import Input, Ref, dry_run
-from webhook.offline.lint.samples import of_kind
-from webhook.offline.native import twins
+from webhook.offline.lint.trial.samples import of_kind
+from webhook.offline.native.twins import twins
 from webhook.policy.loading.assemble import assemble
 
 EXPANDED = [k for k in KINDS if k.templates and k.templates[0].path and all(t.made is None for t in k.templates)]

@@ -1,6 +1,6 @@
 """From the files of a cluster to the objects the core is built from."""
 
-from webhook.offline.plan_objects import cluster_of
+from webhook.offline.plan.objects import cluster_of
 
 
 def job(name="train", **more):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from webhook.offline.reports.junit import Outcome
-from webhook.offline.suite import read_suites
-from webhook.offline.suite_run import run_case
+from webhook.offline.suite.files import read_suites
+from webhook.offline.suite.run_case import run_case
 from webhook.policy.loading.files import load_bundle
 
 QUEUE = Path(__file__).parents[2] / "policies" / "queue"

@@ -10,12 +10,12 @@ from tests.shared import ROOT
 from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.wire import answer, parse_bytes
 from webhook.kube.patch import ABSENT, Operation, apply
-from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.dryrun.run import Input, Ref, dry_run
-from webhook.offline.lint.samples import samples
-from webhook.offline.record import record_of
-from webhook.offline.replay import read_recording, replay
+from webhook.offline.lint.trial.samples import samples
+from webhook.offline.record.recorder import record_of
+from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.files import load_bundle
 
 LABELS = {"sluice.dev/managed": "true"}

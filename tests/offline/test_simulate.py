@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from webhook.documents import read
-from webhook.offline.simulate import Arrival, simulate
-from webhook.offline.simulate_generate import generate
-from webhook.offline.simulate_plot import plot, seconds
-from webhook.offline.simulate_report import jain, summarise
+from webhook.offline.simulate.generate import generate
+from webhook.offline.simulate.plot import plot, seconds
+from webhook.offline.simulate.simulation import Arrival, simulate
+from webhook.offline.simulate.summary import jain, summarise
 from webhook.queue.defaults import KueueRules
 
 RULES = KueueRules()

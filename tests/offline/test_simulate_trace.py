@@ -4,8 +4,8 @@ import pytest
 
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.offline.simulate_generate import generate
-from webhook.offline.simulate_trace import milliseconds, read_trace
+from webhook.offline.simulate.arrivals import milliseconds, read_trace
+from webhook.offline.simulate.generate import generate
 
 GENERATOR = """
 cohorts:

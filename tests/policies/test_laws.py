@@ -17,13 +17,13 @@ from webhook.admission.wire import answer, parse_bytes
 from webhook.documents import Document
 from webhook.kube.equality import same
 from webhook.kube.patch import ABSENT, Operation, apply
-from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.dryrun.run import Input, Ref, dry_run
-from webhook.offline.record import record_of
-from webhook.offline.replay import read_recording, replay
-from webhook.offline.suite import Case
-from webhook.offline.suite_run import run_case
+from webhook.offline.record.recorder import record_of
+from webhook.offline.record.replay import read_recording, replay
+from webhook.offline.suite.files import Case
+from webhook.offline.suite.run_case import run_case
 from webhook.policy.loading.files import load_bundle
 
 FILES = sorted(ROOT.glob("policies/*/policy.yaml"))

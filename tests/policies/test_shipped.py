@@ -16,7 +16,7 @@ from webhook.admission.memory import MemoryFacts
 from webhook.cli.lint import lint_command
 from webhook.jobs.describe import describe
 from webhook.kube.equality import same
-from webhook.offline.suite_session import run_session
+from webhook.offline.suite.session import run_session
 from webhook.policy import load_bundle
 from webhook.policy.loading.files import files_of
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.queue.build import NS, group, job, names, queue, running, state
-from webhook.offline.plan import make_plan
-from webhook.offline.plan_output import answer
+from webhook.offline.plan.make_plan import make_plan
+from webhook.offline.plan.output import answer
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.defaults import KueueRules

@@ -23,7 +23,7 @@ from webhook.cli.values import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
-from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.revisions import RevisionError, at_revision

@@ -22,13 +22,13 @@ from webhook.cli.eval import shown
 from webhook.cli.inputs import files_or_stdin
 from webhook.cli.values import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
 from webhook.diagnostics import SourceError
-from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import Outcome
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import inputs
 from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
-from webhook.offline.explain import Clause, PolicyTrace, explain
+from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
 from webhook.policy.loading.files import load_bundle
 

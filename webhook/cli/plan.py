@@ -20,11 +20,11 @@ from webhook.cli.inputs import files_or_stdin, json_lines
 from webhook.cli.values import FILE, INPUT, ROWS, TEXT, Read, whole
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
-from webhook.offline.plan import Plan, make_plan
-from webhook.offline.plan_objects import Cluster, cluster_of
-from webhook.offline.plan_output import answer, document
-from webhook.offline.plan_rules import rules_of
-from webhook.offline.plan_table import summary, tables
+from webhook.offline.plan.make_plan import Plan, make_plan
+from webhook.offline.plan.objects import Cluster, cluster_of
+from webhook.offline.plan.output import answer, document
+from webhook.offline.plan.rule_sets import rules_of
+from webhook.offline.plan.tables import summary, tables
 from webhook.offline.readable import readable
 from webhook.store.errors import StoreError
 

@@ -18,9 +18,9 @@ from rich.text import Text
 from webhook.cli import exits
 from webhook.cli.values import THERE
 from webhook.diagnostics import SourceError
-from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.files import objects_of, read_files
-from webhook.offline.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
+from webhook.offline.record.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
 from webhook.policy.loading.files import load_bundle
 
 EXAMPLES: Final = """\b

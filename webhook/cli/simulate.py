@@ -17,17 +17,17 @@ from webhook.cli import exits
 from webhook.cli.values import FILE, TEXT, THERE, Made, Read
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.offline import simulate as virtual
 from webhook.offline.files import read_files, text_of
-from webhook.offline.plan_objects import cluster_of
-from webhook.offline.plan_rules import rules_of, title
+from webhook.offline.plan.objects import cluster_of
+from webhook.offline.plan.rule_sets import rules_of, title
 from webhook.offline.readable import readable
-from webhook.offline.simulate import Outcome
-from webhook.offline.simulate_generate import generate
-from webhook.offline.simulate_plot import plot
-from webhook.offline.simulate_report import summarise
-from webhook.offline.simulate_table import document, tables
-from webhook.offline.simulate_trace import Arrival, read_trace
+from webhook.offline.simulate import simulation as virtual
+from webhook.offline.simulate.arrivals import Arrival, read_trace
+from webhook.offline.simulate.generate import generate
+from webhook.offline.simulate.plot import plot
+from webhook.offline.simulate.simulation import Outcome
+from webhook.offline.simulate.summary import summarise
+from webhook.offline.simulate.tables import document, tables
 from webhook.queue.model import Snapshot
 
 GENERATORS = (".yaml", ".yml")

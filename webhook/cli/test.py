@@ -18,9 +18,9 @@ from webhook.diagnostics import SourceError
 from webhook.offline.hinted import hinted
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
-from webhook.offline.suite_session import Session, report, run_session
-from webhook.offline.suite_show import TITLES, as_json, findings_of, lines
-from webhook.offline.suite_update import update
+from webhook.offline.suite.session import Session, report, run_session
+from webhook.offline.suite.show import TITLES, as_json, findings_of, lines
+from webhook.offline.suite.update import update
 
 EXAMPLES = """\b
 Examples:

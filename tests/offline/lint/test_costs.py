@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from webhook.cli.lint import lint_command
 from webhook.offline.files import read_text
-from webhook.offline.lint import costs, custom
+from webhook.offline.lint.rules import costs, custom_kinds
 from webhook.offline.lint.run import lint
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
@@ -77,9 +77,9 @@ def test_rule_counts_as_often_as_its_place_can_be_filled():
     item = rules("self.matches('a+b')", type="string", maxLength=1000)
     inner = {"type": "array", "maxItems": 50, "items": item}
     bounded = {"type": "object", "properties": {"l": {"type": "array", "maxItems": 100, "items": inner}}}
-    assert findings(crd(bounded), custom.rules_fit) == []
+    assert findings(crd(bounded), custom_kinds.rules_fit) == []
     loose = {"type": "object", "properties": {"l": {"type": "array", "items": {**inner, "maxItems": 50}}}}
-    (found,) = findings(crd(loose), custom.rules_fit)
+    (found,) = findings(crd(loose), custom_kinds.rules_fit)
     assert "times the limit of a rule" in found.message
 
 
@@ -91,8 +91,8 @@ def test_rules_of_a_version_count_together():
         "properties": {"l": {"type": "array", "maxItems": 900, "items": {"type": "string", "maxLength": 3}}},
     }
     few, many = rules(*[text] * 3, **schema), rules(*[text] * 40, **schema)
-    assert findings(crd(few), custom.rules_fit) == []
-    (found,) = findings(crd(many), custom.rules_fit)
+    assert findings(crd(few), custom_kinds.rules_fit) == []
+    (found,) = findings(crd(many), custom_kinds.rules_fit)
     assert "the rules of this version" in found.message
 
 
@@ -110,7 +110,7 @@ def test_rule_is_checked_against_its_schema(rule, message):
     schema = rules(
         rule, type="object", properties={"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
     )
-    (found,) = findings(crd(schema), custom.rules_compile)
+    (found,) = findings(crd(schema), custom_kinds.rules_compile)
     assert found.message.startswith(message)
 
 
@@ -121,14 +121,14 @@ def test_names_and_kinds_are_always_there():
     )
     schema = rules(text, type="object", properties={"namespace": TEXT, "my-field": TEXT})
     schema["x-kubernetes-validations"].append({"rule": "!oldSelf.hasValue()", "optionalOldSelf": True})
-    assert findings(crd(schema), custom.rules_compile) == []
+    assert findings(crd(schema), custom_kinds.rules_compile) == []
 
 
 def test_message_expression_is_a_text():
     """The expression of a message is compiled and must give a text."""
     schema = rules("true", type="object")
     schema["x-kubernetes-validations"][0]["messageExpression"] = "1 + 1"
-    (found,) = findings(crd(schema), custom.rules_compile)
+    (found,) = findings(crd(schema), custom_kinds.rules_compile)
     assert found.message == "this must be string, and is int"
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.offline.dryrun.files import GPU
 from webhook import documents
 from webhook.offline.files import read_text
-from webhook.offline.lint.engine import loaded
 from webhook.offline.lint.run import lint
+from webhook.offline.lint.trial.engine import loaded
 
 
 @pytest.mark.parametrize(

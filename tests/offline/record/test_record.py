@@ -8,9 +8,9 @@ import pytest
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import parse
 from webhook.kube.patch import Operation
-from webhook.offline.record import FILE, Limits, Recorder, record_of
-from webhook.offline.record_mask import masked, masked_operations
-from webhook.offline.replay import BadRecording, percentile, read_recording
+from webhook.offline.record.mask import masked, masked_operations
+from webhook.offline.record.recorder import FILE, Limits, Recorder, record_of
+from webhook.offline.record.replay import BadRecording, percentile, read_recording
 
 ALLOWED = Verdict(allowed=True)
 

@@ -14,8 +14,8 @@ from webhook.cli.init import init_command
 from webhook.cli.test import test as command
 from webhook.offline.files import read_files
 from webhook.offline.lint.run import lint
-from webhook.offline.schema import of_files
-from webhook.offline.suite_session import run_session
+from webhook.offline.reference.json_schema import of_files
+from webhook.offline.suite.session import run_session
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from tests.patience import wait
 from tests.policy.support import mutating, validating
 from webhook.cli import exits
 from webhook.cli.test import test as command
-from webhook.offline import suite_part
 from webhook.offline.reports.junit import Outcome
-from webhook.offline.suite import read_suites
-from webhook.offline.suite_crew import crew_size
-from webhook.offline.suite_session import run_session
+from webhook.offline.suite import part
+from webhook.offline.suite.files import read_suites
+from webhook.offline.suite.session import run_session
+from webhook.offline.suite.workers import crew_size
 
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %d}}"
 CASE = "- {name: pod of %d, object: " + POD + ", expect: {allowed: %s}}\n"
@@ -76,14 +76,14 @@ def test_update_is_written_by_one(tmp_path):
 
 def test_a_lost_worker_is_a_failure_with_a_name(repository, monkeypatch):
     """A process that is killed fails the case it was at; those before it count, the other suites run to their end."""
-    real = suite_part.run_case
+    real = part.run_case
 
     def dying(case, *rest):
         if case.title == "own-2//pod of 2":
             os.kill(os.getpid(), signal.SIGKILL)
         return real(case, *rest)
 
-    monkeypatch.setattr(suite_part, "run_case", dying)
+    monkeypatch.setattr(part, "run_case", dying)
     session = run_session([repository], jobs=2)
     broken = {r.case.title: r for r in session.results if r.outcome is Outcome.ERROR}
     assert list(broken) == ["own-2//pod of 2", "own-2//pod of 3", "own-2//pod of 4"]

@@ -11,8 +11,8 @@ from webhook.api.snapshot import snapshot
 from webhook.jobs.describe import at, describe
 from webhook.offline.dryrun.outcome import Outcome, QueueOutcome
 from webhook.offline.dryrun.run import Trial
-from webhook.offline.plan import Plan, make_plan
-from webhook.offline.plan_objects import Cluster, cluster_of
+from webhook.offline.plan.make_plan import Plan, make_plan
+from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.policy.bundle import Bundle
 from webhook.policy.queue_rules.files import rules_among
 from webhook.queue.decisions import Pending, Reason

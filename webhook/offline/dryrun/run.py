@@ -12,7 +12,7 @@ from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import BadReview, parse
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
-from webhook.offline.dryrun.facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import Outcome, Ref
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.policy.bundle import Bundle

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
-from webhook.offline.lint.engine import loaded
 from webhook.offline.lint.model import Edit, Rule, world_of
 from webhook.offline.lint.table import RULES
+from webhook.offline.lint.trial.engine import loaded
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.offline.lint import (
+from webhook.offline.lint.loading import READING
+from webhook.offline.lint.model import Rule
+from webhook.offline.lint.rules import (
     bypass,
     costs,
-    custom,
-    doors,
-    fields,
+    custom_kinds,
+    document_fields,
+    jobs,
     limits,
     logic,
     mutations,
     queues,
-    reach,
     references,
     safety,
-    shapes,
+    unknown_fields,
+    unreachable,
 )
-from webhook.offline.lint.loading import READING
-from webhook.offline.lint.model import Rule
 
 _MODULES: Final = (
-    shapes,
+    document_fields,
     limits,
     queues,
-    doors,
+    jobs,
     references,
-    reach,
+    unreachable,
     logic,
-    fields,
+    unknown_fields,
     costs,
-    custom,
+    custom_kinds,
     mutations,
     safety,
     bypass,

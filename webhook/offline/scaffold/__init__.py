@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from webhook.offline.scaffold.wheel import Wheel, install_commands
-from webhook.offline.schema import of_files
+from webhook.offline.reference.json_schema import of_files
 
 CI: Final = {"github": ".github", "gitlab": ".gitlab-ci.yml"}
 """CI system -> the first part of the paths that are its own."""

@@ -1,0 +1,1 @@
+"""What rules read off documents: policies, expressions, quotas, amounts."""

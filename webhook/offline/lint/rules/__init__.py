@@ -1,0 +1,1 @@
+"""The rules of `sluice lint`, a file for each subject."""

@@ -1,0 +1,129 @@
+"""The rule for what policies cost: run on a large object, and estimated from their text for usual sizes of all values.
+
+The limits of validation rules of custom kinds are in `custom_kinds.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.cel import CALL_LIMIT, POLICY_LIMIT
+from webhook.cel.cost.estimate import estimate
+from webhook.cel.cost.ranges import NOTHING, Estimate
+from webhook.diagnostics import Severity
+from webhook.documents import Document
+from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.rules.custom_kinds import versions
+from webhook.offline.lint.trial.run_policies import Bench, Heard, large_request, requests_for
+from webhook.offline.lint.trial.samples import Sample
+from webhook.policy.bundle import Bundle
+from webhook.policy.expression import Expression
+from webhook.policy.model import Policy
+from webhook.policy.request import Request
+
+OUTER: Final = 100
+"""Elements, entries or characters of what does not stand in a list or map."""
+INNER: Final = 10
+"""Elements, entries or characters of what stands in one, and of what an expression computes."""
+_INSIDE: Final = frozenset({"@items", "@values"})
+
+
+def usual(path: Sequence[str]) -> Estimate:
+    """Give the size a value has at most in a large object of practice, whatever it is."""
+    return Estimate(0, OUTER if path and not _INSIDE & set(path) else INNER)
+
+
+def usual_cost(expression: Expression) -> Estimate:
+    """Estimate an expression for values of usual sizes."""
+    program = expression.program
+    return estimate(program.checked, program.env, usual)
+
+
+def _trial_expressions(policy: Policy) -> dict[tuple[str, int], Expression]:
+    """The expressions that a trial hears of, by clause and index."""
+    rows = {
+        "matchConditions": [c.expression for c in policy.conditions],
+        "validations": [v.expression for v in policy.validations],
+        "mutations": [m.expression for m in policy.mutations],
+    }
+    return {(clause, i): expression for clause, found in rows.items() for i, expression in enumerate(found)}
+
+
+@rule("CEL017", Severity.WARNING, "an expression stays within its budget on a large object")
+def too_dear(world: World) -> Iterator[Finding]:
+    """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000; it is then an
+    error, and `failurePolicy` decides. Loops inside loops over containers, variables or labels get there: the cost
+    grows with the product. Look each thing up once: a variable with the names as a map, `in` instead of `exists`.
+    The policy is run on a large object of a kind of jobs that it is for. Where it is for none, what it may cost is
+    estimated as the API server estimates it, with 100 elements (or characters) for a value, and 10 for one that stands
+    in a list or map or is computed. `sluice eval` shows the cost of one expression beside its estimate.
+    """
+    bench = Bench((*world.bundle.objects, *(s.value for s in world.subjects)))
+    for policy in world.bundle.policies:
+        if policy.document is None:
+            continue
+        found = large_request(policy)
+        yield from _estimated(policy, policy.document) if found is None else _tried(bench, policy, *found)
+
+
+def _estimated(policy: Policy, document: Document) -> Iterator[Finding]:
+    """Find expressions, or else the whole policy, that may cost more than they may."""
+    total, hint = NOTHING, "loops inside loops cost the product of their lengths"
+    dear = False
+    for expression in policy.expressions():
+        cost = usual_cost(expression)
+        total += cost
+        if cost.max > CALL_LIMIT:
+            dear = True
+            message = f"this may cost {cost.most} units where lists are long; {CALL_LIMIT:,} are allowed"
+            yield Finding(document, expression.path, message, hint)
+    if not dear and total.max > POLICY_LIMIT:
+        message = f"the expressions may cost {total.most} units together; a policy may spend {POLICY_LIMIT:,}"
+        yield Finding(document, (*policy.path, "spec"), message, hint, key=True)
+
+
+def _tried(bench: Bench, policy: Policy, sample: Sample, request: Request) -> Iterator[Finding]:
+    """Find what fails on a large object, and not on ordinary ones."""
+    assert policy.document is not None
+    bundle = bench.alone(policy)
+    usual_failures = {
+        failed for _, ordinary in requests_for(policy, ()) for failed in _failed(bench, policy, bundle, ordinary)
+    }
+    expressions = _trial_expressions(policy)
+    for clause in _failed(bench, policy, bundle, request):
+        expression = expressions.get(clause)
+        if clause not in usual_failures and expression is not None:
+            message = f"this is too dear on {sample.title}, or fails there; estimated {usual_cost(expression)} units"
+            hint = "loops inside loops cost the product of their lengths"
+            yield Finding(policy.document, expression.path, message, hint)
+
+
+def _failed(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> list[tuple[str, int]]:
+    heard = Heard()
+    if policy.mutating:
+        bench.changed(bundle, request, heard)
+    else:
+        heard = bench.judge(bundle, request)
+    return list(heard.failed)
+
+
+@rule("CEL021", Severity.NOTE, "what an expression may cost")
+def each_cost(world: World) -> Iterator[Finding]:
+    """Said on request only, by `sluice lint --costs`: the least and the most units that an expression may cost, by its
+    text and types alone, as the API server estimates it; then the most for values of usual sizes (see CEL017). A rule
+    of a custom kind has the bounds of its schema, and counts as often as its value can stand in an object (CEL020).
+    """
+    for policy in world.bundle.policies:
+        for expression in policy.expressions() if policy.document is not None else ():
+            assert policy.document is not None
+            cost = f"this costs {expression.program.estimate} units; for usual sizes {usual_cost(expression)}"
+            yield Finding(policy.document, expression.path, cost)
+    for version in versions(world):
+        for path, most in version.costs.items():
+            message = f"this costs {Estimate(0, most)} units for all values together"
+            yield version.crd.finding(path, message)
+
+
+RULES: Final[tuple[Rule, ...]] = (too_dear,)
+ON_REQUEST: Final[tuple[Rule, ...]] = (each_cost,)

@@ -1,0 +1,201 @@
+"""Rules for fields: those that do not exist, those of another type, kinds that are not served any more.
+
+The shapes are the API server's own for built-in kinds, ours for the queue's, and those of CRDs among the files.
+Policies and suites are checked by their loaders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from webhook.api.crds import Webhook, definitions
+from webhook.api.kinds import FILE_KINDS, KINDS
+from webhook.diagnostics import Severity, did_you_mean
+from webhook.documents import Path
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.schema import Schema, Shape, from_crd
+from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
+from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.reading.policies import policies
+from webhook.policy.loading.policy_kinds import EXCEPTION, SHAPES
+from webhook.policy.loading.shapes import dotted
+
+_LOADED: Final = frozenset({EXCEPTION, "Suite", *SHAPES})
+_ALL_VERSIONS: Final = Webhook(url="https://localhost")
+"""With a conversion webhook a CRD describes its older versions, too."""
+_ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata"})
+_VERSIONS: Final = ("v1", "v2", "v1beta1", "v1beta2", "v1alpha1")
+_SERVED: Final = ("", "apps", "batch", "policy", "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io",
+                  "storage.k8s.io", "scheduling.k8s.io", "extensions")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """One thing that is wrong with a value: an unknown key, or another type than the field's."""
+
+    path: Path
+    message: str
+    hint: str = ""
+    unknown: bool = False
+
+
+@cache
+def _own() -> dict[tuple[str, str], dict[str, Any]]:
+    """Give the CRDs of the queue's kinds, and the like of those that live in files only."""
+    kinds = (*KINDS, *FILE_KINDS)
+    return {(k.group, k.kind): crd for k, crd in zip(kinds, definitions(_ALL_VERSIONS, kinds), strict=True)}
+
+
+def schema_for(world: World, gvk: GroupVersionKind) -> Schema | None:
+    """Give the schema of a kind, None where nobody described it or its loader checks it."""
+    if gvk.kind in _LOADED:
+        return None
+    if is_built_in(gvk):
+        return schema_of(gvk)
+    crds = {**_own(), **_among(world)}
+    crd = crds.get((gvk.group, gvk.kind))
+    found = from_crd(crd, gvk.version) if crd is not None else None
+    return found if found is not None and found.resolve(found.root).map is not None else None
+
+
+def _among(world: World) -> dict[tuple[str, str], dict[str, Any]]:
+    """Give the CRDs among the files."""
+    found = {}
+    for subject in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
+        found[(subject.text("spec", "group"), subject.text("spec", "names", "kind"))] = subject.value
+    return found
+
+
+def wrongs(schema: Schema, value: Any) -> Iterator[Wrong]:
+    """Give what is wrong with an object by its schema."""
+    metadata = schema_of(GroupVersionKind("", "v1", "Namespace"))
+    shape = schema.resolve(schema.root)
+    for key, child in value.items():
+        if key == "metadata":
+            if (found := metadata.field("metadata")) is not None:
+                yield from _wrong(metadata, found, child, ("metadata",))
+        elif key not in _ENVELOPE:
+            yield from _entry(schema, shape, key, child, ())
+
+
+def _wrong(schema: Schema, shape: Shape, value: Any, path: Path) -> Iterator[Wrong]:
+    if value is None:
+        return
+    if isinstance(value, dict):
+        if shape.map is None:
+            yield Wrong(path, f"{dotted(path)} is a map, {_wanted(shape)} is needed")
+        else:
+            for key, child in value.items():
+                yield from _entry(schema, shape, key, child, path)
+    elif isinstance(value, list):
+        if shape.list is None:
+            yield Wrong(path, f"{dotted(path)} is a list, {_wanted(shape)} is needed")
+        else:
+            element = schema.resolve(shape.list.element)
+            for i, item in enumerate(value):
+                yield from _wrong(schema, element, item, (*path, i))
+    elif not _fits(shape, value):
+        hint = f'write "{value}"' if shape.scalar == "string" and not isinstance(value, bool) else ""
+        yield Wrong(path, f"{dotted(path)} is {_found(value)}, {_wanted(shape)} is needed", hint)
+
+
+def _entry(schema: Schema, shape: Shape, key: str, child: Any, path: Path) -> Iterator[Wrong]:
+    if shape.map is None:
+        return
+    ref = shape.map.fields.get(key, shape.map.others)
+    if ref is None:
+        where = f" in {dotted(path)}" if path else ""
+        hint = did_you_mean(key, shape.map.fields) or f"the fields there are {', '.join(sorted(shape.map.fields))}"
+        yield Wrong((*path, key), f'unknown field "{key}"{where}', hint, unknown=True)
+    else:
+        yield from _wrong(schema, schema.resolve(ref), child, (*path, key))
+
+
+def _fits(shape: Shape, value: Any) -> bool:
+    if shape.scalar in ("", "untyped"):
+        return bool(shape.scalar)
+    if isinstance(value, bool):
+        return shape.scalar == "boolean"
+    wanted: tuple[type, ...] = {"string": (str,), "integer": (int,), "number": (int, float)}.get(shape.scalar, ())
+    return isinstance(value, wanted)
+
+
+def _wanted(shape: Shape) -> str:
+    if shape.map is not None:
+        return "a map"
+    if shape.list is not None:
+        return "a list"
+    return {"string": "a string", "integer": "a whole number", "boolean": "true or false"}.get(shape.scalar, "a number")
+
+
+def _found(value: Any) -> str:
+    if isinstance(value, bool):
+        return f"{str(value).lower()} without quotes"
+    return "a string" if isinstance(value, str) else f"the number {value}"
+
+
+def _checked(world: World) -> Iterator[tuple[Subject, Wrong]]:
+    schemas = {gvk: schema_for(world, gvk) for gvk in {subject.gvk for subject in world.subjects}}
+    for subject in world.subjects:
+        schema = schemas[subject.gvk]
+        if schema is not None:
+            for wrong in wrongs(schema, subject.value):
+                yield subject, wrong
+
+
+@rule("SCH001", Severity.ERROR, "a field exists")
+def unknown_field(world: World) -> Iterator[Finding]:
+    """The kind has no such field. `kubectl apply` refuses it, other clients drop it in silence: a limit that was
+    written one level too high is then no limit. Fields are those of Kubernetes 1.36, of the queue's kinds, and of
+    the CustomResourceDefinitions among the files.
+    """
+    for subject, wrong in _checked(world):
+        if wrong.unknown:
+            yield subject.finding(wrong.path, wrong.message, wrong.hint, key=True)
+
+
+@rule("SCH002", Severity.ERROR, "a field holds a value of its type")
+def wrong_type(world: World) -> Iterator[Finding]:
+    """The value is of another type than the field. Labels, annotations, environment variables and node selectors hold
+    strings: `true`, `1` and `1.10` need quotes there.
+    """
+    for subject, wrong in _checked(world):
+        if not wrong.unknown:
+            yield subject.finding(wrong.path, wrong.message, wrong.hint)
+
+
+@rule("SCH003", Severity.ERROR, "a built-in kind is served")
+def not_served(world: World) -> Iterator[Finding]:
+    """Kubernetes 1.36 does not serve this version of the kind, or not the kind any more: applying it fails with "no
+    matches for kind".
+    """
+    for subject in world.subjects:
+        gvk = subject.gvk
+        if gvk.group not in _SERVED or not gvk.kind or gvk.kind.endswith("List") or is_built_in(gvk):
+            continue
+        group = "networking.k8s.io" if gvk.group == "extensions" and gvk.kind == "Ingress" else gvk.group
+        group = "apps" if gvk.group == "extensions" and gvk.kind != "Ingress" else group
+        others = [GroupVersionKind(group, version, gvk.kind) for version in _VERSIONS]
+        served = next((other for other in others if is_built_in(other)), None)
+        hint = f"write apiVersion: {served.api_version}" if served else "the kind is gone"
+        yield subject.finding(("apiVersion",), f"{gvk} is not served by Kubernetes 1.36", hint)
+    yield from _params_not_served(world)
+
+
+def _params_not_served(world: World) -> Iterator[Finding]:
+    """Tell a paramKind of a built-in group that is no kind there."""
+    for policy in policies(world):
+        gvk = gvk_of(policy.map("spec", "paramKind"))
+        if not gvk.kind or gvk.group not in _SERVED or is_built_in(gvk):
+            continue
+        kinds = [other for other in built_in_kinds() if other.group == gvk.group]
+        near = did_you_mean(gvk.kind, {other.kind for other in kinds})
+        served = [other.api_version for other in kinds if other.kind == gvk.kind]
+        hint = f"write apiVersion: {served[0]}" if served else near
+        yield policy.finding(("spec", "paramKind", "kind"), f"{gvk} is not served by Kubernetes 1.36", hint)
+
+
+RULES: Final[tuple[Rule, ...]] = (unknown_field, wrong_type, not_served)

@@ -1,0 +1,152 @@
+"""Rules for conditions that do not depend on the object: always true, never true, said twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+from webhook.cel.syntax import nodes
+from webhook.diagnostics import Severity
+from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.kube.schemas import built_in_kinds
+from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.reading.expressions import Facts, junction, key, names, truth
+from webhook.offline.lint.rules.unknown_fields import plural
+from webhook.policy.expression import Expression
+from webhook.policy.model import Policy
+
+OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+
+
+def facts_of(policy: Policy) -> Facts:
+    """Say what the policy's rules leave open: the operations, the resources, the groups of a request."""
+    rules = policy.match.rules
+    operations = frozenset().union(*(r.operations for r in rules)) if rules else OPERATIONS
+    found = {"request.operation": OPERATIONS if "*" in operations else operations}
+    if kinds := kinds_of(policy):
+        found["object.kind"] = found["request.kind.kind"] = kinds
+    if rules and not policy.match.equivalent and not policy.expand:
+        groups = frozenset().union(*(r.groups for r in rules))
+        if "*" not in groups:
+            found["request.resource.group"] = groups
+    return found
+
+
+@cache
+def _kinds() -> dict[tuple[str, str], str]:
+    """Give (group, resource) -> kind, of the kinds that are built in and of job kinds."""
+    found = {(gvk.group, plural(gvk.kind)): gvk.kind for gvk in built_in_kinds()}
+    return found | {(row.group, row.resource): row.kind for row in JOB_KINDS}
+
+
+def kinds_of(policy: Policy) -> frozenset[str]:
+    """Name the kinds that a policy's rules choose; nothing where that is not known for each."""
+    if policy.expand:
+        return frozenset()
+    named = {(group, name, part) for r in policy.match.rules for group in r.groups for name, part in r.resources}
+    if not named or any(part or (group, name) not in _kinds() for group, name, part in named):
+        return frozenset()
+    return frozenset(_kinds()[group, name] for group, name, _ in named)
+
+
+def holding(policy: Policy) -> dict[Any, bool]:
+    """Give the conditions that hold whenever a validation runs: the parts of the match conditions."""
+    known: dict[Any, bool] = {}
+    for condition in policy.conditions:
+        for part in junction(nodes.AND, condition.expression.program.checked.root):
+            if isinstance(part, nodes.Call) and part.function == nodes.NOT:
+                known[key(part.args[0])] = False
+            known[key(part)] = True
+    return known
+
+
+def _judged(policy: Policy, expression: Expression, known: dict[Any, bool]) -> bool | None:
+    return truth(expression.program.checked.root, facts_of(policy), known)
+
+
+def _at(policy: Policy, expression: Expression, message: str, hint: str = "") -> Iterator[Finding]:
+    if policy.document is not None:
+        yield Finding(policy.document, expression.path, message, hint)
+
+
+@rule("CEL010", Severity.WARNING, "a validation can fail")
+def always_true(world: World) -> Iterator[Finding]:
+    """The expression is true whatever the object is: the validation refuses nothing. Common ways to get there are
+    `a || !a`, a test for an operation that the rules do not name, or repeating a match condition.
+    """
+    for policy in world.bundle.policies:
+        known = holding(policy)
+        for validation in policy.validations:
+            if _judged(policy, validation.expression, known) is True:
+                yield from _at(policy, validation.expression, "this is always true: it refuses nothing")
+
+
+@rule("CEL011", Severity.WARNING, "a validation can hold")
+def never_true(world: World) -> Iterator[Finding]:
+    """The expression is false whatever the object is: every request that gets here is refused. Where that is meant,
+    say it by `expression: "false"`, with the choice of requests in `matchConditions`.
+    """
+    for policy in world.bundle.policies:
+        known = holding(policy)
+        for validation in policy.validations:
+            plain = validation.expression.text.strip() == "false"
+            if not plain and _judged(policy, validation.expression, known) is False:
+                said = "this is never true: it refuses every request that gets here"
+                yield from _at(policy, validation.expression, said, 'say expression: "false" if that is meant')
+
+
+@rule("CEL012", Severity.ERROR, "a match condition can hold")
+def unreachable(world: World) -> Iterator[Finding]:
+    """A match condition that is never true switches the policy off: nothing below it is ever evaluated. Operations
+    are written in capitals (`CREATE`), and one that `resourceRules` does not name never comes.
+    """
+    for policy in world.bundle.policies:
+        for i, condition in enumerate(policy.conditions):
+            before = {key(c.expression.program.checked.root): True for c in policy.conditions[:i]}
+            if _judged(policy, condition.expression, before) is False:
+                operations = ", ".join(sorted(facts_of(policy)["request.operation"]))
+                kinds = ", ".join(sorted(kinds_of(policy)))
+                said = "this is never true: the policy is never evaluated"
+                hint = f"its rules name the operations {operations}" + (f" and the kinds {kinds}" if kinds else "")
+                yield from _at(policy, condition.expression, said, hint)
+
+
+@rule("CEL013", Severity.NOTE, "a match condition can be false")
+def idle_condition(world: World) -> Iterator[Finding]:
+    """A match condition that is always true narrows nothing. Remove it, or mend it."""
+    for policy in world.bundle.policies:
+        for condition in policy.conditions:
+            if _judged(policy, condition.expression, {}) is True:
+                yield from _at(policy, condition.expression, "this is always true: it narrows nothing", "remove it")
+
+
+@rule("CEL014", Severity.WARNING, "a condition reads something")
+def constant(world: World) -> Iterator[Finding]:
+    """An expression that reads neither the object, nor the request, nor anything else gives the same every time. It
+    was left from a trial, or a name stands in quotes: `"object.spec"` is a text.
+    """
+    for policy in world.bundle.policies:
+        known = holding(policy)
+        for expression in (*(c.expression for c in policy.conditions), *(v.expression for v in policy.validations)):
+            root = expression.program.checked.root
+            literal = isinstance(root, nodes.Literal)
+            if not literal and not names(root) and _judged(policy, expression, known) is None:
+                yield from _at(policy, expression, "this reads nothing of the request: it is the same every time")
+
+
+@rule("CEL015", Severity.WARNING, "a rule is said once")
+def said_twice(world: World) -> Iterator[Finding]:
+    """Two validations of a policy are the same expression: the user is told the same thing twice, or the second was
+    copied and not changed.
+    """
+    for policy in world.bundle.policies:
+        seen: set[Any] = set()
+        for validation in policy.validations:
+            this = key(validation.expression.program.checked.root)
+            if this in seen:
+                yield from _at(policy, validation.expression, "the same expression stands above", "remove or change it")
+            seen.add(this)
+
+
+RULES: Final[tuple[Rule, ...]] = (always_true, never_true, unreachable, idle_condition, constant, said_twice)

@@ -1,0 +1,284 @@
+"""Rules for mutations: tried on sample objects by themselves and in pairs, and one crash of the native server."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Final, TypeGuard
+
+from webhook.cel.syntax import nodes
+from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Node
+from webhook.diagnostics import Severity
+from webhook.kube.patch import diff
+from webhook.offline.lint.hints import when_it_fails
+from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.reading.expressions import walk
+from webhook.offline.lint.reading.touched import touched
+from webhook.offline.lint.trial.run_policies import Bench, Heard, Object, again, others_for, requests_for
+from webhook.offline.lint.trial.samples import Sample
+from webhook.policy.bundle import Bundle
+from webhook.policy.expression import Expression
+from webhook.policy.model import Policy
+from webhook.policy.request import Request
+
+_RUNS: Final = 2
+_MOST_PAIRS: Final = 1000
+_UNORDERED: Final = frozenset({"tolerations", "schedulingGates", "imagePullSecrets", "finalizers", "volumes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A mutating policy on one sample: the request, and the object it left."""
+
+    policy: Policy
+    bundle: Bundle
+    sample: Sample
+    request: Request
+    after: Object
+
+
+def _bench(world: World) -> Bench:
+    return Bench((*world.bundle.objects, *(s.value for s in world.subjects)))
+
+
+def _mutating(world: World) -> Iterator[tuple[Policy, Bundle]]:
+    bench = _bench(world)
+    for policy in world.bundle.policies:
+        if policy.mutating and policy.document is not None:
+            yield policy, bench.alone(policy)
+
+
+def tried(bench: Bench, policy: Policy, bundle: Bundle, extra: Iterable[Object]) -> Iterator[Tried]:
+    """Run a policy on every sample it is for."""
+    for sample, request in (*requests_for(policy, extra), *others_for(policy)):
+        after = bench.changed(bundle, request)
+        if after is not None:
+            yield Tried(policy, bundle, sample, request, after)
+
+
+def _finding(policy: Policy, message: str, hint: str, index: int = 0) -> Iterator[Finding]:
+    if policy.document is not None:
+        yield Finding(policy.document, policy.mutations[index].expression.path, message, hint)
+
+
+@rule("MUT001", Severity.ERROR, "a patch does not crash the native server")
+def native_panic(world: World) -> Iterator[Finding]:
+    """The API server's own MutatingAdmissionPolicy crashes (a panic in its CEL library at 1.36) on a JSONPatch whose
+    `value` is a list of typed objects, as in `[Object.spec.tolerations{...}]`: every matching request fails with a
+    dropped connection, whatever `failurePolicy` says. Sluice takes it for an expression that fails, which is
+    `failurePolicy`'s to answer. Write the items as plain maps: `[{"key": "..."}]`.
+    """
+    for policy in world.bundle.policies:
+        for mutation in policy.mutations if policy.document is not None else ():
+            root = mutation.expression.program.checked.root
+            for node in () if mutation.apply else walk(root):
+                if bad := typed_list_value(node):
+                    assert policy.document is not None
+                    name, at = bad.type_name, bad.pos  # of the bracket behind the name
+                    named = mutation.expression.text[:at].endswith(name)
+                    span = (at - len(name), len(name)) if named else (at, 1)
+                    message = "a list of typed objects as a patch's value crashes the native server"
+                    hint = 'write plain maps in the list: [{"key": ...}]'
+                    yield Finding(policy.document, mutation.expression.path, message, hint, span=span)
+
+
+def typed_list_value(node: Node) -> CreateStruct | None:
+    """Give the first typed object inside a list that is the value of a JSONPatch."""
+    if not isinstance(node, CreateStruct) or node.type_name != "JSONPatch":
+        return None
+    return next((found for f in node.fields if f.name == "value" for found in [_typed_in_list(f.value)] if found), None)
+
+
+def _typed_in_list(node: Node) -> CreateStruct | None:
+    """Look into what the value can be: a list, a branch of a condition, a map of lists, a list made by a macro."""
+    if isinstance(node, CreateList):
+        return next((e for e in node.elements if _is_typed(e)), None) or _first(map(_typed_in_list, node.elements))
+    if isinstance(node, Call) and node.function == nodes.CONDITIONAL:
+        return _first(map(_typed_in_list, node.args[1:]))
+    if isinstance(node, Call) and node.function == nodes.ADD:
+        return _first(map(_typed_in_list, node.args))
+    if isinstance(node, CreateMap):
+        return _first(_typed_in_list(entry.value) for entry in node.entries)
+    return _typed_in_list(node.step) if isinstance(node, Fold) else None
+
+
+def _first(found: Iterator[CreateStruct | None]) -> CreateStruct | None:
+    return next((node for node in found if node is not None), None)
+
+
+def _is_typed(node: Node) -> TypeGuard[CreateStruct]:
+    return isinstance(node, CreateStruct) and node.type_name.startswith("Object")
+
+
+@rule("MUT002", Severity.ERROR, "a mutation is idempotent")
+def idempotent(world: World) -> Iterator[Finding]:
+    """A mutation may run more than once on an object: by reinvocation, on the next update, in a pod that was shaped
+    in its template already. Run on its own result it must change nothing. Look for what it wants to add before adding
+    it: `object.spec.?tolerations.orValue([]).exists(t, ...) ? [] : [JSONPatch{...}]`.
+    """
+    bench = _bench(world)
+    for policy, bundle in _mutating(world):
+        for trial in tried(bench, policy, bundle, world.bundle.objects):
+            heard = Heard()
+            second = bench.changed(bundle, again(trial.request, trial.after), heard)
+            if second is not None and (steps := diff(trial.after, second)):
+                changing = sorted(i for clause, i, said in heard.seen if (clause, said) == ("mutations", "changed"))
+                index = changing[0] if changing else 0
+                message = f"a second pass changes {trial.sample.title} again, at {steps[0].path}"
+                yield from _finding(policy, message, "look whether it is done already before doing it", index)
+                break
+
+
+@rule("MUT003", Severity.ERROR, "mutations do not undo each other")
+def fights(world: World) -> Iterator[Finding]:
+    """Two policies that write different values to the same field never come to rest: whichever ran last wins, and an
+    update starts it again. Give the field to one of them, or make one leave it alone where it is set.
+    """
+    yield from (finding for code, finding in _pairs(world) if code == "MUT003")
+
+
+@rule("MUT004", Severity.WARNING, "the order of mutations does not matter")
+def order(world: World) -> Iterator[Finding]:
+    """The outcome depends on which of two policies runs first. Sluice runs them in the order of their names; the
+    order of the native server is not defined, so there the same object may come out in two ways.
+    """
+    yield from (finding for code, finding in _pairs(world) if code == "MUT004")
+
+
+def _pairs(world: World) -> list[tuple[str, Finding]]:
+    """Give what became of the pairs; found out once for both rules."""
+    if "pairs" not in world.memo:
+        world.memo["pairs"] = list(_try_pairs(world))
+    found: list[tuple[str, Finding]] = world.memo["pairs"]
+    return found
+
+
+def _try_pairs(world: World) -> Iterator[tuple[str, Finding]]:
+    """Try every two policies that run on the same sample, in both orders; tell each pair once.
+
+    A pair is tried on the first two samples that both run on, if one writes there what the other reads or writes;
+    and only so many pairs at all, since the work grows with the square of the policies. What was left out is told.
+    """
+    bench = _bench(world)
+    by_sample: dict[str, list[Tried]] = {}
+    for policy, bundle in _mutating(world):
+        for trial in tried(bench, policy, bundle, world.bundle.objects):
+            if not diff(trial.after, bench.changed(bundle, again(trial.request, trial.after)) or trial.after):
+                by_sample.setdefault(trial.sample.title, []).append(trial)
+    runs: Counter[tuple[str, str]] = Counter()
+    left: dict[tuple[str, str], Policy] = {}
+    for trials in by_sample.values():
+        touches = [touched(trial.policy) for trial in trials]
+        for (a, of_a), (b, of_b) in combinations(zip(trials, touches, strict=True), 2):
+            pair = (a.policy.name, b.policy.name)
+            if runs[pair] >= _RUNS or of_a.apart(of_b):
+                continue
+            if not runs[pair] and sum(1 for n in runs.values() if n) >= _MOST_PAIRS:
+                left[pair] = b.policy
+                continue
+            runs[pair] += 1
+            if found := _pair(bench, a, b):
+                runs[pair] = _RUNS
+                yield from ((found[0], finding) for finding in found[1])
+    yield from _untried(left)
+
+
+def _untried(left: dict[tuple[str, str], Policy]) -> Iterator[tuple[str, Finding]]:
+    """Say how many pairs nobody has looked at."""
+    for (a, b), policy in list(left.items())[:1]:
+        message = f'{len(left):,} pairs of mutations were not tried together: the first is "{a}" and "{b}"'
+        hint = f"{_MOST_PAIRS:,} pairs are tried in one run: lint them in smaller groups, or narrow what they match"
+        for finding in _finding(policy, message, hint):
+            yield "MUT004", replace(finding, severity=Severity.NOTE)
+
+
+def _pair(bench: Bench, a: Tried, b: Tried) -> tuple[str, list[Finding]] | None:
+    """Run two policies after each other; None where the order does not show."""
+    ab = bench.changed(b.bundle, again(a.request, a.after)) or a.after
+    ba = bench.changed(a.bundle, again(b.request, b.after)) or b.after
+    names = f'"{a.policy.name}" and "{b.policy.name}"'
+    aba = bench.changed(a.bundle, again(a.request, ab)) or ab
+    if diff(ab, aba):
+        abab = bench.changed(b.bundle, again(a.request, aba)) or aba
+        if steps := diff(aba, abab):
+            message = f"{names} undo each other at {steps[0].path} of {a.sample.title}"
+            return "MUT003", list(_finding(b.policy, message, "let one of them own the field"))
+    steps = diff(_settled(ab), _settled(ba))
+    if not steps:
+        return None
+    message = f"what becomes of {a.sample.title} depends on the order of {names}: {steps[0].path}"
+    return "MUT004", list(_finding(b.policy, message, "the native server has no defined order"))
+
+
+def _settled(value: Any, name: str = "") -> Any:
+    """Give a value with the lists sorted whose order means nothing."""
+    if isinstance(value, dict):
+        return {key: _settled(child, key) for key, child in value.items()}
+    if isinstance(value, list):
+        items = [_settled(item) for item in value]
+        return sorted(items, key=lambda item: json.dumps(item, sort_keys=True)) if name in _UNORDERED else items
+    return value
+
+
+@rule("MUT005", Severity.WARNING, "a mutation works on an ordinary object")
+def mutation_fails(world: World) -> Iterator[Finding]:
+    """Tried on ordinary objects of the kinds it matches, the mutation fails: a field is read that need not be there,
+    or a patch goes to a parent that is absent (`add /spec/tolerations/-` needs the list). With `failurePolicy: Fail`
+    such objects are refused.
+    """
+    bench = _bench(world)
+    for policy, bundle in _mutating(world):
+        told: set[int] = set()
+        for sample, request in requests_for(policy, ()):
+            heard = Heard()
+            bench.changed(bundle, request, heard)
+            for clause, index in heard.failed:
+                crashes = "could not marshal to JSON: ObjectValue" in heard.message  # MUT001 tells it
+                if clause == "mutations" and index not in told and not crashes:
+                    told.add(index)
+                    hint = when_it_fails(heard.message, "test with has() or ?. before reading, or add the parent")
+                    yield from _finding(policy, f"this fails on {sample.title}{heard.why()}", hint, index)
+
+
+@rule("CEL016", Severity.WARNING, "an expression works on an ordinary object")
+def validation_fails(world: World) -> Iterator[Finding]:
+    """Tried on ordinary objects of the kinds it matches, the expression fails: mostly a field that need not be there
+    is read without `has()` or `?.`. With `failurePolicy: Fail` such objects are refused with an error that tells the
+    user nothing, with `Ignore` they pass unchecked.
+    """
+    bench = _bench(world)
+    for policy in world.bundle.policies:
+        if policy.document is None:
+            continue
+        bundle, told = bench.alone(policy), set[tuple[str, int]]()
+        for sample, request in requests_for(policy, ()):
+            heard = _heard(bench, policy, bundle, request)
+            for clause, index in heard.failed:
+                if clause in ("matchConditions", "validations") and (clause, index) not in told:
+                    told.add((clause, index))
+                    path = _expressions(policy, clause)[index].path
+                    hint = when_it_fails(heard.why(), "test with has() or ?. before reading")
+                    yield Finding(policy.document, path, f"this fails on {sample.title}{heard.why()}", hint)
+
+
+def _heard(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> Heard:
+    if not policy.mutating:
+        return bench.judge(bundle, request)
+    heard = Heard()
+    bench.changed(bundle, request, heard)
+    return heard
+
+
+def _expressions(policy: Policy, clause: str) -> list[Expression]:
+    rows: dict[str, tuple[Any, ...]] = {
+        "matchConditions": policy.conditions,
+        "validations": policy.validations,
+        "mutations": policy.mutations,
+    }
+    return [row.expression for row in rows[clause]]
+
+
+RULES: Final[tuple[Rule, ...]] = (native_panic, idempotent, fights, order, mutation_fails, validation_fails)

@@ -1,0 +1,269 @@
+"""Rules for ClusterQueues, Cohorts and ResourceFlavors: quota that cannot be used, or that nobody meant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from webhook.diagnostics import Severity, did_you_mean
+from webhook.documents import Path
+from webhook.kube.quantity import Quantity
+from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
+from webhook.offline.lint.reading.quotas import (
+    KUEUE,
+    Entry,
+    Tree,
+    cohort_field,
+    cohort_of,
+    entries,
+    flavors,
+    holders,
+    tree,
+)
+
+_AMOUNTS: Final = ("nominalQuota", "borrowingLimit", "lendingLimit")
+
+
+@rule("QUE001", Severity.ERROR, "a flavor in a queue is defined")
+def flavor_missing(world: World) -> Iterator[Finding]:
+    """A ClusterQueue whose flavor is no ResourceFlavor object is inactive: it takes work and never starts any of it.
+    Where the flavor is made elsewhere (another repository), lint those files together with these.
+    """
+    known = world.names(KUEUE, "ResourceFlavor")
+    for subject in holders(world):
+        for path, flavor in flavors(subject):
+            name = flavor.get("name")
+            if isinstance(name, str) and name not in known:
+                hint = did_you_mean(name, known) or f'add a ResourceFlavor "{name}"'
+                yield subject.finding((*path, "name"), f'no ResourceFlavor "{name}" is in these files', hint)
+
+
+@rule("QUE002", Severity.ERROR, "cohorts form a tree")
+def cohort_cycle(world: World) -> Iterator[Finding]:
+    """A cohort that is its own ancestor has no root to lend from: every queue below it stops admitting until the
+    cycle is gone.
+    """
+    parents = tree(world).parents
+    for subject in world.of(KUEUE, "Cohort"):
+        way = [subject.name]
+        while (parent := parents.get(way[-1], "")) and parent not in way:
+            way.append(parent)
+        if parent and parent == subject.name:
+            message = "cohort cycle: " + " -> ".join([*way, parent])
+            yield subject.finding(("spec", cohort_field(subject)), message, "take the parent away from one of them")
+
+
+@rule("QUE003", Severity.ERROR, "a queue that borrows or lends is in a cohort")
+def borrowing_alone(world: World) -> Iterator[Finding]:
+    """`borrowingLimit` and `lendingLimit` are about the other queues of the cohort. A ClusterQueue without a cohort
+    that has a limit for borrowing is refused by Kueue, and its quota is all it will ever have.
+    """
+    for subject in world.of(KUEUE, "ClusterQueue"):
+        if cohort_of(subject):
+            continue
+        for entry in entries(subject):
+            for field, value in (("borrowingLimit", entry.borrowing), ("lendingLimit", entry.lending)):
+                if value is not None:
+                    message = f"{field} of {entry.resource}, but {subject} is in no cohort"
+                    hint = f"set spec.{cohort_field(subject)}, or remove the limit"
+                    yield subject.finding((*entry.path, field), message, hint, key=True)
+
+
+@rule("QUE004", Severity.WARNING, "a queue can borrow no more than its cohort has")
+def borrowing_too_much(world: World) -> Iterator[Finding]:
+    """A `borrowingLimit` above what all other members of the cohort own (and lend) promises capacity that is not
+    there: a job that counts on it passes the check against the limit, and then waits for ever.
+    """
+    cohorts = tree(world)
+    for subject in world.of(KUEUE, "ClusterQueue"):
+        cohort = cohort_of(subject)
+        for entry in entries(subject) if cohort else ():
+            if entry.borrowing is None:
+                continue
+            there = _lent_by_others(cohorts, cohort, entry)
+            if entry.borrowing.compare(there) > 0:
+                limit = subject.at(*entry.path, "borrowingLimit")
+                message = (
+                    f"may borrow {limit} {entry.resource} of {entry.flavor}, "
+                    f'but the others of cohort "{cohort}" have {there} to lend'
+                )
+                hint = f"write {there} or less, or give the cohort more"
+                yield subject.finding((*entry.path, "borrowingLimit"), message, hint)
+
+
+def _lent_by_others(cohorts: Tree, cohort: str, entry: Entry) -> Quantity:
+    """Add up what the rest of the tree owns of an entry's flavor and resource, each no more than it lends."""
+    total = Quantity(0)
+    root = cohorts.root(cohort)
+    top = cohorts.cohorts.get(root)
+    seen = {id(member): member for member in (*cohorts.below(root), *([top] if top else []))}
+    for member in seen.values():
+        for other in entries(member) if member is not entry.owner else ():
+            if other.cell == entry.cell and other.nominal is not None:
+                lends = other.lending if other.lending is not None else other.nominal
+                total = total + (lends if lends.compare(other.nominal) < 0 else other.nominal)
+    return total
+
+
+@rule("QUE005", Severity.ERROR, "each flavor has a quota for each covered resource, in their order")
+def covered(world: World) -> Iterator[Finding]:
+    """Within a resource group every flavor lists exactly the `coveredResources`, in the same order; Kueue refuses any
+    other list. A resource that should have none of a flavor gets `nominalQuota: 0`.
+    """
+    for subject in holders(world):
+        for path, _ in subject.each("spec", "resourceGroups"):
+            wanted = subject.strings(*path, "coveredResources")
+            for deeper, flavor in subject.each(*path, "flavors"):
+                given = [str(item.get("name")) for _, item in subject.each(*deeper, "resources")]
+                if given != wanted:
+                    message = (
+                        f'flavor "{flavor.get("name")}" has quotas for {_list(given)}, covered are {_list(wanted)}'
+                    )
+                    yield subject.finding((*deeper, "resources"), message, _difference(given, wanted), key=True)
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(names) or "nothing"
+
+
+def _difference(given: list[str], wanted: list[str]) -> str:
+    if missing := [name for name in wanted if name not in given]:
+        return f"add {_list(missing)}, with nominalQuota: 0 where there is none"
+    if extra := [name for name in given if name not in wanted]:
+        return f"add {_list(extra)} to coveredResources, or remove it here"
+    return f"put them in the order {_list(wanted)}"
+
+
+@rule("QUE006", Severity.ERROR, "a resource and a flavor stand in one resource group")
+def once(world: World) -> Iterator[Finding]:
+    """A resource that two groups cover, or a flavor that stands in two groups, leaves open which quota counts; Kueue
+    refuses the queue.
+    """
+    for subject in holders(world):
+        resources: Counter[str] = Counter()
+        names: Counter[str] = Counter()
+        for path, _ in subject.each("spec", "resourceGroups"):
+            for i, resource in enumerate(subject.strings(*path, "coveredResources")):
+                resources[resource] += 1
+                if resources[resource] == 2:
+                    where: Path = (*path, "coveredResources", i)
+                    yield subject.finding(where, f"{resource} is covered twice", "keep it in one group")
+            for deeper, flavor in subject.each(*path, "flavors"):
+                names[str(flavor.get("name"))] += 1
+                if names[str(flavor.get("name"))] == 2:
+                    message = f'flavor "{flavor.get("name")}" is there twice'
+                    yield subject.finding((*deeper, "name"), message, "keep it in one group")
+
+
+@rule("QUE007", Severity.ERROR, "a quota is a quantity of 0 or more, whole for devices")
+def quota_amounts(world: World) -> Iterator[Finding]:
+    """Quotas are quantities. A negative one is refused, and half a device can be given to nobody: a quota of 7.5 GPUs
+    is one of 7.
+    """
+    for subject in holders(world):
+        for entry in entries(subject):
+            for field in _AMOUNTS:
+                value = subject.at(*entry.path, field)
+                found = amount(value)
+                where: Path = (*entry.path, field)
+                if found is None:
+                    if value is not None:
+                        hint = "a number with a suffix such as m, k, Ki, Mi or Gi"
+                        yield subject.finding(where, f"{field} is no quantity: {value!r}", hint)
+                elif found.sign < 0:
+                    yield subject.finding(where, f"{field} is negative: {value}", "write 0 or more")
+                elif is_extended(entry.resource) and not is_whole(found):
+                    whole = found.nanos // 10**9
+                    message = f"{field} of {entry.resource} is {value}: devices are counted in whole units"
+                    finding = subject.finding(where, message, f"write {whole}: it admits the same jobs")
+                    yield replace(finding, edit=subject.edit(where, str(whole)))
+
+
+@rule("QUE008", Severity.WARNING, "a queue lends no more than it owns")
+def lending_too_much(world: World) -> Iterator[Finding]:
+    """`lendingLimit` says how much of a queue's own quota others may use. Above `nominalQuota` it bounds nothing, and
+    Kueue refuses it.
+    """
+    for subject in world.of(KUEUE, "ClusterQueue"):
+        for entry in entries(subject):
+            if entry.lending and entry.nominal and entry.lending.compare(entry.nominal) > 0:
+                value = subject.at(*entry.path, "lendingLimit")
+                message = f"lendingLimit of {entry.resource} is {value}, above nominalQuota"
+                yield subject.finding((*entry.path, "lendingLimit"), message, "remove it to lend everything")
+
+
+@rule("QUE009", Severity.WARNING, "a queue is open to some namespace")
+def open_to_none(world: World) -> Iterator[Finding]:
+    """A ClusterQueue without `namespaceSelector` selects no namespace at all: each job that is sent to it is
+    inadmissible. `namespaceSelector: {}` selects every namespace.
+    """
+    for subject in world.of(KUEUE, "ClusterQueue"):
+        if subject.at("spec", "namespaceSelector") is None and subject.at("spec") is not None:
+            message = f"{subject} has no namespaceSelector: it is open to no namespace"
+            yield subject.finding(("spec",), message, "write namespaceSelector: {} to open it to all", key=True)
+
+
+@rule("QUE010", Severity.ERROR, "preemption while borrowing goes with reclaiming")
+def borrow_without_reclaim(world: World) -> Iterator[Finding]:
+    """`borrowWithinCohort` lets a workload preempt in other queues while it borrows. Where `reclaimWithinCohort` is
+    Never the queue may not even take back its own, and Kueue refuses the pair.
+    """
+    for subject in world.of(KUEUE, "ClusterQueue"):
+        preemption = subject.map("spec", "preemption")
+        policy = subject.text("spec", "preemption", "borrowWithinCohort", "policy")
+        if policy not in ("", "Never") and preemption.get("reclaimWithinCohort", "Never") == "Never":
+            message = f"borrowWithinCohort is {policy}, but reclaimWithinCohort is Never"
+            hint = "set reclaimWithinCohort to LowerPriority or Any"
+            yield subject.finding(("spec", "preemption", "borrowWithinCohort", "policy"), message, hint)
+
+
+@rule("QUE011", Severity.WARNING, "a cohort has more than one member")
+def lonely_cohort(world: World) -> Iterator[Finding]:
+    """A cohort is there to share. With one ClusterQueue in its whole tree, and no quota of its own, nothing can be
+    borrowed or lent; often the other queue spells the cohort's name in another way.
+    """
+    cohorts = tree(world)
+    used = sorted(cohorts.members)
+    for name in used:
+        members = list(cohorts.below(cohorts.root(name)))
+        queues = [m for m in members if m.gvk.kind == "ClusterQueue"]
+        with_quota = [m for m in holders(world) if m.gvk.kind == "Cohort" and any(entries(m))]
+        if len(queues) == 1 and cohort_of(queues[0]) == name and not with_quota:
+            message = f'{queues[0]} is alone in cohort "{name}": there is nobody to borrow from'
+            hint = did_you_mean(name, (n for n in used if n != name)) or "put another queue in it, or remove it"
+            yield queues[0].finding(("spec", cohort_field(queues[0])), message, hint)
+
+
+@rule("QUE012", Severity.ERROR, "an admission check of a queue is defined")
+def check_missing(world: World) -> Iterator[Finding]:
+    """A ClusterQueue that names an AdmissionCheck which is not there is inactive: it takes work and starts none."""
+    known = world.names(KUEUE, "AdmissionCheck")
+    for subject in world.of(KUEUE, "ClusterQueue"):
+        named: list[tuple[Path, str]] = [
+            (("spec", "admissionChecks", i), name) for i, name in enumerate(subject.strings("spec", "admissionChecks"))
+        ]
+        for path, item in subject.each("spec", "admissionChecksStrategy", "admissionChecks"):
+            named.append(((*path, "name"), str(item.get("name"))))
+        for path, name in named:
+            if name not in known:
+                hint = did_you_mean(name, known) or f'add an AdmissionCheck "{name}"'
+                yield subject.finding(path, f'no AdmissionCheck "{name}" is in these files', hint)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    flavor_missing,
+    cohort_cycle,
+    borrowing_alone,
+    borrowing_too_much,
+    covered,
+    once,
+    quota_amounts,
+    lending_too_much,
+    open_to_none,
+    borrow_without_reclaim,
+    lonely_cohort,
+    check_missing,
+)

@@ -1,0 +1,200 @@
+"""Rules for what policies, bindings, params and exceptions say of each other: names that lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.diagnostics import Severity, did_you_mean
+from webhook.documents import Path
+from webhook.kube.gvk import split_api_version
+from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.reading.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
+from webhook.policy.loading.assemble import CLUSTER_SCOPED
+from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
+
+
+@rule("REF001", Severity.WARNING, "a policy has a binding")
+def unbound(world: World) -> Iterator[Finding]:
+    """A policy without a binding is stored and never evaluated: it looks as if it were in force, and is not."""
+    for policy in policies(world):
+        if policy.name and not bindings_of(world, policy):
+            wanted = policy.gvk.kind + BINDING
+            named = {b.text("spec", "policyName") for b in world.of(GROUP, wanted)} - {"", policy.name}
+            other = next((b for b in bindings(world) if b.text("spec", "policyName") == policy.name), None)
+            near = did_you_mean(policy.name, named - world.names(GROUP, policy.gvk.kind))
+            hint = f"a binding names {near[13:-1]}" if near else f"add a {wanted}"
+            if other is not None:
+                hint = f"{other} is for the other kind: write kind: {wanted}"
+            yield policy.finding(("metadata", "name"), f"{policy} has no binding: it is never evaluated", hint)
+
+
+@rule("REF002", Severity.ERROR, "a binding's policy is there")
+def dangling(world: World) -> Iterator[Finding]:
+    """A binding to a policy that is not there does nothing. A binding of one kind does not bind a policy of the
+    other: ValidatingAdmissionPolicyBinding goes with ValidatingAdmissionPolicy.
+    """
+    for binding in bindings(world):
+        kind = binding.gvk.kind.removesuffix(BINDING)
+        name, known = binding.text("spec", "policyName"), world.names(GROUP, kind)
+        if not name or name in known:
+            continue
+        others = {p.name for p in policies(world)}
+        hint = did_you_mean(name, known) or f'add a {kind} "{name}"'
+        if name in others:
+            other = next(p.gvk.kind for p in policies(world) if p.name == name)
+            hint = f'"{name}" is a {other}: it needs a {other}{BINDING}'
+        elif misspelt := [s.gvk.kind for s in world.subjects if s.name == name and _nearly(s.gvk.kind, kind)]:
+            hint = f'"{name}" has the kind {misspelt[0]}: write {kind}'
+        yield binding.finding(("spec", "policyName"), f'no {kind} "{name}" is in these files', hint)
+
+
+def _nearly(word: str, kind: str) -> bool:
+    return word not in SHAPES and bool(did_you_mean(word, {kind}))
+
+
+def _kind_of_params(world: World, binding: Subject) -> tuple[str, str] | None:
+    """Give group and kind of the params that the policy of a binding asks for."""
+    kind = binding.gvk.kind.removesuffix(BINDING)
+    for policy in world.of(GROUP, kind):
+        if policy.name == binding.text("spec", "policyName"):
+            wanted = policy.map("spec", "paramKind")
+            if isinstance(wanted.get("kind"), str):
+                return split_api_version(str(wanted.get("apiVersion") or ""))[0], wanted["kind"]
+    return None
+
+
+@rule("REF003", Severity.ERROR, "params are there")
+def params_missing(world: World) -> Iterator[Finding]:
+    """A binding whose `paramRef` finds nothing falls to `parameterNotFoundAction`: Deny refuses every matching
+    request, Allow lets every one pass unchecked. Without `namespace`, params of a namespaced kind are looked for in
+    the namespace of the request, so at least one such object must be among the files. Said under Deny, and under
+    Allow where another name is so near that it is meant.
+    """
+    for binding in bindings(world):
+        wanted = _kind_of_params(world, binding)
+        ref = binding.map("spec", "paramRef")
+        name = ref.get("name")
+        if wanted is None or not isinstance(name, str) or not name:
+            if wanted is not None and isinstance(ref.get("selector"), dict):
+                yield from _selects_nothing(world, binding, wanted)
+            continue
+        namespace = ref.get("namespace") if isinstance(ref.get("namespace"), str) else None
+        known = world.names(*wanted, namespace)
+        near = did_you_mean(name, known)
+        if name not in known and (near or ref.get("parameterNotFoundAction") == "Deny"):
+            where = f' in namespace "{namespace}"' if namespace else ""
+            message = f'no {wanted[1]} "{name}"{where} is in these files'
+            hint = near or f'add a {wanted[1]} "{name}"'
+            yield binding.finding(("spec", "paramRef", "name"), message, hint)
+
+
+def _selects_nothing(world: World, binding: Subject, wanted: tuple[str, str]) -> Iterator[Finding]:
+    """Tell a selector under Deny that no params among the files have the labels for."""
+    path: Path = ("spec", "paramRef", "selector")
+    namespace = binding.at("spec", "paramRef", "namespace")
+    there = [s for s in world.of(*wanted) if namespace is None or s.namespace == namespace]
+    denies = binding.at("spec", "paramRef", "parameterNotFoundAction") == "Deny"
+    if denies and there and not any(selects(binding, path, _labels(s)) for s in there):
+        hint = f"add a {wanted[1]} with these labels"
+        yield binding.finding(path, f"this selects no {wanted[1]} in these files", hint, key=True)
+
+
+def _labels(subject: Subject) -> dict[str, str]:
+    return {key: str(value) for key, value in subject.map("metadata", "labels").items()}
+
+
+@rule("REF004", Severity.ERROR, "paramKind and paramRef go together")
+def half_params(world: World) -> Iterator[Finding]:
+    """`paramKind` of a policy says what `params` is, `paramRef` of a binding says which one. With only one of the two
+    `params` is null: an expression that reads it fails, and failurePolicy decides.
+    """
+    for policy in policies(world):
+        has_kind = bool(policy.map("spec", "paramKind"))
+        cluster = policy.text("spec", "paramKind", "kind") in CLUSTER_SCOPED
+        reads = [e for e in expressions(policy) if "params" in e.text]
+        if reads and not has_kind:
+            found = reads[0].text.find("params")
+            hint = "add spec.paramKind, and paramRef to the binding"
+            yield policy.finding(reads[0].path, "params is read, but there is no paramKind", hint, span=(found, 6))
+        for binding in bindings_of(world, policy):
+            has_ref = bool(binding.map("spec", "paramRef"))
+            if has_kind and not has_ref:
+                message = f"{policy} has a paramKind, but its binding no paramRef: params is null"
+                yield binding.finding(("spec",), message, "add spec.paramRef with a name or a selector", key=True)
+            elif has_ref and cluster and binding.at("spec", "paramRef", "namespace") is not None:
+                message = f"{policy.text('spec', 'paramKind', 'kind')} stands in no namespace: nothing is found"
+                yield binding.finding(("spec", "paramRef", "namespace"), message, "remove the namespace", key=True)
+            elif has_ref and not has_kind:
+                message = f"the binding gives params, but {policy} has no paramKind"
+                yield binding.finding(("spec", "paramRef"), message, "add spec.paramKind to the policy", key=True)
+
+
+@rule("REF005", Severity.ERROR, "a binding says in one way what comes of a failure")
+def actions(world: World) -> Iterator[Finding]:
+    """`validationActions` lists Deny, Warn and Audit, each once. Deny and Warn together are refused by the API
+    server: the warning would only repeat the refusal.
+    """
+    for binding in world.of(GROUP, VALIDATING + BINDING):
+        found = binding.strings("spec", "validationActions")
+        path: Path = ("spec", "validationActions")
+        if {"Deny", "Warn"} <= set(found):
+            yield binding.finding(path, "Deny and Warn cannot both be there", "keep Deny, or Warn while trying it out")
+        for i, action in enumerate(found):
+            if action in found[:i]:
+                yield binding.finding((*path, i), f"{action} is there twice", "remove one")
+
+
+@rule("REF006", Severity.NOTE, "a variable is used")
+def unused_variable(world: World) -> Iterator[Finding]:
+    """A variable that no expression reads is never computed. Often the expression spells its name in another way."""
+    for policy in policies(world):
+        texts = [e.text for e in expressions(policy)]
+        texts.append(policy.text("metadata", "annotations", WARNING) or "")
+        for path, variable in policy.each("spec", "variables"):
+            name = variable.get("name")
+            if isinstance(name, str) and not any(f"variables.{name}" in text for text in texts):
+                yield policy.finding((*path, "name"), f'variable "{name}" is never read', "remove it")
+
+
+@rule("REF007", Severity.ERROR, "an exception names policies that are there")
+def exception_to_nothing(world: World) -> Iterator[Finding]:
+    """A PolicyException frees some requests from named policies. A name that no policy has frees nobody, and the
+    author finds out when the request is refused.
+    """
+    known = {p.name for p in policies(world)}
+    for subject in world.of(OWN, EXCEPTION):
+        for i, name in enumerate(subject.strings("spec", "policyNames")):
+            if name not in known:
+                hint = did_you_mean(name, known) or f'add the policy "{name}" to these files'
+                yield subject.finding(("spec", "policyNames", i), f'no policy "{name}" is in these files', hint)
+
+
+@rule("REF008", Severity.ERROR, "only one of name and selector chooses params")
+def params_by_both(world: World) -> Iterator[Finding]:
+    """`paramRef` has a `name` or a `selector`, just one of them, and says what happens when nothing is found:
+    `parameterNotFoundAction` is Allow or Deny.
+    """
+    for binding in world.of(GROUP, *BINDINGS):
+        ref = binding.map("spec", "paramRef")
+        path: Path = ("spec", "paramRef")
+        if not ref:
+            continue
+        if ("name" in ref) == ("selector" in ref):
+            message = "paramRef needs a name or a selector" + (", not both" if "name" in ref else "")
+            yield binding.finding(path, message, key=True)
+        if "parameterNotFoundAction" not in ref:
+            message = "paramRef does not say what happens when nothing is found"
+            yield binding.finding(path, message, "add parameterNotFoundAction: Deny (or Allow)", key=True)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    unbound,
+    dangling,
+    params_missing,
+    half_params,
+    actions,
+    unused_variable,
+    exception_to_nothing,
+    params_by_both,
+)

@@ -1,0 +1,151 @@
+"""Rules for what a policy must leave alone: kube-system, leases, Sluice itself, and the API server's own questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.diagnostics import Severity
+from webhook.documents import Path
+from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.reading.policies import (
+    bindings_of,
+    could_match,
+    enforced,
+    expressions,
+    match_rules,
+    policies,
+    selects,
+    words,
+)
+from webhook.policy.loading.policy_kinds import VALIDATING
+
+SYSTEM: Final = ("kube-system", "sluice-system")
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_SELECTOR: Final = "namespaceSelector"
+_NAMESPACES: Final = re.compile(
+    r"""namespaceObject|\bkube-|namespace\)?\s*(==|in\b|!=\s*['"]\w)|namespace\.(starts|ends|match)"""
+)
+CLUSTER_SCOPED: Final = frozenset(
+    {
+        "namespaces",
+        "nodes",
+        "persistentvolumes",
+        "clusterroles",
+        "clusterrolebindings",
+        "priorityclasses",
+        "storageclasses",
+        "runtimeclasses",
+        "customresourcedefinitions",
+        "clusterqueues",
+        "resourceflavors",
+        "cohorts",
+        "workloadpriorityclasses",
+        "admissionchecks",
+    }
+)
+_OWN: Final = (
+    ("sluice.dev", "queuepolicies", "the rules of the queue"),
+    ("kueue.x-k8s.io", "workloads", "what Sluice writes when a job is queued, started or evicted"),
+    ("authorization.k8s.io", "subjectaccessreviews", "what the API server's own parts ask before each step"),
+    ("authentication.k8s.io", "tokenreviews", "what tells who somebody is"),
+)
+
+
+@rule("SAF001", Severity.WARNING, "a policy leaves system namespaces out")
+def system_namespaces(world: World) -> Iterator[Finding]:
+    """Sluice itself never judges requests in `kube-system` and in its own namespace. The same file as a native policy
+    would: a policy that refuses there can keep the pods from starting that the cluster needs to heal. Leave the
+    namespaces out by a `namespaceSelector` in the policy or in each binding: opt in by a label, or `NotIn` on
+    `kubernetes.io/metadata.name`.
+    """
+    for policy in policies(world):
+        if not _namespaced(policy) or _asks_for_namespace(policy):
+            continue
+        bound = enforced(world, policy) if bindings_of(world, policy) else [policy]
+        bound = [binding for binding in bound if not _by_params(binding)]
+        open_to = [name for name in SYSTEM if any(_selects(policy, binding, name) for binding in bound)]
+        if "kube-system" in open_to:
+            message = f"{policy} could match requests in {' and '.join(open_to)}"
+            names = ", ".join(SYSTEM)
+            hint = f"matchConstraints.namespaceSelector: {NAME_LABEL} NotIn [{names}], or opt in by a label"
+            yield policy.finding(("spec", "matchConstraints"), message, hint, key=True)
+
+
+def _selects(policy: Subject, binding: Subject, namespace: str) -> bool:
+    labels = {NAME_LABEL: namespace}
+    narrowed = binding is policy or selects(binding, ("spec", "matchResources", _SELECTOR), labels)
+    return narrowed and selects(policy, ("spec", "matchConstraints", _SELECTOR), labels)
+
+
+def _by_params(binding: Subject) -> bool:
+    """Say whether a binding is only for namespaces in which somebody has put its params."""
+    ref = binding.map("spec", "paramRef")
+    return bool(ref) and "namespace" not in ref and ref.get("parameterNotFoundAction") == "Allow"
+
+
+def _namespaced(policy: Subject) -> bool:
+    """Say whether a policy has a rule for objects in namespaces."""
+    for _, found in match_rules(policy):
+        plain = {word.partition("/")[0] for word in words(found, "resources")}
+        if found.get("scope") != "Cluster" and not plain <= CLUSTER_SCOPED:
+            return True
+    return False
+
+
+def _asks_for_namespace(policy: Subject) -> bool:
+    """Say whether a match condition tells namespaces apart, by name, by labels, or by the system's prefix."""
+    conditions = (e.text for e in expressions(policy) if e.role == "matchConditions")
+    return any(_NAMESPACES.search(text) for text in conditions)
+
+
+@rule("SAF002", Severity.ERROR, "a policy leaves leases alone")
+def leases(world: World) -> Iterator[Finding]:
+    """Every node renews its lease each ten seconds, and every controller holds its leadership by one. A policy that
+    covers `coordination.k8s.io/leases`, mostly through `*`, stands in the way of each heartbeat: when it fails, nodes
+    are taken for dead.
+    """
+    for policy in policies(world):
+        if path := could_match(policy, "coordination.k8s.io", "leases"):
+            hint = "name the groups and resources that are meant, or exclude leases by excludeResourceRules"
+            yield policy.finding(_place(policy, path), f"{policy} covers leases", hint)
+
+
+@rule("SAF003", Severity.WARNING, "a policy does not stand in Sluice's own way")
+def own_objects(world: World) -> Iterator[Finding]:
+    """A policy that covers Sluice's own kinds, or the Workloads it writes at each step of a job, is asked about every
+    write of Sluice itself: when it refuses or fails, jobs stop starting, and the rule file that would mend it may be
+    refused as well. (Policies, their bindings and webhook registrations are exempt in Kubernetes itself.)
+    """
+    for policy in policies(world):
+        for group, resource, what in _OWN:
+            if path := could_match(policy, group, resource):
+                hint = f"name the groups and resources that are meant, or exclude {group}"
+                yield policy.finding(_place(policy, path), f"{policy} covers {resource}: {what}", hint)
+                break
+
+
+def _place(policy: Subject, path: Path) -> Path:
+    """Point at the wildcard of a rule, where it has one."""
+    for field in ("resources", "apiGroups"):
+        found = policy.at(*path, field)
+        if isinstance(found, list) and ("*" in found or "*/*" in found):
+            return (*path, field)
+    return (*path, "resources")
+
+
+@rule("SAF004", Severity.WARNING, "an error in a policy does not let requests through")
+def ignored_failures(world: World) -> Iterator[Finding]:
+    """With `failurePolicy: Ignore` an expression that fails lets the request pass, as if there were no policy: a user
+    who finds an object that makes it fail (a missing field is enough) is not checked at all. Guard the fields with
+    `has()` or `?.`, and write `failurePolicy: Fail`.
+    """
+    for policy in policies(world):
+        validating = policy.gvk.kind == VALIDATING
+        if validating and policy.text("spec", "failurePolicy") == "Ignore" and enforced(world, policy):
+            message = "an expression that fails lets the request pass"
+            yield policy.finding(("spec", "failurePolicy"), message, "write failurePolicy: Fail")
+
+
+RULES: Final[tuple[Rule, ...]] = (system_namespaces, leases, own_objects, ignored_failures)

@@ -1,0 +1,146 @@
+"""The rule for fields that the matched kinds do not have: expressions against built-in schemas and the files' CRDs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any, Final
+
+from webhook.cel.check.known_fields import Known, Misspelt, Scope, check_types
+from webhook.diagnostics import Severity, did_you_mean
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
+from webhook.kube.schemas import built_in_kinds, find, schema_of
+from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.reading.policies import expressions, match_rules, policies, words
+from webhook.policy.loading.policy_kinds import EXPAND
+
+_POD: Final = GroupVersionKind("", "v1", "Pod")
+_METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_VOWELS: Final = "aeiou"
+
+
+def plural(kind: str) -> str:
+    """Give the resource that a built-in kind is served under."""
+    word = kind.lower()
+    if word.endswith("endpoints"):
+        return word
+    if word.endswith(("s", "x", "ch")):
+        return word + "es"
+    return word[:-1] + "ies" if word.endswith("y") and word[-2] not in _VOWELS else word + "s"
+
+
+@cache
+def _built_in() -> dict[tuple[str, str], tuple[GroupVersionKind, ...]]:
+    """The built-in kinds by group and resource."""
+    found: dict[tuple[str, str], tuple[GroupVersionKind, ...]] = {}
+    for gvk in built_in_kinds():
+        key = (gvk.group, plural(gvk.kind))
+        found[key] = (*found.get(key, ()), gvk)
+    return found
+
+
+class _Kinds:
+    """The schemas of all kinds that are known here: Kubernetes' own, and those of the CRDs among the files."""
+
+    def __init__(self, world: World) -> None:
+        self.custom: dict[tuple[str, str], list[tuple[GroupVersionKind, Schema]]] = {}
+        for crd in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
+            self._add(crd)
+
+    def _add(self, crd: Subject) -> None:
+        group, kind = crd.text("spec", "group"), crd.text("spec", "names", "kind")
+        for _, version in crd.each("spec", "versions"):
+            name = version.get("name")
+            try:
+                schema = from_crd(crd.value, name) if isinstance(name, str) else UNTYPED
+            except (AttributeError, KeyError, TypeError, ValueError):
+                continue  # other rules tell what is wrong with it
+            if schema is not UNTYPED and isinstance(name, str):
+                entry = (GroupVersionKind(group, name, kind), _whole(schema))
+                self.custom.setdefault((group, crd.text("spec", "names", "plural")), []).append(entry)
+
+    def of(self, group: str, resource: str, versions: list[str]) -> list[Known] | None:
+        """Give the kinds of a resource, None where one of them is not known."""
+        named = [(gvk, schema_of(gvk)) for gvk in _built_in().get((group, resource), ())]
+        named += self.custom.get((group, resource), [])
+        chosen = [s for gvk, s in named if "*" in versions or gvk.version in versions]
+        return [Known(schema, schema.root) for schema in chosen] or None
+
+    def kind(self, gvk: GroupVersionKind) -> Known | None:
+        """Give one kind, None where it is not known."""
+        schema = schema_of(gvk)
+        if schema is UNTYPED:
+            named = (entry for entries in self.custom.values() for entry in entries)
+            schema = next((s for other, s in named if other == gvk), UNTYPED)
+        return None if schema is UNTYPED else Known(schema, schema.root)
+
+
+def _whole(schema: Schema) -> Schema:
+    """The schema of a custom kind with the metadata that all objects have."""
+    shape = schema.resolve(schema.root)
+    if shape.map is None:
+        return schema
+    fields = {**shape.map.fields, "metadata": Ref(_METADATA)}
+    return Schema(Ref(inline=replace(shape, map=replace(shape.map, fields=fields))), find)
+
+
+def _matched(policy: Subject, kinds: _Kinds) -> list[Known | None]:
+    """Give what `object` can be; a None among them is a kind that nobody described."""
+    annotations = policy.map("metadata", "annotations")
+    if EXPAND in annotations:
+        return [kinds.kind(_POD)]
+    found: list[Known | None] = []
+    for _, entry in match_rules(policy):
+        for group in words(entry, "apiGroups"):
+            for resource in words(entry, "resources"):
+                name, _, part = resource.partition("/")
+                known = kinds.of(group, name, words(entry, "apiVersions")) if part in ("", "status") else None
+                found += known or [None]
+    return found or [None]
+
+
+def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
+    params = policy.map("spec", "paramKind")
+    known = kinds.kind(gvk_of(params)) if params else None
+    matched: list[Known | None] = []
+    for one in _matched(policy, kinds):
+        if one not in matched:
+            matched.append(one)
+    return [{"object": one, "oldObject": one, "params": known} for one in matched]
+
+
+@rule("CEL018", Severity.WARNING, "expressions read and set fields that the matched kinds have")
+def unknown_fields(world: World) -> Iterator[Finding]:
+    """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false; or a
+    mutation sets it in `Object{...}`, which the server refuses or drops. The kinds are those of `matchConstraints` and
+    `paramKind`, if they are built into Kubernetes or their CustomResourceDefinition is among the files; with
+    `sluice.dev/expand` the object is a Pod. Fields of maps and of kinds that nobody described are not looked at.
+    """
+    kinds = _Kinds(world)
+    for policy in policies(world):
+        yield from _of(policy, _scopes(policy, kinds))
+
+
+def _of(policy: Subject, scopes: list[dict[str, Any]]) -> Iterator[Finding]:
+    for expression in expressions(policy):
+        found, made = check_types(expression.text, list[Scope](scopes))
+        if expression.role == "variables":
+            name = policy.at(*expression.path[:-1], "name")
+            for scope, value in zip(scopes, made, strict=True):
+                scope[f"variables.{name}"] = value
+        for wrong in found:
+            yield policy.finding(
+                expression.path,
+                f'no kind that the policy is for has the field "{wrong.name}" here',
+                _hint(wrong),
+                span=(wrong.offset, len(wrong.name)),
+            )
+
+
+def _hint(wrong: Misspelt) -> str:
+    return did_you_mean(wrong.name, wrong.known) or f"the fields here: {', '.join(sorted(wrong.known)[:12])}"
+
+
+RULES: Final[tuple[Rule, ...]] = (unknown_fields,)

@@ -1,0 +1,1 @@
+"""Policies tried on sample objects, for rules that no text can decide."""

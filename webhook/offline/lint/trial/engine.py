@@ -1,0 +1,56 @@
+"""The loaded policies behind the documents, for rules that look at compiled expressions or try policies out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.documents import Document
+from webhook.kube.gvk import gvk_of
+from webhook.offline.lint.hints import with_hint
+from webhook.offline.suite.files import SHAPE
+from webhook.policy.bundle import EMPTY, Bundle
+from webhook.policy.loading.assemble import assemble
+from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.policy_kinds import GROUP, OWN
+from webhook.policy.loading.shapes import check
+
+DUPLICATE = "LOAD004"
+
+
+def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
+    """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
+
+    Suites are checked for their fields. Documents that are no Kubernetes objects are left alone: a repository
+    holds other YAML, too.
+    """
+    found = [d for whole in documents for d in entries(whole) if _is_object(d)]
+    suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == OWN]
+    told = [finding for suite in suites for finding in check(suite, SHAPE)]
+    try:
+        return assemble(found), told
+    except SourceError as error:
+        told += [with_hint(finding, found) for finding in error.diagnostics]
+    good = [d for d in found if not _is_policy(d) or not wrong_with(d)]
+    try:
+        return assemble(good), told
+    except SourceError:
+        return EMPTY, told
+
+
+def wrong_with(document: Document) -> list[Diagnostic]:
+    """Give what is wrong with one document by itself."""
+    try:
+        assemble([document])
+    except SourceError as error:
+        return list(error.diagnostics)
+    return []
+
+
+def _is_object(document: Document) -> bool:
+    value = document.value
+    return isinstance(value, dict) and isinstance(value.get("kind"), str) and bool(value.get("apiVersion"))
+
+
+def _is_policy(document: Document) -> bool:
+    return gvk_of(document.value).group in (GROUP, OWN)

@@ -1,0 +1,146 @@
+"""Trying policies on sample objects, each by itself: what it changes, what fails. Namespaces are made to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final
+
+from webhook.admission.pipeline import mutate, validate
+from webhook.admission.verdict import Verdict
+from webhook.jobs.kinds import KINDS, kind_of
+from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.schemas import built_in_kinds
+from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.lint.trial.samples import Sample, large, samples
+from webhook.policy.bundle import Bundle
+from webhook.policy.matching.matcher import Match
+from webhook.policy.model import Binding, Policy
+from webhook.policy.request import Request
+
+Object = dict[str, Any]
+_RESOURCES: Final = Resources()
+
+
+@dataclass(slots=True)
+class Heard:
+    """Hears what clauses came to; keeps those that failed."""
+
+    failed: dict[tuple[str, int], None] = field(default_factory=dict)
+    seen: set[tuple[str, int, str]] = field(default_factory=set)
+    message: str = ""
+
+    def why(self) -> str:
+        """Say why the only clause that failed did; empty where several did."""
+        told = self.message.partition(" resulted in error: ")[2] or self.message.partition(": ")[2]
+        line = told.splitlines()[0] if told else ""
+        return f": {line}" if line and len(self.failed) == 1 else ""
+
+    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
+        """Take note of a clause's outcome."""
+        self.seen.add((clause, index, outcome))
+        if outcome == "error":
+            self.failed[(clause, index)] = None
+
+
+class Bench:
+    """Policies made ready to be tried: no namespace selectors, failures told, objects of the files as facts.
+
+    Authorizer checks succeed.
+    """
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        self.facts = FileFacts(objects, {}, authorized=True)
+
+    def alone(self, policy: Policy) -> Bundle:
+        """Give a bundle of one policy that is for every namespace."""
+        bindings = tuple(_everywhere(b) for b in policy.bindings) or (Binding("trial", ("Deny",), None, None),)
+        ready = replace(policy, match=_open(policy.match), bindings=bindings, ignore_failure=False, mode="enforce")
+        return Bundle.of([ready])
+
+    def changed(self, bundle: Bundle, request: Request, heard: Heard | None = None) -> Object | None:
+        """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
+        verdict = mutate(request, bundle, self.facts, observer=heard, clock=_never)
+        if heard is not None and isinstance(verdict, Verdict):
+            heard.message = verdict.message
+        if not isinstance(verdict, Verdict) or not verdict.allowed or not verdict.policies:
+            return None
+        return verdict.object if verdict.patch else request.object
+
+    def judge(self, bundle: Bundle, request: Request) -> Heard:
+        """Evaluate a validating bundle and give what its clauses came to."""
+        heard = Heard()
+        verdict = validate(request, bundle, self.facts, observer=heard, clock=_never)
+        if isinstance(verdict, Verdict):
+            heard.message = verdict.message
+        return heard
+
+
+def _never() -> float:
+    return 0.0
+
+
+def _everywhere(binding: Binding) -> Binding:
+    return replace(binding, match=None if binding.match is None else _open(binding.match))
+
+
+def _open(match: Match) -> Match:
+    return replace(match, namespace_selector=None)
+
+
+@cache
+def _ordinary(operation: str) -> tuple[tuple[Sample, Request], ...]:
+    """Give all samples as requests; policies never change what they are given."""
+    sender = Sender(operation, namespace="team-a")
+    return tuple(
+        (sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)) for sample in samples()
+    )
+
+
+def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[Sample, Request]]:
+    """Give the samples a policy may be for as requests of its first operation; `extra` are objects of the files."""
+    operations = {o for rule in policy.match.rules for o in rule.operations}
+    operation = "CREATE" if operations & {"CREATE", "*"} or not operations else "UPDATE"
+    sender = Sender(operation, namespace="team-a")
+    yield from _ordinary(operation)
+    own = [Sample(f"{o.get('kind')} {(o.get('metadata') or {}).get('name')}", o) for o in extra]
+    for sample in own:
+        gvk = gvk_of(sample.obj)
+        if kind_of(gvk.group, gvk.kind) is not None:
+            yield sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
+
+
+def others_for(policy: Policy) -> Iterator[tuple[Sample, Request]]:
+    """Give a bare object of each kind that a policy names and that is no job: enough to see what it writes there."""
+    sender = Sender(namespace="team-a")
+    named = {(g, v, name) for r in policy.match.rules for g in r.groups for v in r.versions for name, _ in r.resources}
+    for group, version, resource in sorted(named):
+        if not resource or "*" in (group, resource) or any((k.group, k.resource) == (group, resource) for k in KINDS):
+            continue
+        kinds = [k for k in built_in_kinds() if (k.group, _RESOURCES.of_kind(k)) == (group, resource)]
+        kind = kinds[0].kind if kinds else resource.removesuffix("s").capitalize()
+        gvk = GroupVersionKind(group, version if version not in ("", "*") else "v1", kind)
+        obj = {"apiVersion": gvk.api_version, "kind": kind, "metadata": {"name": "sample", "namespace": "team-a"}}
+        obj |= {} if kinds else {"spec": {}}
+        yield Sample(f"a bare {gvk}", obj), request_for(received(obj, _RESOURCES, sender), _RESOURCES, sender)
+
+
+def large_request(policy: Policy) -> tuple[Sample, Request] | None:
+    """Give a very large object of the first job kind that a policy is for, as a request."""
+    sender = Sender(namespace="team-a")
+    for kind in KINDS:
+        about = any(
+            {"*", kind.group} & rule.groups and {"*", kind.resource} & {name for name, _ in rule.resources}
+            for rule in policy.match.rules
+        )
+        if about and kind.templates:
+            sample = large(kind)
+            return sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
+    return None
+
+
+def again(request: Request, obj: Object) -> Request:
+    """Give the same request for another state of its object."""
+    return replace(request, object=obj)

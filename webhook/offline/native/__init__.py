@@ -1,0 +1,1 @@
+"""`sluice generate native`: policies of the API server itself, made from ours."""

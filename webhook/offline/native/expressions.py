@@ -1,0 +1,83 @@
+"""Rewriting CEL texts for native twins: another name for `object`, variables written out, a kind's templates.
+
+Texts are changed at the places of the parser's names, so that strings and fields of the same name stay.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.cel.syntax import parser
+from webhook.cel.syntax.nodes import Ident, Select
+from webhook.jobs.model import Kind, Template
+from webhook.offline.lint.reading.expressions import walk
+
+_MOST: Final = 20
+"""How often variables are written into each other before it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """A CEL text that gives a kind's pod template, or (`many`) the list of its templates."""
+
+    text: str
+    many: bool
+
+
+def templates_of(kind: Kind) -> Templates:
+    """Write how to get at the pod templates of a kind."""
+    if len(kind.templates) == 1 and not {"*", "[]"} & set(kind.templates[0].path):
+        return Templates(".".join(("object", *kind.templates[0].path)), many=False)
+    return Templates(" + ".join(_list(template) for template in kind.templates), many=True)
+
+
+def _list(template: Template) -> str:
+    """Write a template's path as a list: absent parts give an empty one, `*` and `[]` map over what is there."""
+    fields = template.path
+    at = next((i for i, step in enumerate(fields) if step in ("*", "[]")), None)
+    if at is None:
+        return f"[{_optional('object', fields)}].filter(t, t.hasValue()).map(t, t.value())"
+    rest = fields[at + 1 :]
+    if fields[at] == "*":
+        holder = f"{_optional('object', fields[:at])}.orValue({{}})"
+        items = f"{holder}.map(k, {holder}[k])"
+    else:
+        items = f"{_optional('object', fields[:at])}.orValue([])"
+    return f"{items}.map(g, {_optional('g', rest)}).filter(t, t.hasValue()).map(t, t.value())"
+
+
+def _optional(base: str, fields: tuple[str, ...]) -> str:
+    return base + "".join(f".?{field}" for field in fields)
+
+
+def renamed(text: str, into: str, name: str = "object") -> str:
+    """Write another text wherever a name is read. Raises CompileError where the text is no CEL."""
+    root = parser.parse(text, with_macros=False)
+    places = sorted({n.pos for n in walk(root) if isinstance(n, Ident) and n.name == name}, reverse=True)
+    for at in places:
+        text = text[:at] + into + text[at + len(name) :]
+    return text
+
+
+def inlined(text: str, variables: dict[str, str]) -> str:
+    """Write out each `variables.x`, those in their expressions as well. Raises CompileError where a text is no CEL.
+
+    They stand in dyn(): of a variable's type the API server knows less than of its text, and would warn of fields that
+    its schemas leave out, such as a LimitRange's `min`.
+    """
+    for _ in range(_MOST):
+        found = [
+            n
+            for n in walk(parser.parse(text, with_macros=False))
+            if isinstance(n, Select) and isinstance(n.operand, Ident) and n.operand.name == "variables"
+        ]
+        if not found:
+            break
+        for node in sorted(found, key=lambda n: n.operand.pos, reverse=True):
+            at = node.operand.pos
+            match = re.compile(rf"variables\s*\.\s*{re.escape(node.field)}").match(text, at)
+            if match and node.field in variables:
+                text = f"{text[:at]}dyn({variables[node.field]}){text[match.end() :]}"
+    return text

@@ -1,0 +1,1 @@
+"""`sluice plan`: the objects of a cluster in, queue decisions out."""

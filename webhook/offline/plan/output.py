@@ -1,0 +1,114 @@
+"""A plan as plain values for JSON and YAML, and as the answer to one of Kueue's cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from webhook.api.amounts import text, texts
+from webhook.api.pending import message_of
+from webhook.offline.plan.make_plan import Plan
+from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
+
+
+def document(plan: Plan, jobs: Mapping[str, str]) -> dict[str, Any]:
+    """Give a plan as a document; `jobs` names the job that a Workload was made of, where it was."""
+    return {
+        "admitted": [_named(_admitted(a), a.workload, jobs) for a in plan.admitted],
+        "preempted": [
+            {"workload": p.workload, "clusterQueue": p.cluster_queue, "reason": p.reason.value, "by": p.preemptor}
+            for p in plan.preempted
+        ],
+        "evicted": [
+            {"workload": e.workload, "clusterQueue": e.cluster_queue, "reason": e.reason} for e in plan.evicted
+        ],
+        "pending": [_named(_pending(p), p.workload, jobs) for p in plan.pending],
+        "cycles": plan.cycles,
+        "stable": plan.stable,
+    }
+
+
+def answer(case: str, plan: Plan) -> dict[str, Any]:
+    """Give a plan in the form that Kueue's cases are judged in."""
+    return {
+        "id": case,
+        "admitted": {
+            a.workload: {
+                "clusterQueue": a.cluster_queue,
+                "state": "Admitted" if a.admitted else "QuotaReserved",
+                "podSets": _pod_sets(a),
+            }
+            for a in plan.admitted
+        },
+        "preempted": {p.workload: p.reason.value for p in plan.preempted},
+        "preemptedBy": {p.workload: p.preemptor for p in plan.preempted},
+        "pending": sorted(p.workload for p in plan.pending),
+        "pendingDetail": {
+            p.workload: {"queue": p.place.value, "reason": _in_kueue(p.reason).value, "message": p.message}
+            for p in plan.pending
+        },
+    }
+
+
+def _in_kueue(reason: Reason) -> Reason:
+    """Give the nearest reason that Kueue has: it says of what stands behind a head only that it was not looked at."""
+    return Reason.NOT_CONSIDERED if reason == Reason.BEHIND_HEAD else reason
+
+
+def moment(milliseconds: int) -> str:
+    """Write a time of the core as RFC 3339, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _named(made: dict[str, Any], workload: str, jobs: Mapping[str, str]) -> dict[str, Any]:
+    return {"workload": workload, **({"job": jobs[workload]} if workload in jobs else {}), **made}
+
+
+def _admitted(admitted: Admitted) -> dict[str, Any]:
+    return {
+        "clusterQueue": admitted.cluster_queue,
+        "state": "Admitted" if admitted.admitted else "QuotaReserved",
+        "borrowing": admitted.borrowing,
+        "podSets": _pod_sets(admitted),
+    }
+
+
+def _pod_sets(admitted: Admitted) -> list[dict[str, Any]]:
+    return [
+        {"name": p.name, "count": p.count, "flavors": dict(p.flavors), "resourceUsage": texts(p.usage)}
+        for p in admitted.pod_sets
+    ]
+
+
+def _pending(pending: Pending) -> dict[str, Any]:
+    return {
+        "clusterQueue": pending.cluster_queue,
+        "queue": pending.place.value,
+        "reason": pending.reason.value,
+        "message": message_of(pending),
+        **({"position": pending.position} if pending.position else {}),
+        **({"start": moment(pending.start)} if pending.start is not None else {}),
+        "shortages": [_shortage(s) for s in pending.shortages],
+    }
+
+
+def _shortage(shortage: Shortage) -> dict[str, Any]:
+    numbers = {name: text(shortage.resource, getattr(shortage, name)) for name in ("asked", "free", "most", "nominal")}
+    return {
+        "podSet": shortage.pod_set,
+        "flavor": shortage.flavor,
+        "resource": shortage.resource,
+        **numbers,
+        "borrowed": text(shortage.resource, shortage.borrowed),
+        **({"note": shortage.note} if shortage.note else {}),
+        "holders": [
+            {
+                "workload": h.workload,
+                "clusterQueue": h.cluster_queue,
+                "amount": text(shortage.resource, h.amount),
+                **({"ends": moment(h.ends)} if h.ends is not None else {}),
+            }
+            for h in shortage.holders
+        ],
+    }

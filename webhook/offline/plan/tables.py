@@ -1,0 +1,95 @@
+"""A plan as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.table import Table
+
+from webhook.api.amounts import text
+from webhook.offline.plan.make_plan import Plan
+from webhook.offline.plan.output import moment
+from webhook.queue.decisions import Admitted, Pending, Shortage
+
+
+def tables(plan: Plan, jobs: Mapping[str, str]) -> Iterator[Table]:
+    """Give the tables that have rows: admitted, preempted, evicted, pending."""
+    if plan.admitted:
+        yield _admitted(plan, jobs)
+    if plan.preempted:
+        table = _table("preempted", "Workload", "ClusterQueue", "Why", "For")
+        for p in plan.preempted:
+            table.add_row(_name(p.workload, jobs), p.cluster_queue, p.reason.value, _name(p.preemptor, jobs))
+        yield table
+    if plan.evicted:
+        table = _table("evicted", "Workload", "ClusterQueue", "Why")
+        for e in plan.evicted:
+            table.add_row(_name(e.workload, jobs), e.cluster_queue, e.reason)
+        yield table
+    if plan.pending:
+        yield _pending(plan, jobs)
+
+
+def summary(plan: Plan) -> str:
+    """Say in one line what was decided."""
+    cycles = f"{plan.cycles} cycle{'s' if plan.cycles != 1 else ''}"
+    counts = f"{len(plan.admitted)} admitted, {len(plan.preempted)} preempted, {len(plan.pending)} pending"
+    return f"{counts}, after {cycles}{'' if plan.stable else '; another cycle may change more'}"
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _admitted(plan: Plan, jobs: Mapping[str, str]) -> Table:
+    table = _table("admitted", "Workload", "ClusterQueue", "Pods", "Gets", "")
+    for a in plan.admitted:
+        pods = ", ".join(f"{p.name} x{p.count}" for p in a.pod_sets)
+        table.add_row(_name(a.workload, jobs), a.cluster_queue, pods, _gets(a), _notes(a))
+    return table
+
+
+def _gets(admitted: Admitted) -> str:
+    return ", ".join(
+        f"{text(resource, p.usage.get(resource, 0))} {resource} of {flavor}"
+        for p in admitted.pod_sets
+        for resource, flavor in sorted(p.flavors.items())
+    )
+
+
+def _notes(admitted: Admitted) -> str:
+    notes = ["borrows"] if admitted.borrowing else []
+    return ", ".join([*notes, *([] if admitted.admitted else ["checks pending"])])
+
+
+def _pending(plan: Plan, jobs: Mapping[str, str]) -> Table:
+    table = _table("pending", "#", "Workload", "ClusterQueue", "Queue", "Reason", "Why")
+    for p in sorted(plan.pending, key=lambda p: (p.cluster_queue, p.position or 10**9, p.workload)):
+        position = str(p.position) if p.position else "-"
+        table.add_row(position, _name(p.workload, jobs), p.cluster_queue, p.place.value, p.reason.value, _why(p, jobs))
+    return table
+
+
+def _why(pending: Pending, jobs: Mapping[str, str]) -> str:
+    """Tell the numbers where there are any, else the message; and when it could start, where that is known."""
+    lines = [_short(s, jobs) for s in pending.shortages] or [pending.message]
+    if pending.start is not None:
+        lines.append(f"could start at {moment(pending.start)}")
+    return "\n".join(line for line in lines if line)
+
+
+def _short(s: Shortage, jobs: Mapping[str, str]) -> str:
+    if s.note:
+        return f"{s.pod_set}: {s.flavor}: {s.note}"
+    said = f"{s.pod_set}: asks {text(s.resource, s.asked)} {s.resource} of {s.flavor}, {text(s.resource, s.free)} free"
+    said += f" (at most {text(s.resource, s.most)})" if s.asked > s.most else ""
+    held = ", ".join(f"{_name(h.workload, jobs)} {text(s.resource, h.amount)}" for h in s.holders[:3])
+    more = f" and {len(s.holders) - 3} more" if len(s.holders) > 3 else ""
+    return said + (f"; held by {held}{more}" if held else "")
+
+
+def _name(workload: str, jobs: Mapping[str, str]) -> str:
+    return jobs.get(workload, workload)

@@ -1,0 +1,1 @@
+"""`sluice replay`: reviews are recorded, masked, and run against other policies."""

@@ -1,0 +1,147 @@
+"""Running recorded reviews against a bundle: which decisions would be others, and how long they take.
+
+Answers of the queue were recorded with the verdict; they depend on the cluster of that moment and are not replayed:
+its refusals are left out, its warnings are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from webhook.admission.facts import Facts
+from webhook.admission.pipeline import mutate, review, validate
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import API_VERSION, BadReview, parse
+from webhook.offline.record.recorder import verdict_record
+from webhook.policy.bundle import Bundle
+from webhook.policy.request import Request
+
+RUNS: Final[Mapping[str, Callable[..., Verdict | NeedsAuthorization]]] = {
+    "mutate": mutate,
+    "validate": validate,
+    "review": review,
+}
+PHASES: Final = tuple(f"{run}{only}" for run in RUNS for only in ("", "/fail", "/ignore"))
+"""What ran: mutating, validating policies or both; all of them, or those of one failurePolicy."""
+COMPARED: Final = ("allowed", "message", "warnings", "patch")
+
+
+class BadRecording(Exception):
+    """A line is no recorded review; the text says which line and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One recorded review: the request, the phase it ran in, what came of it, and its latency in milliseconds."""
+
+    request: Request
+    phase: str
+    verdict: dict[str, Any]
+    latency_ms: float
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A review that would come out in another way. `fields` names what differs."""
+
+    recorded: Recorded
+    verdict: dict[str, Any]
+    fields: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Replay:
+    """What came of a recording. Latencies are in milliseconds; `by_queue` counts refusals of the queue, left out."""
+
+    total: int = 0
+    by_queue: int = 0
+    changed: list[Changed] = field(default_factory=list)
+    before_ms: list[float] = field(default_factory=list)
+    after_ms: list[float] = field(default_factory=list)
+
+
+def read_recording(lines: Iterable[bytes], file: str) -> Iterator[Recorded]:
+    """Read recorded reviews, a line each. Raises BadRecording at the first line that is none."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"{file}:{number}"
+        try:
+            yield _recorded(orjson.loads(line), place)
+        except orjson.JSONDecodeError as error:
+            raise BadRecording(f"{place}: not JSON: {error}") from None
+        except (BadReview, KeyError, TypeError, ValueError) as error:
+            raise BadRecording(f"{place}: not a recorded review: {error}") from None
+
+
+def _recorded(value: Any, place: str) -> Recorded:
+    if not isinstance(value, dict) or not isinstance(value.get("verdict"), dict):
+        raise ValueError("no verdict")
+    phase = value.get("phase", "review")
+    if phase not in PHASES:
+        raise ValueError(f"phase {phase!r}")
+    request = parse({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": value.get("request")})
+    return Recorded(request, phase, value["verdict"], float(value.get("latencyMs", 0.0)), place)
+
+
+def replay(
+    recording: Iterable[Recorded], bundle: Bundle, facts: Facts, timer: Callable[[], float], clock: Callable[[], float]
+) -> Replay:
+    """Run each review again. `timer` gives seconds for latencies, `clock` the time for exceptions that expire."""
+    found = Replay()
+    warm: set[tuple[str, str]] = set()
+    for recorded in recording:
+        found.total += 1
+        kind = (recorded.phase, str(recorded.request.kind))
+        if kind not in warm:  # the first of a kind finds its way through the bundle; a server has done so long ago
+            warm.add(kind)
+            _again(recorded, bundle, facts, clock)
+        start = timer()
+        verdict = _again(recorded, bundle, facts, clock)
+        found.after_ms.append((timer() - start) * 1000)
+        found.before_ms.append(recorded.latency_ms)
+        if _queue_refused(recorded.verdict):
+            found.by_queue += 1
+            continue
+        now = verdict_record(recorded.request, verdict)
+        asked = f"queue {recorded.request.namespace}/"
+        differing = tuple(f for f in COMPARED if _value(recorded.verdict, f, asked) != _value(now, f, asked))
+        if differing:
+            found.changed.append(Changed(recorded, now, differing))
+    return found
+
+
+def _again(recorded: Recorded, bundle: Bundle, facts: Facts, clock: Callable[[], float]) -> Verdict:
+    name, _, only = recorded.phase.partition("/")
+    verdict = RUNS[name](recorded.request, bundle.part(only), facts, clock=clock)
+    if isinstance(verdict, NeedsAuthorization):
+        return Verdict(allowed=False, code=403, message="an authorizer check has no answer here")
+    return verdict
+
+
+def _value(verdict: dict[str, Any], name: str, of_queue: str) -> Any:
+    """Give a field for comparison: order of warnings aside, and without those of the queue, which begin `of_queue`."""
+    value = verdict.get(name)
+    if name != "warnings" or not isinstance(value, list):
+        return value
+    return sorted(text for text in value if not text.startswith(of_queue)) or None
+
+
+def _queue_refused(verdict: dict[str, Any]) -> bool:
+    """Say whether a recorded refusal was the queue's: no evaluated policy put its name before the message."""
+    message = str(verdict.get("message") or "")
+    names = verdict.get("policies") or ()
+    return verdict.get("allowed") is False and not any(message.startswith(f"{name}: ") for name in names)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Give the value below which `percent` of the values are (nearest rank); 0 where there are none."""
+    if not values:
+        return 0.0
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]

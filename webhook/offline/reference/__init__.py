@@ -1,0 +1,1 @@
+"""Reference pages and JSON Schemas, made from the code."""

@@ -1,0 +1,1 @@
+"""`sluice simulate`: a trace of work against queues and rules in virtual time."""

@@ -1,0 +1,170 @@
+"""Queues and a trace from one generator file: cohorts of equal queues, and classes of work that arrives in each.
+
+The form of Kueue's performance runner, in our own words; nothing in it is random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.api.amounts import amount
+from webhook.diagnostics import Diagnostic, SourceError, did_you_mean
+from webhook.documents import Document
+from webhook.kube.quantity import QuantityError
+from webhook.offline.simulate.arrivals import Arrival, milliseconds
+from webhook.queue.model import (
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    FlavorQuotas,
+    LocalQueue,
+    Namespace,
+    Preemption,
+    Quota,
+    ResourceGroup,
+    Snapshot,
+)
+
+Path = tuple[str | int, ...]
+MOST: Final = 1_000_000
+"""Of cohorts, queues or jobs of one entry."""
+FLAVOR: Final = "default"
+NAMESPACE: Final = "default"
+COHORT: Final = ("name", "count", "queues")
+QUEUE: Final = ("name", "count", "quota", "weight", "strategy", "preemption", "workloads")
+QUOTA: Final = ("nominal", "borrowingLimit", "lendingLimit")
+PREEMPTION: Final = ("withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort", "maxPriorityThreshold")
+CLASS: Final = ("class", "count", "every", "start", "run", "priority", "requests", "pods", "user")
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Queues, and what arrives in them."""
+
+    snapshot: Snapshot
+    arrivals: tuple[Arrival, ...]
+
+
+def generate(document: Document) -> Generated:
+    """Make queues and arrivals of a generator file. Raises SourceError (`TRACE002`) with the place of each mistake."""
+    return _Generator(document).run()
+
+
+class _Generator:
+    """One file: collects mistakes, and makes as much as it can."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.wrong: list[Diagnostic] = []
+        self.queues: list[ClusterQueue] = []
+        self.cohorts: list[Cohort] = []
+        self.arrivals: list[Arrival] = []
+
+    def run(self) -> Generated:
+        for path, cohort in self.items((), self.document.value, "cohorts", COHORT):
+            for i in range(self.number(path, cohort, "count", 1)):
+                name = f"{cohort.get('name', 'cohort')}-{i}"
+                self.cohorts.append(Cohort(name))
+                for at, queue in self.items(path, cohort, "queues", QUEUE):
+                    self.add_queues(at, queue, name)
+        if self.wrong:
+            raise SourceError(dict.fromkeys(self.wrong))
+        doors = tuple(LocalQueue(NAMESPACE, q.name, q.name) for q in self.queues)
+        snapshot = Snapshot((Flavor(FLAVOR),), tuple(self.queues), tuple(self.cohorts), doors, (Namespace(NAMESPACE),))
+        return Generated(snapshot, tuple(sorted(self.arrivals, key=lambda a: (a.at, a.queue, a.name))))
+
+    def add_queues(self, path: Path, queue: Mapping[str, Any], cohort: str) -> None:
+        for i in range(self.number(path, queue, "count", 1)):
+            name = f"{cohort}-{queue.get('name', 'queue')}-{i}"
+            quotas = {
+                str(resource): self.quota((*path, "quota", resource), str(resource), quota)
+                for resource, quota in (queue.get("quota") or {}).items()
+            }
+            group = ResourceGroup(tuple(quotas), (FlavorQuotas(FLAVOR, quotas),))
+            self.queues.append(
+                ClusterQueue(
+                    name,
+                    cohort,
+                    (group,),
+                    strategy=queue.get("strategy", "BestEffortFIFO"),
+                    preemption=self.preemption((*path, "preemption"), queue.get("preemption") or {}),
+                    weight=round(float(queue.get("weight", 1)) * 1000),
+                )
+            )
+            for at, work in self.items(path, queue, "workloads", CLASS):
+                self.arrivals.extend(self.work(at, work, name))
+
+    def work(self, path: Path, work: Mapping[str, Any], queue: str) -> Iterator[Arrival]:
+        group = str(work.get("class", "work"))
+        every, start, run = (self.time(path, work, name) for name in ("every", "start", "run"))
+        requests = self.requests((*path, "requests"), work.get("requests") or {})
+        pods, priority = self.number(path, work, "pods", 1), self.number(path, work, "priority", 0)
+        for i in range(self.number(path, work, "count", 1)):
+            name = f"{queue}-{group}-{i}"
+            user = str(work.get("user", ""))
+            yield Arrival(start + i * every, run, NAMESPACE, queue, name, requests, pods, None, priority, group, user)
+
+    def quota(self, path: Path, resource: str, given: Any) -> Quota:
+        if not isinstance(given, Mapping):
+            given = {"nominal": given}
+        self.known(path, given, QUOTA)
+        read = {name: self.amount((*path, name), resource, given[name]) for name in QUOTA if name in given}
+        return Quota(read.get("nominal", 0), read.get("borrowingLimit"), read.get("lendingLimit"))
+
+    def preemption(self, path: Path, given: Mapping[str, Any]) -> Preemption:
+        self.known(path, given, PREEMPTION)
+        return Preemption(
+            given.get("withinClusterQueue", "Never"),
+            given.get("reclaimWithinCohort", "Never"),
+            given.get("borrowWithinCohort", "Never"),
+            given.get("maxPriorityThreshold"),
+        )
+
+    def requests(self, path: Path, given: Mapping[str, Any]) -> dict[str, int]:
+        return {str(name): self.amount((*path, name), str(name), value) for name, value in given.items()}
+
+    def amount(self, path: Path, resource: str, value: Any) -> int:
+        try:
+            return amount(resource, value)
+        except (QuantityError, TypeError, AttributeError):
+            self.mistake(path, f'"{value}" is not a quantity')
+            return 0
+
+    def time(self, path: Path, given: Mapping[str, Any], name: str) -> int:
+        try:
+            return milliseconds(given.get(name, 0))
+        except ValueError as error:
+            self.mistake((*path, name), str(error))
+            return 0
+
+    def number(self, path: Path, given: Mapping[str, Any], name: str, default: int) -> int:
+        value = given.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MOST:
+            self.mistake((*path, name), f'"{value}" is not a whole number up to {MOST}')
+            return default
+        return value
+
+    def items(self, path: Path, parent: Any, name: str, known: tuple[str, ...]) -> Iterator[tuple[Path, Any]]:
+        found = parent.get(name) if isinstance(parent, Mapping) else None
+        if not isinstance(found, list):
+            self.mistake((*path, name), f"{name} must be a list")
+            return
+        for i, item in enumerate(found):
+            if not isinstance(item, Mapping):
+                self.mistake((*path, name, i), f"an item of {name} must be a map")
+                continue
+            self.known((*path, name, i), item, known)
+            yield (*path, name, i), item
+
+    def known(self, path: Path, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
+        for name in given:
+            if name not in known:
+                hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+                self.wrong.append(
+                    self.document.diagnostic("TRACE002", (*path, name), f'no field "{name}"', key=True, hint=hint)
+                )
+
+    def mistake(self, path: Path, message: str) -> None:
+        self.wrong.append(self.document.diagnostic("TRACE002", path, message))

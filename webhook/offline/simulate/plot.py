@@ -1,0 +1,187 @@
+"""A simulation as an SVG: use of quota by queue and waiting work over time, one column for each rule set.
+
+Drawn by a template of ours: no plotting library, the same bytes for the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from jinja2 import Environment
+
+from webhook.offline.simulate.simulation import Outcome, Sample
+from webhook.offline.simulate.summary import capacity, integral, summarise
+
+COLOURS: Final = ("#3366cc", "#dc7633", "#2e8b57", "#8e44ad", "#c0392b", "#16a085", "#7f8c8d", "#b7950b")
+WIDTH: Final = 430
+HEIGHT: Final = 190
+BUCKETS: Final = 200
+MOST: Final = len(COLOURS)
+
+TEMPLATE: Final = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{ width }} {{ height }}" font-family="sans-serif" font-size="12">
+<rect width="100%" height="100%" fill="white"/>
+{% for c in columns %}
+<g transform="translate({{ c.x }},0)">
+<text x="0" y="22" font-size="15" font-weight="bold">{{ c.title }}</text>
+<text x="0" y="40" fill="#555">{{ c.subtitle }}</text>
+{% for p in c.panels %}
+<g transform="translate(0,{{ p.y }})">
+<text x="0" y="-6" fill="#333">{{ p.title }}</text>
+<rect width="{{ panel_width }}" height="{{ panel_height }}" fill="none" stroke="#bbb"/>
+{% for a in p.areas %}<path d="{{ a.path }}" fill="{{ a.fill }}" stroke="{{ a.stroke }}" stroke-width="1"/>
+{% endfor %}
+<text x="-4" y="10" text-anchor="end" fill="#555">{{ p.top }}</text>
+<text x="-4" y="{{ panel_height }}" text-anchor="end" fill="#555">0</text>
+<text x="0" y="{{ panel_height + 15 }}" fill="#555">0 s</text>
+<text x="{{ panel_width }}" y="{{ panel_height + 15 }}" text-anchor="end" fill="#555">{{ c.end }}</text>
+</g>
+{% endfor %}
+</g>
+{% endfor %}
+<g transform="translate({{ left }},{{ legend_y }})">
+{% for name, colour, x, y in legend %}
+<rect x="{{ x }}" y="{{ y }}" width="11" height="11" fill="{{ colour }}"/>
+<text x="{{ x + 16 }}" y="{{ y + 10 }}">{{ name }}</text>
+{% endfor %}
+</g>
+</svg>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A shape in a panel."""
+
+    path: str
+    fill: str
+    stroke: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One diagram; `top` labels the upper end of its axis."""
+
+    title: str
+    y: int
+    top: str
+    areas: tuple[Area, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The diagrams of one rule set."""
+
+    x: int
+    title: str
+    subtitle: str
+    end: str
+    panels: tuple[Panel, ...]
+
+
+def plot(outcomes: Sequence[Outcome]) -> str:
+    """Draw the outcomes beside each other on the same axes, as the text of an SVG file."""
+    end = max((o.end for o in outcomes), default=0) or 1
+    resource = _main_resource(outcomes[0])
+    names = _largest(outcomes, resource)
+    waiting = [_series(o, end, lambda s: float(sum(s.pending.values()))) for o in outcomes]
+    most = max((max(w, default=0.0) for w in waiting), default=0.0) or 1.0
+    columns = [_column(i, o, end, resource, names, most, waiting[i]) for i, o in enumerate(outcomes)]
+    legend = [(name, COLOURS[i % MOST], 150 * (i % 6), 18 * (i // 6)) for i, name in enumerate(names)]
+    environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(TEMPLATE).render(
+        columns=columns,
+        legend=legend,
+        left=50,
+        legend_y=540,
+        width=max(80 + len(outcomes) * (WIDTH + 70), 600),
+        height=560 + 18 * (len(legend) // 6 + 1),
+        panel_width=WIDTH,
+        panel_height=HEIGHT,
+    )
+
+
+def _column(
+    i: int, outcome: Outcome, end: int, resource: str, names: Sequence[str], most: float, waiting: Sequence[float]
+) -> Column:
+    summary = summarise(outcome, ())
+    quota = capacity(outcome.snapshot).get(resource) or 1
+    return Column(
+        x=50 + i * (WIDTH + 70),
+        title=outcome.name,
+        subtitle=f"mean wait {seconds(summary.total.wait_mean)}, {summary.total.preemptions} preemptions, "
+        f"Jain {summary.fairness:.3f}, {summary.utilisation.get(resource, 0):.0%} of {resource} used",
+        end=seconds(end),
+        panels=(
+            Panel(f"use of {resource}, by queue", 70, "100%", _stack(outcome, end, resource, names, quota)),
+            Panel("workloads that wait", 310, f"{most:.0f}", (_line(waiting, most),)),
+        ),
+    )
+
+
+def _stack(outcome: Outcome, end: int, resource: str, names: Sequence[str], quota: int) -> tuple[Area, ...]:
+    base = [0.0] * BUCKETS
+    areas = []
+    for i, name in enumerate(names):
+        part = [n / quota for n in _series(outcome, end, _use_of(name, resource))]
+        top = [b + p for b, p in zip(base, part, strict=True)]
+        points = [*_points(top, 1.0), *reversed(_points(base, 1.0))]
+        areas.append(Area("M" + " L".join(points) + " Z", COLOURS[i % MOST], "none"))
+        base = top
+    return tuple(areas)
+
+
+def _use_of(queue: str, resource: str) -> Callable[[Sample], float]:
+    return lambda sample: float(sample.usage.get((queue, resource), 0))
+
+
+def _line(values: Sequence[float], most: float) -> Area:
+    return Area("M" + " L".join(_points(values, most)), "none", "#333")
+
+
+def _points(values: Sequence[float], most: float) -> list[str]:
+    step = WIDTH / (len(values) - 1)
+    return [f"{i * step:.1f},{HEIGHT * (1 - min(v / most, 1.0)):.1f}" for i, v in enumerate(values)]
+
+
+def _series(outcome: Outcome, end: int, value: Callable[[Sample], float]) -> list[float]:
+    """Give the time-weighted mean of a sample's value in each of `BUCKETS` equal spans."""
+    sums = [0.0] * BUCKETS
+    width = end / BUCKETS
+    samples = outcome.samples
+    for i, sample in enumerate(samples):
+        until = samples[i + 1].at if i + 1 < len(samples) else outcome.end
+        at, number = float(sample.at), value(sample)
+        while at < min(until, end):
+            bucket = min(int(at / width), BUCKETS - 1)
+            edge = end if bucket == BUCKETS - 1 else (bucket + 1) * width
+            upto = min(edge, until)
+            sums[bucket] += number * (upto - at)
+            at = upto if upto > at else at + 1
+    return [total / width for total in sums]
+
+
+def _main_resource(outcome: Outcome) -> str:
+    """The resource that is used most of what there is: the one worth drawing."""
+    used = summarise(outcome, ()).utilisation
+    return max(sorted(used), key=lambda r: used[r], default="cpu")
+
+
+def _largest(outcomes: Sequence[Outcome], resource: str) -> list[str]:
+    """The queues that used most of it in any outcome, at most `MOST`, sorted by name."""
+    used: dict[str, float] = {}
+    for outcome in outcomes:
+        for (queue, name), n in integral(outcome.samples, outcome.end).items():
+            if name == resource:
+                used[queue] = max(used.get(queue, 0.0), n)
+    return sorted(sorted(used, key=lambda q: (-used[q], q))[:MOST])
+
+
+def seconds(milliseconds: float) -> str:
+    """Write a time for people: `250 ms`, `12.5 s`, `3.2 min`, `4.1 h`."""
+    for size, unit in ((3_600_000, "h"), (60_000, "min"), (1000, "s")):
+        if milliseconds >= 2 * size or (unit == "s" and milliseconds >= size):
+            return f"{milliseconds / size:.1f} {unit}"
+    return f"{milliseconds:.0f} ms"

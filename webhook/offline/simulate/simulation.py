@@ -1,0 +1,223 @@
+"""A trace against queues and rules in virtual time: the queue core decides, and admitted work runs for its time.
+
+Deterministic: the clock goes from event to event, and events of one time are taken in a fixed order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from webhook.offline.simulate.arrivals import Arrival
+from webhook.queue.cycle.decide import decide
+from webhook.queue.decisions import Decisions
+from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.model import ClusterQueue, LocalQueue, Namespace, PodSet, Snapshot, Workload
+from webhook.queue.report import SILENT
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+FINISH: Final = 0
+ARRIVE: Final = 1
+WAKE: Final = 2
+Progress = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Job:
+    """What became of one arrival: times in milliseconds, -1 where it did not come to that.
+
+    `started` is the first admission, `waited` the sum of its waits, `lost` the time that preemptions threw away.
+    """
+
+    arrival: Arrival
+    cluster_queue: str
+    started: int = -1
+    finished: int = -1
+    waited: int = 0
+    preempted: int = 0
+    lost: int = 0
+    waits_since: int = 0
+    runs_since: int = -1
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How things stood from `at` on: use by (ClusterQueue, resource), and how many wait in each queue."""
+
+    at: int
+    usage: Mapping[tuple[str, str], int]
+    pending: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A simulation's end: every job, and how use changed over time. `end` is when the last job finished."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    samples: tuple[Sample, ...]
+    end: int
+    decisions: int
+    snapshot: Snapshot
+
+
+def simulate(
+    snapshot: Snapshot, arrivals: Iterable[Arrival], rules: Rules, name: str = "", progress: Progress | None = None
+) -> Outcome:
+    """Run a trace to its end: until all work finished, or nothing that waits can ever start.
+
+    Evicted work starts again from the beginning. `progress` is told the number of finished jobs.
+    """
+    return _Simulation(snapshot, sorted(arrivals, key=lambda a: a.at), rules, progress).run(name)
+
+
+class _Simulation:
+    def __init__(self, snapshot: Snapshot, arrivals: list[Arrival], rules: Rules, progress: Progress | None) -> None:
+        self.snapshot = with_doors(snapshot, arrivals)
+        self.state = State.from_snapshot(self.snapshot)
+        self.rules = rules
+        self.progress = progress
+        self.jobs: dict[str, Job] = {}
+        doors = {(q.namespace, q.name): q.cluster_queue for q in self.snapshot.local_queues}
+        self.events: list[tuple[int, int, int, str]] = []
+        self.run_of: dict[str, int] = {}
+        for number, arrival in enumerate(arrivals):
+            key = f"{arrival.namespace}/{arrival.name}"
+            if key in self.jobs:
+                arrival = replace(arrival, name=f"{arrival.name}-{number}")
+                key = f"{arrival.namespace}/{arrival.name}"
+            self.jobs[key] = Job(arrival, doors.get((arrival.namespace, arrival.queue), ""))
+            heapq.heappush(self.events, (arrival.at, ARRIVE, number, key))
+        self.tick = len(self.jobs)
+        self.pods: dict[object, tuple[PodSet, ...]] = {}
+        """Equal pod sets are one object, which the core then need not compare."""
+        self.usage: dict[tuple[str, str], int] = defaultdict(int)
+        self.waiting: dict[str, int] = defaultdict(int)
+        self.samples: list[Sample] = []
+        self.done = self.calls = self.now = 0
+        self.woken = -1
+
+    def run(self, name: str) -> Outcome:
+        while self.events:
+            self.now = self.events[0][0]
+            while self.events and self.events[0][0] == self.now:
+                _, what, tick, key = heapq.heappop(self.events)
+                self.happen(what, tick, key)
+            self.settle()
+            self.samples.append(Sample(self.now, dict(self.usage), dict(self.waiting)))
+        end = max((j.finished for j in self.jobs.values()), default=0)
+        return Outcome(name, tuple(self.jobs.values()), tuple(self.samples), end, self.calls, self.snapshot)
+
+    def happen(self, what: int, tick: int, key: str) -> None:
+        if what == ARRIVE:
+            self.arrive(key)
+        elif what == FINISH and self.run_of.get(key) == tick:
+            self.finish(key)
+
+    def arrive(self, key: str) -> None:
+        job = self.jobs[key]
+        job.waits_since = self.now
+        self.waiting[job.cluster_queue] += 1
+        shape = job.arrival.count, job.arrival.least, tuple(job.arrival.requests.items())
+        pods = self.pods.setdefault(shape, pod_sets_of(job.arrival))
+        self.state.apply(WorkloadChanged(workload_of(job.arrival, pods)))
+
+    def finish(self, key: str) -> None:
+        job = self.jobs[key]
+        job.finished = self.now
+        self.hold(job, -1)
+        del self.run_of[key]
+        self.state.apply(WorkloadGone(key))
+        self.done += 1
+        if self.progress:
+            self.progress(self.done)
+
+    def settle(self) -> None:
+        """Decide until nothing more changes at this time."""
+        while True:
+            self.calls += 1
+            decisions = decide(self.state, self.rules, self.now, SILENT, None)
+            self.start(decisions)
+            for preempted in decisions.preempted:
+                self.evict(preempted.workload)
+            if decisions.complete and not decisions.preempted:
+                break
+        wake = decisions.next_at
+        if wake is not None and wake > self.now and wake != self.woken:
+            self.woken = wake
+            heapq.heappush(self.events, (wake, WAKE, 0, ""))
+
+    def start(self, decisions: Decisions) -> None:
+        for admitted in decisions.admitted:
+            job = self.jobs[admitted.workload]
+            usage: dict[str, int] = defaultdict(int)
+            for pods in admitted.pod_sets:
+                for resource, n in pods.usage.items():
+                    usage[resource] += n
+            job.usage = usage
+            job.started = self.now if job.started < 0 else job.started
+            job.waited += self.now - job.waits_since
+            job.runs_since = self.now
+            self.waiting[job.cluster_queue] -= 1
+            self.hold(job, 1)
+            self.tick += 1
+            self.run_of[admitted.workload] = self.tick
+            heapq.heappush(self.events, (self.now + job.arrival.run, FINISH, self.tick, admitted.workload))
+
+    def evict(self, key: str) -> None:
+        job = self.jobs[key]
+        if key not in self.run_of:
+            return
+        del self.run_of[key]
+        self.hold(job, -1)
+        job.preempted += 1
+        job.lost += self.now - job.runs_since
+        job.waits_since = self.now
+        self.waiting[job.cluster_queue] += 1
+        self.state.apply(WorkloadEvicted(key, job.arrival.at))
+
+    def hold(self, job: Job, sign: int) -> None:
+        for resource, n in job.usage.items():
+            self.usage[job.cluster_queue, resource] += sign * n
+
+
+def pod_sets_of(arrival: Arrival) -> tuple[PodSet, ...]:
+    """Give the pods of an arrival."""
+    return (PodSet("main", arrival.count, arrival.requests, arrival.least),)
+
+
+def workload_of(arrival: Arrival, pod_sets: tuple[PodSet, ...]) -> Workload:
+    """Give an arrival as the core's workload; its UID is its name, its time that of its arrival."""
+    return Workload(
+        arrival.namespace,
+        arrival.name,
+        arrival.queue,
+        pod_sets,
+        priority=arrival.priority,
+        created=arrival.at,
+        uid=f"{arrival.namespace}/{arrival.name}",
+        queued_at=arrival.at,
+        user=arrival.user,
+        run_time=arrival.run,
+        priority_class=arrival.group,
+    )
+
+
+def with_doors(snapshot: Snapshot, arrivals: Iterable[Arrival]) -> Snapshot:
+    """Add what a trace takes for granted: its namespaces, and a LocalQueue where it names a ClusterQueue itself."""
+    doors = {(q.namespace, q.name) for q in snapshot.local_queues}
+    known = {n.name for n in snapshot.namespaces}
+    queues: dict[str, ClusterQueue] = {q.name: q for q in snapshot.cluster_queues}
+    wanted = sorted({(a.namespace, a.queue) for a in arrivals})
+    new = [LocalQueue(ns, name, name) for ns, name in wanted if (ns, name) not in doors and name in queues]
+    spaces = sorted({ns for ns, _ in wanted} - known)
+    return replace(
+        snapshot,
+        local_queues=(*snapshot.local_queues, *new),
+        namespaces=(*snapshot.namespaces, *(Namespace(ns) for ns in spaces)),
+    )

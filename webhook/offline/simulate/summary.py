@@ -1,0 +1,143 @@
+"""What a simulation comes to, in numbers: waits, preemptions, use and fairness, per queue and class."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.offline.simulate.simulation import Job, Outcome, Sample
+from webhook.queue.model import Snapshot
+
+ALL: Final = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Jobs of one queue and class. Times are milliseconds; waits are those of jobs that started, all waits summed."""
+
+    queue: str
+    group: str
+    jobs: int
+    finished: int
+    wait_mean: float
+    wait_median: int
+    wait_p90: int
+    wait_max: int
+    preemptions: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A whole simulation. `utilisation` is by resource, of all quota, until the last job finished.
+
+    `fairness` is Jain's index over what each queue got of what its weight entitles it to, while all of them had work.
+    """
+
+    name: str
+    rows: tuple[Row, ...]
+    total: Row
+    makespan: int
+    utilisation: Mapping[str, float]
+    fairness: float
+    never_started: int
+
+
+def summarise(outcome: Outcome, by: Sequence[str] = ("queue", "class")) -> Summary:
+    """Sum up an outcome, one row per queue and class (or per one of them, as `by` says)."""
+    groups: dict[tuple[str, str], list[Job]] = defaultdict(list)
+    for job in outcome.jobs:
+        queue = job.cluster_queue if "queue" in by else ALL
+        groups[queue, job.arrival.group if "class" in by else ALL].append(job)
+    return Summary(
+        outcome.name,
+        tuple(_row(*key, jobs) for key, jobs in sorted(groups.items())),
+        _row(ALL, ALL, outcome.jobs),
+        outcome.end,
+        utilisation(outcome.samples, capacity(outcome.snapshot), outcome.end),
+        fairness(outcome),
+        sum(job.started < 0 for job in outcome.jobs),
+    )
+
+
+def jain(values: Iterable[float]) -> float:
+    """Give Jain's fairness index: 1 where all values are equal, 1/n where one has everything; 1 for no values."""
+    numbers = list(values)
+    squares = sum(x * x for x in numbers)
+    return sum(numbers) ** 2 / (len(numbers) * squares) if squares else 1.0
+
+
+def capacity(snapshot: Snapshot) -> dict[str, int]:
+    """Give all nominal quota by resource, cohorts' own included."""
+    total: dict[str, int] = defaultdict(int)
+    owned = [q.groups for q in snapshot.cluster_queues] + [c.groups for c in snapshot.cohorts]
+    for flavor in (f for groups in owned for group in groups for f in group.flavors):
+        for resource, quota in flavor.quotas.items():
+            total[resource] += quota.nominal
+    return dict(total)
+
+
+def utilisation(samples: Sequence[Sample], quota: Mapping[str, int], end: int) -> dict[str, float]:
+    """Give the time-weighted mean of use per resource, as a fraction of quota, from the first event to `end`."""
+    held = integral(samples, end)
+    span = end - samples[0].at if samples else 0
+    used: dict[str, float] = defaultdict(float)
+    for (_, resource), n in held.items():
+        used[resource] += n
+    return {r: used[r] / (n * span) if n * span else 0.0 for r, n in sorted(quota.items())}
+
+
+def integral(samples: Sequence[Sample], end: int) -> dict[tuple[str, str], float]:
+    """Give use times milliseconds, by (queue, resource)."""
+    total: dict[tuple[str, str], float] = defaultdict(float)
+    for i, sample in enumerate(samples):
+        until = min(samples[i + 1].at if i + 1 < len(samples) else end, end)
+        for key, n in sample.usage.items():
+            total[key] += n * max(until - sample.at, 0)
+    return dict(total)
+
+
+def fairness(outcome: Outcome) -> float:
+    """Give Jain's index over the queues' dominant use by weight, in the time in which every queue had work.
+
+    Outside that time a queue that wants nothing gets nothing, which is no one's fault. Queues without work in the
+    whole trace, and of weight 0, are left out.
+    """
+    weights = {q.name: q.weight / 1000 for q in outcome.snapshot.cluster_queues if q.weight}
+    busy = sorted({j.cluster_queue for j in outcome.jobs} & set(weights))
+    quota = capacity(outcome.snapshot)
+    got: dict[str, float] = defaultdict(float)
+    for i, sample in enumerate(outcome.samples[:-1]):
+        span = outcome.samples[i + 1].at - sample.at
+        use = {name: _dominant(name, sample, quota) for name in busy}
+        if all(use[name] or sample.pending.get(name) for name in busy):
+            for name in busy:
+                got[name] += use[name] * span / weights[name]
+    return jain(got[name] for name in busy)
+
+
+def _dominant(queue: str, sample: Sample, quota: Mapping[str, int]) -> float:
+    return max((sample.usage.get((queue, r), 0) / n for r, n in quota.items() if n), default=0.0)
+
+
+def _row(queue: str, group: str, jobs: Sequence[Job]) -> Row:
+    waits = sorted(job.waited for job in jobs if job.started >= 0)
+    return Row(
+        queue,
+        group,
+        len(jobs),
+        sum(job.finished >= 0 for job in jobs),
+        sum(waits) / len(waits) if waits else 0.0,
+        percentile(waits, 0.5),
+        percentile(waits, 0.9),
+        waits[-1] if waits else 0,
+        sum(job.preempted for job in jobs),
+        sum(job.lost for job in jobs),
+    )
+
+
+def percentile(ordered: Sequence[int], part: float) -> int:
+    """Give the nearest-rank percentile of sorted values; 0 of none."""
+    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0

@@ -1,0 +1,63 @@
+"""A simulation as tables for a terminal, and as plain values; two rule sets beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+
+from webhook.offline.simulate.plot import seconds
+from webhook.offline.simulate.summary import Row, Summary
+
+COLUMNS = ("Jobs", "Finished", "Wait mean", "median", "p90", "max", "Preempted", "Lost")
+
+
+def tables(summaries: Sequence[Summary]) -> Iterator[Table]:
+    """Give a table of the totals, then one of the rows; of several rule sets each row stands under its like."""
+    yield _totals(summaries)
+    table = _table("by queue and class", "Queue", "Class", *(("Rules",) if len(summaries) > 1 else ()), *COLUMNS)
+    keys = sorted({(r.queue, r.group) for s in summaries for r in s.rows})
+    for key in keys:
+        for summary in summaries:
+            for row in summary.rows:
+                if (row.queue, row.group) == key:
+                    name = (summary.name,) if len(summaries) > 1 else ()
+                    table.add_row(row.queue or "-", row.group or "-", *name, *_cells(row))
+    yield table
+
+
+def document(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    """Give the summaries as values for JSON; times in milliseconds."""
+    return [asdict(s) for s in summaries]
+
+
+def _totals(summaries: Sequence[Summary]) -> Table:
+    table = _table("totals", "", *(s.name for s in summaries))
+    lines: list[tuple[str, list[str]]] = [
+        ("last job finished after", [seconds(s.makespan) for s in summaries]),
+        ("mean wait", [seconds(s.total.wait_mean) for s in summaries]),
+        ("longest wait", [seconds(s.total.wait_max) for s in summaries]),
+        ("preemptions", [str(s.total.preemptions) for s in summaries]),
+        ("run time lost by them", [seconds(s.total.lost) for s in summaries]),
+        ("fairness (Jain)", [f"{s.fairness:.3f}" for s in summaries]),
+        ("never started", [str(s.never_started) for s in summaries]),
+    ]
+    used = sorted({r for s in summaries for r in s.utilisation})
+    lines += [(f"use of {r}", [f"{s.utilisation.get(r, 0):.1%}" for s in summaries]) for r in used]
+    for name, cells in lines:
+        table.add_row(name, *cells)
+    return table
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    waits = (row.wait_mean, row.wait_median, row.wait_p90, row.wait_max)
+    return (str(row.jobs), str(row.finished), *map(seconds, waits), str(row.preemptions), seconds(row.lost))
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

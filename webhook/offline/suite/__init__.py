@@ -1,0 +1,1 @@
+"""`sluice test`: suites of cases, run against policies, with coverage."""

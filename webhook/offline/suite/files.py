@@ -1,0 +1,240 @@
+"""Suite files (sluice.dev/v1alpha1): named cases that say what policies do with an object. Reading and checking them.
+
+Running a case is in `run_case.py`. Unknown fields are errors with a line, as in policy files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from webhook import documents
+from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.documents import Document
+from webhook.documents import Path as Route
+from webhook.offline.files import text_of
+from webhook.policy.loading.files import SUFFIXES, is_suite, read_file
+from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
+from webhook.policy.matching.exceptions import read_date
+
+GROUP: Final = "sluice.dev/v1alpha1"
+_USER: Final = record(name=TEXT, groups=Items(TEXT), uid=TEXT, extra=Table(Items(TEXT)))
+_CHECK: Final = record(
+    "verb",
+    verb=TEXT,
+    group=TEXT,
+    resource=TEXT,
+    subresource=TEXT,
+    namespace=TEXT,
+    name=TEXT,
+    path=TEXT,
+    user=TEXT,
+    allowed=BOOL,
+)
+_QUEUE: Final = record(
+    "decision",
+    decision=Text(("admitted", "pending", "none")),
+    queue=TEXT,
+    position=INT,
+    reason=TEXT,
+    message=TEXT,
+    victims=Items(TEXT),
+)
+_EXPECT: Final = record(
+    allowed=BOOL,
+    message=TEXT,
+    reason=TEXT,
+    code=INT,
+    matched=BOOL,
+    patched=ANY,
+    contains=ANY,
+    patch=ANY,
+    warnings=Items(TEXT),
+    auditAnnotations=Table(TEXT),
+    queue=_QUEUE,
+)
+_CASE: Final = record(
+    "name",
+    name=TEXT,
+    skip=TEXT,
+    object=ANY,
+    oldObject=ANY,
+    operation=Text(("CREATE", "UPDATE", "DELETE", "CONNECT")),
+    subresource=TEXT,
+    user=_USER,
+    namespace=ANY,
+    params=ANY,
+    cluster=ANY,
+    authorizer=Items(_CHECK),
+    now=TEXT,
+    invalid=TEXT,
+    expect=_EXPECT,
+)
+SHAPE: Final = record(
+    "cases",
+    apiVersion=TEXT,
+    kind=TEXT,
+    metadata=record(name=TEXT, labels=Table(TEXT), annotations=Table(TEXT)),
+    policies=Items(TEXT),
+    cluster=ANY,
+    user=_USER,
+    namespace=ANY,
+    now=TEXT,
+    cases=Items(_CASE, 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: its fields as written (`spec`), with the suite's defaults under them, and where it stands."""
+
+    suite: str
+    name: str
+    spec: dict[str, Any]
+    route: Route
+    document: Document
+    folder: Path
+    skip: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name to pick it by: `suite//case`."""
+        return f"{self.suite}//{self.name}"
+
+    @property
+    def place(self) -> Place:
+        """Where the case stands."""
+        return self.document.place((*self.route, "name"))
+
+    def diagnostic(self, code: str, message: str, *path: str | int, hint: str = "") -> Diagnostic:
+        """A finding about a part of the case; about its name where the part is not there."""
+        route = (*self.route, *path)
+        return self.document.diagnostic(
+            code, route if route in self.document.nodes else (*self.route, "name"), message, hint=hint
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One suite file. `policies` are the paths whose policies are tested."""
+
+    name: str
+    file: Path
+    policies: tuple[Path, ...]
+    cases: tuple[Case, ...]
+    document: Document = field(repr=False)
+
+
+def read_suites(paths: Iterable[Path]) -> list[Suite]:
+    """Read the suites that are named, or that stand below the folders named.
+
+    Raises SourceError with all that is wrong in all of them: SUI001 no file, SUI002 wrong content, POL001 to POL003.
+    """
+    findings: list[Diagnostic] = []
+    suites: list[Suite] = []
+    for path in paths:
+        if not path.exists():
+            findings.append(Diagnostic("SUI001", Place(str(path)), "there is no such file or folder"))
+        for file in [path] if path.is_file() else sorted(_below(path)):
+            try:
+                suites += _suites_of(file, findings)
+            except SourceError as error:
+                findings += error.diagnostics
+    if findings:
+        raise SourceError(findings)
+    return suites
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.suffix in SUFFIXES and is_suite(path) and not hidden:
+            yield path
+
+
+def _suites_of(file: Path, findings: list[Diagnostic]) -> Iterator[Suite]:
+    for document in read_file(file):
+        value = document.value
+        if not isinstance(value, dict) or value.get("kind") != "Suite" or value.get("apiVersion") != GROUP:
+            findings.append(document.diagnostic("SUI002", (), f"this is no Suite of {GROUP}"))
+            continue
+        wrong = list(check(document, SHAPE))
+        findings += wrong
+        if not wrong:
+            suite = _suite(document, file)
+            findings += _mistakes(suite)
+            yield suite
+
+
+def _suite(document: Document, file: Path) -> Suite:
+    value, folder = document.value, file.parent
+    name = (value.get("metadata") or {}).get("name") or folder.resolve().name
+    common = {k: value[k] for k in ("user", "namespace", "now") if k in value}
+    cases = []
+    for i, raw in enumerate(value["cases"]):
+        spec = {**common, **raw, "cluster": [*_listed(value.get("cluster")), *_listed(raw.get("cluster"))]}
+        cases.append(Case(name, raw["name"], spec, ("cases", i), document, folder, raw.get("skip", "")))
+    policies = tuple(_short(folder / p) for p in value.get("policies") or ["."])
+    return Suite(name, file, policies, tuple(cases), document)
+
+
+def _short(path: Path) -> Path:
+    """Leave `x/..` out of a path where that means the same, so that suites in several folders share a policy's path."""
+    short = Path(os.path.normpath(path))
+    return short if short.resolve() == path.resolve() else path
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _mistakes(suite: Suite) -> Iterator[Diagnostic]:
+    """Give what the shape cannot say: names that come twice, cases without an object, dates that are none."""
+    seen: set[str] = set()
+    for case in suite.cases:
+        if case.name in seen:
+            yield case.diagnostic("SUI002", f'the case "{case.name}" is there twice', "name")
+        seen.add(case.name)
+        if "invalid" not in case.spec and "object" not in case.spec and "oldObject" not in case.spec:
+            yield case.diagnostic("SUI002", "a case needs an object, an oldObject, or a file that is invalid", "name")
+        if "now" in case.spec and read_date(case.spec["now"]) is None:
+            yield case.diagnostic("SUI002", "this is not a time", "now", hint="write 2026-11-21T08:00:00Z")
+        expect = case.spec.get("expect") or {}
+        if len({"patched", "patch"} & expect.keys()) == 2:
+            yield case.diagnostic("SUI002", "patched and patch say the same; keep one", "expect", "patch")
+
+
+def resolve(case: Case, value: Any) -> list[Any]:
+    """Give the objects of a field: inline ones as they are, texts as files beside the suite. Raises SourceError."""
+    found: list[Any] = []
+    for item in _listed(value):
+        if isinstance(item, str):
+            path = case.folder / item
+            if not _is_file(path):
+                raise SourceError([case.diagnostic("SUI001", f'there is no file "{item}" beside the suite')])
+            found += [d.value for d in documents.read(text_of(path, str(path)), str(path))]
+        else:
+            found.append(item)
+    if not all(_is_object(item) for item in found):
+        hint = "an object is a map, with apiVersion, kind and metadata"
+        raise SourceError([case.diagnostic("SUI003", "what stands here is no Kubernetes object", hint=hint)])
+    return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def _is_object(value: Any) -> bool:
+    """Say whether a value can be an object, complete or not."""
+    if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
+        return False
+    return all(isinstance(value.get(field, ""), str) for field in ("apiVersion", "kind"))

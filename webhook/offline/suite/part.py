@@ -1,0 +1,71 @@
+"""One suite of a run: its cases against its policies, and which branches of them they ran. In this process."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.offline.suite.coverage import Branch, Coverage, watched
+from webhook.offline.suite.files import Case, Suite
+from webhook.offline.suite.queue_result import rules_of
+from webhook.offline.suite.run_case import Result, run_case
+from webhook.policy.bundle import Bundle
+from webhook.policy.loading.files import load_bundle
+from webhook.queue.rules import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What came of one suite. `broken` says why its policies cannot be loaded; then there is nothing else."""
+
+    results: tuple[Result, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    broken: tuple[Diagnostic, ...] = ()
+
+
+def picked(suite: Suite, pattern: str) -> list[Case]:
+    """Give the cases whose `suite//case` matches. Raises re.error where the pattern is none."""
+    wanted = re.compile(pattern)
+    return [case for case in suite.cases if wanted.search(case.title)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """Policies whose expressions are watched, and the queue's rules, compiled when a case asks."""
+
+    bundle: Bundle
+    rules: Callable[[], Rules]
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs suites one after the other. Policies that several suites share are loaded once."""
+
+    pattern: str
+    cover: bool
+    _loaded: dict[tuple[Path, ...], _Loaded | SourceError] = field(default_factory=dict)
+
+    def run(self, suite: Suite, tell: Callable[[Result], None]) -> Part:
+        """Run a suite's picked cases; `tell` hears each result as it comes."""
+        loaded = self._load(suite.policies)
+        if isinstance(loaded, SourceError):
+            return Part(broken=tuple(loaded.diagnostics))
+        coverage = Coverage([p for p in loaded.bundle.policies if self.cover])
+        results = []
+        for case in picked(suite, self.pattern):
+            results.append(run_case(case, loaded.bundle, coverage if self.cover else None, loaded.rules))
+            tell(results[-1])
+        return Part(tuple(results), tuple(coverage.branches()))
+
+    def _load(self, paths: tuple[Path, ...]) -> _Loaded | SourceError:
+        if paths not in self._loaded:
+            try:
+                bundle = watched(load_bundle(paths))
+                self._loaded[paths] = _Loaded(bundle, functools.cache(functools.partial(rules_of, bundle)))
+            except SourceError as error:
+                self._loaded[paths] = error
+        return self._loaded[paths]

@@ -1,0 +1,54 @@
+"""What the queue would do with the object of a case: the core and rules of the cluster, on the case's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.api.pending import message_of
+from webhook.api.snapshot import snapshot
+from webhook.offline.plan.make_plan import make_plan
+from webhook.offline.plan.objects import cluster_of
+from webhook.policy.bundle import Bundle
+from webhook.policy.queue_rules.files import names_of, rules_among
+from webhook.queue.rules import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class QueueResult:
+    """The decision: admitted, pending or none (the object waits in no queue); the rest where it is known."""
+
+    decision: str
+    queue: str = ""
+    position: int = 0
+    reason: str = ""
+    message: str = ""
+    victims: tuple[str, ...] = ()
+
+
+def rules_of(bundle: Bundle) -> Rules:
+    """Compile the queue rules of a bundle's QueuePolicy files. Raises SourceError."""
+    return rules_among(bundle.queue_policies, names_of(bundle.queue_policies) or None)
+
+
+def queue_result(
+    obj: dict[str, Any], others: Iterable[dict[str, Any]], rules: Callable[[], Rules], now: float
+) -> QueueResult:
+    """Decide about an object among others at a time (seconds since 1970). Rules are asked for where a queue decides."""
+    metadata = obj.get("metadata") or {}
+    wanted = f"{obj.get('kind')} {metadata.get('namespace')}/{metadata.get('name')}"
+    cluster = cluster_of([*others, obj])
+    key = next((k for k, job in cluster.jobs.items() if job == wanted), None)
+    if key is None:
+        return QueueResult("none")
+    plan = make_plan(snapshot(cluster.objects), rules(), int(now * 1000))
+    victims = tuple(cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == key)
+    for admitted in plan.admitted:
+        if admitted.workload == key:
+            return QueueResult("admitted", admitted.cluster_queue, victims=victims)
+    for pending in plan.pending:
+        if pending.workload == key:
+            place = (pending.cluster_queue, pending.position, str(pending.reason), message_of(pending))
+            return QueueResult("pending", *place, victims=victims)
+    return QueueResult("none")

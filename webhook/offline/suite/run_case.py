@@ -1,0 +1,194 @@
+"""Running the cases of a suite: the same functions as the server's, with the case's objects as the cluster."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from webhook.admission.facts import Check, Decision
+from webhook.admission.memory import MemoryFacts
+from webhook.admission.pipeline import mutate, review
+from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.wire import API_VERSION, BadReview, parse
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.jobs.defaults import defaulted
+from webhook.kube.gvk import gvk_of
+from webhook.offline.dryrun.requests import Resources
+from webhook.offline.reports.junit import Outcome
+from webhook.offline.suite.expectations import finds, problems
+from webhook.offline.suite.files import Case, resolve
+from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_of
+from webhook.offline.suite.unmatched import unmatched
+from webhook.policy.bundle import Bundle
+from webhook.policy.evaluation.result import Observer
+from webhook.policy.loading.files import load_bundle
+from webhook.policy.matching.exceptions import read_date
+from webhook.policy.request import Request
+from webhook.queue.rules import Rules
+
+DEFAULT_NOW: Final = 1_767_225_600.0
+"""The time of a case that names none: 2026-01-01T00:00:00Z."""
+DEFAULT_USER: Final = {"name": "alice@example.com", "groups": ["system:authenticated"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a case ended. `findings` are the expectations that did not hold; `verdict` is None where none was reached."""
+
+    case: Case
+    outcome: Outcome
+    findings: tuple[Diagnostic, ...] = ()
+    verdict: Verdict | None = None
+    queue: QueueResult | None = None
+    seconds: float = 0.0
+
+
+def run_case(
+    case: Case, bundle: Bundle, observer: Observer | None = None, rules: Callable[[], Rules] | None = None
+) -> Result:
+    """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle)."""
+    if case.skip:
+        return Result(case, Outcome.SKIPPED)
+    start = time.perf_counter()
+    try:
+        result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer, rules)
+    except SourceError as error:
+        result = Result(case, Outcome.ERROR, tuple(error.diagnostics))
+    except BadReview as error:
+        result = Result(case, Outcome.ERROR, (case.diagnostic("SUI003", f"no request can be made of this: {error}"),))
+    return replace(result, seconds=time.perf_counter() - start)
+
+
+def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callable[[], Rules] | None) -> Result:
+    now = moment(case)
+    facts = CaseFacts(case, bundle.objects)
+    request = request_of(case)
+    verdict = review(request, bundle, facts, None, observer=observer, clock=lambda: now)
+    if isinstance(verdict, NeedsAuthorization):
+        asked = ", ".join(sorted({f"{c.verb} {c.resource or c.path}" for c in verdict.checks}))
+        message = f"the policy asks the authorizer ({asked}); say under authorizer whether that is allowed"
+        return Result(case, Outcome.ERROR, (case.diagnostic("SUI003", message),))
+    queue = None
+    if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
+        compiled = rules or partial(rules_of, bundle)
+        queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
+    restless = _restless(request, verdict, bundle, facts, now)
+    found = tuple(problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless))
+    return Result(case, Outcome.FAILURE if found else Outcome.PASSED, found, verdict, queue)
+
+
+def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryFacts, now: float) -> list[str]:
+    """Name the policies that may be invoked again, and then change what they made."""
+    if not (verdict.allowed and verdict.changed_by):
+        return []
+    made = replace(request, object=verdict.object)
+    again = mutate(made, bundle, facts, clock=lambda: now)
+    if isinstance(again, NeedsAuthorization):
+        return []
+    may = {step.policy.name for step in bundle.mutating.plan(made).steps if step.policy.reinvoke}
+    return [name for name in again.changed_by if name in may]
+
+
+def _invalid(case: Case) -> Result:
+    """Run a whole-policy case: the file must be refused, with the message the case expects."""
+    path = case.folder / case.spec["invalid"]
+    wanted = (case.spec.get("expect") or {}).get("message", "")
+    try:
+        load_bundle([path])
+    except SourceError as error:
+        if any(d.code == "LOAD001" for d in error.diagnostics):
+            raise
+        found = tuple(_unlike(case, wanted, error.render()))
+    else:
+        found = (case.diagnostic("SUI010", f"{case.spec['invalid']} was to be refused, and can be loaded", "invalid"),)
+    return Result(case, Outcome.FAILURE if found else Outcome.PASSED, found)
+
+
+def _unlike(case: Case, wanted: str, text: str) -> Iterable[Diagnostic]:
+    if wanted and not finds(wanted)(text):
+        yield case.diagnostic("SUI011", "the file is refused with another message", "expect", "message", hint=text)
+
+
+def moment(case: Case) -> float:
+    """Give the time of a case, in seconds since 1970."""
+    found = read_date(case.spec["now"]) if "now" in case.spec else None
+    return DEFAULT_NOW if found is None else found
+
+
+class CaseFacts(MemoryFacts):
+    """The facts of one case: its cluster and params, its namespace, its table of permissions."""
+
+    def __init__(self, case: Case, objects: Iterable[dict[str, Any]]) -> None:
+        given = [*objects, *resolve(case, case.spec.get("cluster")), *resolve(case, case.spec.get("params"))]
+        namespace = case.spec.get("namespace")
+        if isinstance(namespace, dict):
+            given.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", **namespace}})
+        self.all = [defaulted(o) for o in given]
+        self._table = case.spec.get("authorizer")
+        super().__init__(given)
+
+    def authorize(self, check: Check) -> Decision:
+        """Answer by the first row whose fields are all those of the check; without a table nothing is known."""
+        for row in self._table or ():
+            if all(getattr(check, k) == v for k, v in row.items() if k != "allowed"):
+                return Decision.ALLOWED if row.get("allowed", True) else Decision.DENIED
+        return Decision.UNKNOWN if self._table is None else Decision.DENIED
+
+
+def request_of(case: Case) -> Request:
+    """Make the request that an API server would send for the case. Raises BadReview."""
+    spec = case.spec
+    objects = resolve(case, spec.get("object"))
+    obj = objects[0] if objects else None
+    if obj is not None and obj.get("kind") == "AdmissionReview":
+        return parse(obj)
+    olds = resolve(case, spec.get("oldObject"))
+    old = olds[0] if olds else None
+    operation = spec.get("operation") or ("UPDATE" if obj and old else "CREATE" if obj else "DELETE")
+    if operation == "DELETE":
+        obj, old = None, old or obj
+    elif operation == "UPDATE":
+        old = old or copy.deepcopy(obj)
+    return parse({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": _wire(case, obj, old, operation)})
+
+
+def _wire(case: Case, obj: Any, old: Any, operation: str) -> dict[str, Any]:
+    spec = case.spec
+    namespace = spec.get("namespace") or "default"
+    where = namespace.get("name", "default") if isinstance(namespace, dict) else namespace
+    obj, old = (None if o is None else _received(o, where) for o in (obj, old))
+    shown = obj or old or {}
+    gvk, metadata = gvk_of(shown), shown.get("metadata") or {}
+    kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+    resource = {"group": gvk.group, "version": gvk.version, "resource": Resources().of_kind(gvk)}
+    user = {**DEFAULT_USER, **(spec.get("user") or {})}
+    sub = {"subResource": spec["subresource"]} if spec.get("subresource") else {}
+    return {
+        "uid": "00000000-0000-0000-0000-000000000000",
+        "kind": kind,
+        "resource": resource,
+        **sub,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": str(metadata.get("name") or ""),
+        "namespace": str(metadata.get("namespace") or (metadata.get("name") if gvk.kind == "Namespace" else "") or ""),
+        "operation": operation,
+        "userInfo": {"username": user.pop("name"), **user},
+        "object": obj,
+        "oldObject": old,
+        "dryRun": False,
+        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.capitalize()}Options"},
+    }
+
+
+def _received(obj: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Give an object as admission sees it: in a namespace, and with the defaults of built-in kinds."""
+    metadata = obj.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    if obj.get("kind") not in Resources().cluster_scoped:
+        metadata.setdefault("namespace", namespace)
+    return defaulted({**obj, "metadata": metadata})

@@ -1,0 +1,93 @@
+"""One run of suites: which cases, against which policies, with what came of them and what was covered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from webhook.diagnostics import SourceError
+from webhook.offline.reports.junit import Case as ReportCase
+from webhook.offline.reports.junit import Outcome
+from webhook.offline.reports.junit import Suite as ReportSuite
+from webhook.offline.suite.coverage import Branch
+from webhook.offline.suite.files import read_suites
+from webhook.offline.suite.part import Part, picked
+from webhook.offline.suite.run_case import Result
+from webhook.offline.suite.workers import crew_size, run_parts
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The results of all cases, and the branches of the policies; `left` counts the cases that were not picked."""
+
+    results: tuple[Result, ...]
+    branches: tuple[Branch, ...]
+    left: int = 0
+    seconds: float = 0.0
+
+    def count(self, *outcomes: Outcome) -> int:
+        """Count the cases that ended so."""
+        return sum(result.outcome in outcomes for result in self.results)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a case did not pass."""
+        return self.count(Outcome.FAILURE, Outcome.ERROR) > 0
+
+    @property
+    def missed(self) -> tuple[Branch, ...]:
+        """The branches that no case ran."""
+        return tuple(branch for branch in self.branches if not branch.ran)
+
+
+def run_session(
+    paths: Sequence[Path],
+    pattern: str = "",
+    *,
+    cover: bool = True,
+    jobs: int | None = None,
+    tell: Callable[[Result, int], None] | None = None,
+) -> Session:
+    """Run the suites below some paths; `pattern` picks cases by `suite//case`, `jobs` is how many processes to use.
+
+    `tell` hears each result as it comes, with how many there will be. Raises SourceError where a suite or a policy
+    cannot be read, re.error where the pattern is none.
+    """
+    start = time.perf_counter()
+    suites = read_suites(paths)
+    total = sum(len(picked(suite, pattern)) for suite in suites)
+
+    def heard(result: Result) -> None:
+        if tell:
+            tell(result, total)
+
+    parts = run_parts(suites, pattern, crew_size(suites, pattern, jobs), cover=cover, tell=heard)
+    if broken := dict.fromkeys(d for part in parts for d in part.broken):
+        raise SourceError(broken)
+    results = tuple(result for part in parts for result in part.results)
+    left = sum(len(suite.cases) for suite in suites) - total
+    return Session(results, _unique(parts), left, time.perf_counter() - start)
+
+
+def _unique(parts: Iterable[Part]) -> tuple[Branch, ...]:
+    """Join the branches of a policy that several suites load: it ran where one of them ran it."""
+    found: dict[object, Branch] = {}
+    for branch in (branch for part in parts for branch in part.branches):
+        key = (branch.finding.place, branch.what)
+        if key not in found or branch.ran:
+            found[key] = branch
+    return tuple(found.values())
+
+
+def report(session: Session) -> list[ReportSuite]:
+    """Give the results in the form the reports write."""
+    groups: dict[str, list[ReportCase]] = {}
+    for result in session.results:
+        case, findings = result.case, result.findings
+        first = findings[0].message if findings else case.skip or ("not run" if result.outcome is Outcome.ERROR else "")
+        details = "\n".join(f.render() for f in findings)
+        entry = ReportCase(case.name, case.suite, result.outcome, first, details, result.seconds)
+        groups.setdefault(case.suite, []).append(entry)
+    return [ReportSuite(name, tuple(cases)) for name, cases in groups.items()]

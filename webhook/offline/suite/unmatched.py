@@ -1,0 +1,39 @@
+"""Why no policy is for the object of a case: the first thing that keeps each of them from it, and how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from webhook.diagnostics import did_you_mean
+from webhook.offline.explain.why_not import why_not
+from webhook.policy.bundle import Bundle
+from webhook.policy.facts import Facts
+from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, OWN, SHAPES
+from webhook.policy.request import Request
+
+_MOST: Final = 3
+"""Policies whose reason is told; more would hide the one that was meant."""
+_KINDS: Final = {GROUP: tuple(SHAPES), OWN: (EXCEPTION, "QueuePolicy")}
+
+
+def unmatched(request: Request, facts: Facts, bundle: Bundle, now: float) -> str:
+    """Say why no policy of a bundle is for a request, policy by policy; `now` is in seconds."""
+    strange = list(_strange(bundle.objects))
+    policies = [p for p in bundle.policies if p.bindings] or list(bundle.policies)
+    if not policies:
+        return "; ".join(strange) or "there is no policy in the files that the suite names under policies"
+    said = [f"{p.name}: {why_not(p, request, facts, bundle, now)}" for p in policies[:_MOST]]
+    more = [f"and {len(policies) - _MOST} more policies"] if len(policies) > _MOST else []
+    return "\n    = ".join((*strange, *said, *more))
+
+
+def _strange(objects: Iterable[dict[str, object]]) -> Iterator[str]:
+    """Name the objects that would be policies if their kind were spelt so."""
+    for obj in objects:
+        group, _, _ = str(obj.get("apiVersion")).partition("/")
+        kinds = _KINDS.get(group)
+        if kinds and obj.get("kind") not in kinds:
+            kind = str(obj.get("kind"))
+            hint = did_you_mean(kind, kinds) or f"known are {', '.join(kinds)}"
+            yield f'there is no kind "{kind}" in {group}: {hint}'

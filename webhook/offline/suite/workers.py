@@ -1,0 +1,189 @@
+"""Suites in several processes: each worker is given one suite file after the other, and sends back every result.
+
+A worker that dies is a failure of the case it was at; a new one takes its place. What comes out does not depend on how
+many there are. Running one suite is `part.py`'s.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Final
+
+from webhook.diagnostics import Diagnostic, Place
+from webhook.documents import Document
+from webhook.offline.reports.junit import Outcome
+from webhook.offline.suite.files import Case, Suite
+from webhook.offline.suite.part import Part, Runner, picked
+from webhook.offline.suite.run_case import Result
+
+_FEW: Final = 25
+"""Cases that are not worth a process: what it costs to start one, they cost."""
+_NOBODY: Final = Case("", "", {}, (), Document(None, ""), Path())
+"""Stands for the case in what a worker sends; who reads knows which it is."""
+_FORKS: Final = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
+_ALIVE: Final = 2.0
+"""Seconds after which a worker that waits for a suite looks whether anybody is there to send one."""
+
+
+def crew_size(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int:
+    """Say how many processes to use: `jobs`, or as many as there are cores where there are cases enough for them."""
+    if jobs is not None:
+        return min(jobs, len(suites))
+    cases = sum(len(picked(suite, pattern)) for suite in suites)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, len(suites), cases // _FEW)
+
+
+def run_parts(
+    suites: Sequence[Suite], pattern: str, jobs: int, *, cover: bool, tell: Callable[[Result], None]
+) -> list[Part]:
+    """Run suites, in this process where `jobs` is not above 1; what came of each, in their order."""
+    if jobs <= 1:
+        runner = Runner(pattern, cover)
+        return [runner.run(suite, tell) for suite in suites]
+    crew = _Crew(suites, pattern, cover, tell)
+    try:
+        crew.run(jobs)
+    finally:
+        crew.stop()
+    return [crew.parts[at] for at in range(len(suites))]
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A worker process: our end of its pipe, the suite it is at, and what has come of that so far."""
+
+    process: BaseProcess
+    door: Connection
+    at: int = -1
+    cases: list[Case] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    known: set[tuple[Path, ...]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Crew:
+    suites: Sequence[Suite]
+    pattern: str
+    cover: bool
+    tell: Callable[[Result], None]
+    parts: dict[int, Part] = field(default_factory=dict)
+    todo: list[int] = field(default_factory=list)
+    workers: list[_Worker] = field(default_factory=list)
+
+    def run(self, jobs: int) -> None:
+        """Start workers and hear them until every suite is done."""
+        self.todo = list(range(len(self.suites)))
+        for _ in range(jobs):
+            self._start()
+        while self.workers:
+            doors = {worker.door: worker for worker in self.workers}
+            for door in wait(list(doors)):
+                worker = doors[door]  # type: ignore[index]  # wait() gives back what it was given
+                said = _received(worker.door)
+                if said is None:
+                    self._lost(worker)
+                else:
+                    self._hear(worker, said)
+
+    def stop(self) -> None:
+        """End the workers that are left: after an interruption, or an error of our own."""
+        for worker in self.workers:
+            worker.process.kill()
+            worker.process.join()
+            worker.door.close()
+
+    def _start(self) -> None:
+        context: Any = multiprocessing.get_context("fork" if _FORKS else "spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs, self.suites, self.pattern, self.cover, os.getpid()))
+        process.start()
+        theirs.close()
+        worker = _Worker(process, ours)
+        self.workers.append(worker)
+        self._give(worker)
+
+    def _give(self, worker: _Worker) -> None:
+        """Give the next suite: one whose policies the worker has, else one whose policies nobody has, else the next."""
+        if not self.todo:
+            worker.door.send(None)
+            worker.door.close()
+            worker.process.join()
+            self.workers.remove(worker)
+            return
+        taken = {paths for other in self.workers for paths in other.known}
+        has = (self.suites[at].policies for at in self.todo)
+        rank = [0 if paths in worker.known else 1 if paths not in taken else 2 for paths in has]
+        worker.at = self.todo.pop(rank.index(min(rank)))
+        worker.cases, worker.results = picked(self.suites[worker.at], self.pattern), []
+        worker.known.add(self.suites[worker.at].policies)
+        worker.door.send(worker.at)
+
+    def _hear(self, worker: _Worker, said: Result | Part) -> None:
+        if isinstance(said, Result):
+            worker.results.append(replace(said, case=worker.cases[len(worker.results)]))
+            self.tell(worker.results[-1])
+        else:
+            self.parts[worker.at] = replace(said, results=tuple(worker.results))
+            self._give(worker)
+
+    def _lost(self, worker: _Worker) -> None:
+        """Take note of a worker that died, and let another go on with the other suites."""
+        worker.process.join()
+        self.workers.remove(worker)
+        worker.door.close()
+        part = _of_lost(self.suites[worker.at], worker, _ending(worker.process.exitcode or 0))
+        for result in part.results[len(worker.results) :]:
+            self.tell(result)
+        self.parts[worker.at] = part
+        if self.todo:
+            self._start()
+
+
+def _received(door: Connection) -> Result | Part | None:
+    """Give what a worker says; None where it is dead."""
+    try:
+        said: Result | Part = door.recv()
+    except (EOFError, OSError):
+        return None
+    return said
+
+
+def _of_lost(suite: Suite, worker: _Worker, how: str) -> Part:
+    """Give the part of a suite whose worker died: what it had sent, an error at the next case, the rest not run."""
+    left = worker.cases[len(worker.results) :]
+    if not left:
+        return Part(broken=(Diagnostic("SUI003", Place(str(suite.file)), f"the process that ran this suite {how}"),))
+    blamed = left[0].diagnostic("SUI003", f"the process that ran this case {how}; those after it were not run")
+    lost = (Result(case, Outcome.ERROR, (blamed,) if case is left[0] else ()) for case in left)
+    return Part((*worker.results, *lost))
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with code {code}; what it said stands on standard error"
+    name = signal.Signals(-code).name
+    return f"was ended by {name}" + (": is there memory enough?" if name == "SIGKILL" else "")
+
+
+def _work(door: Connection, suites: Sequence[Suite], pattern: str, cover: bool, parent: int) -> None:
+    """Be a worker: run the suites whose numbers come, until there are no more. Ctrl-C is the parent's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    runner = Runner(pattern, cover)
+    while True:
+        while not door.poll(_ALIVE):
+            if os.getppid() != parent:
+                return
+        at = door.recv()
+        if at is None:
+            return
+        part = runner.run(suites[at], lambda result: door.send(replace(result, case=_NOBODY)))
+        door.send(replace(part, results=()))
