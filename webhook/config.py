@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
-from webhook import documents, written
+from webhook import documents, setting_values
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
 
@@ -153,7 +153,7 @@ def typed(name: str, value: Any) -> Any:
         return _boolean(value)
     if name in RANGES:
         allowed = RANGES[name]
-        return written.number(value, allowed.low, allowed.high, allowed.unit)
+        return setting_values.number(value, allowed.low, allowed.high, allowed.unit)
     if value == "" and name in MAY_BE_EMPTY:
         return value
     read: Callable[[Any], Any] = _TEXTS.get(name, _text)
@@ -161,7 +161,7 @@ def typed(name: str, value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    return written.text(str(value) if isinstance(value, Path) else value)
+    return setting_values.text(str(value) if isinstance(value, Path) else value)
 
 
 def _path(value: Any) -> Path:
@@ -177,7 +177,7 @@ def _level(value: Any) -> str:
 
 
 def _selector(value: Any) -> str:
-    written.labels(value)
+    setting_values.labels(value)
     return str(value)
 
 
@@ -188,13 +188,13 @@ def _one_of(value: Any, known: tuple[str, ...]) -> str:
 
 
 _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "listen": written.address,
-    "state_listen": written.address,
+    "listen": setting_values.address,
+    "state_listen": setting_values.address,
     "cert_dir": _path,
     "kubeconfig": _path,
     "record_folder": _path,
     "mode": _mode,
-    "namespace": written.label,
+    "namespace": setting_values.label,
     "namespace_selector": _selector,
     "log_level": _level,
 }

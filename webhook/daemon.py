@@ -41,17 +41,17 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Limits as RecordLimits
 from webhook.offline.record.recorder import Recorder
-from webhook.reload import PolicyFiles
+from webhook.policy_set.policies import Policies
+from webhook.policy_set.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app
 from webhook.server.health import Condition, Health
 from webhook.server.listener import Listener, parse_address
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
+from webhook.setting_values import labels
 from webhook.store.objects import Object, ObjectStore
-from webhook.takeover import Policies
 from webhook.tls.files import Folder
 from webhook.tls.serving import ServingCertificate
-from webhook.written import labels
 
 log = logging.getLogger(__name__)
 

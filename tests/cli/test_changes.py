@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.cli.changes import changes
+from webhook.cli.demo.patch_words import changes
 
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists"}
 

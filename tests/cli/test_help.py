@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from webhook.cli.commands import cli
+from webhook.cli.group import cli
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

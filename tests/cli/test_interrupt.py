@@ -29,11 +29,11 @@ main()
 """Presses Ctrl-C when a module is about to be loaded."""
 POLICY = "policies/gpu-integer"
 MOMENTS = [
-    ("webhook.cli.commands", "--version", ""),
+    ("webhook.cli.group", "--version", ""),
     ("click", "--help", ""),
     ("click.core", "--version", ""),
     ("webhook.diagnostics", "--version", ""),
-    ("webhook.cli.lint", f"lint {POLICY}", ""),
+    ("webhook.cli.commands.lint", f"lint {POLICY}", ""),
     ("yaml", f"lint {POLICY}", ""),
     ("webhook.cel.codegen.emitter", f"test {POLICY}", ""),
     ("rich.console", f"test {POLICY}", ""),

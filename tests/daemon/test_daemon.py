@@ -22,9 +22,9 @@ from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.files import load_bundle
 from webhook.policy.queue_rules.files import chosen, names_of
 from webhook.policy.queue_rules.load import FileRules
-from webhook.reload import PolicyFiles
+from webhook.policy_set.policies import load
+from webhook.policy_set.reload import PolicyFiles
 from webhook.store.memory import MemoryStore
-from webhook.takeover import load
 from webhook.tls.files import Folder, ensure
 
 RULES = """\

@@ -11,16 +11,15 @@ import pytest
 from tests.patience import until
 from tests.server.serving import review
 from tests.shared import ROOT
-from webhook import takeover
 from webhook.admission import pipeline
 from webhook.admission.memory import MemoryFacts
 from webhook.admission.wire import parse
 from webhook.diagnostics import SourceError
-from webhook.loader import pieces
 from webhook.policy.loading.files import load_bundle
 from webhook.policy.loading.lazy_bundle import SLICE, Shelf
-from webhook.reload import PolicyFiles
-from webhook.takeover import LoaderError, Policies, fetch, load
+from webhook.policy_set.compile_worker import pieces
+from webhook.policy_set.policies import RULES, LoaderError, Policies, fetch, load
+from webhook.policy_set.reload import PolicyFiles
 
 KINDS = ("jobs", "cronjobs", "things")
 
@@ -103,7 +102,7 @@ def test_parts_are_kept_apart(folder):
 
 def test_only_what_is_asked_for_is_compiled(folder, monkeypatch):
     """Of a large set a policy is compiled when a request of its kind comes, and once."""
-    monkeypatch.setattr(takeover, "FEW", 0)
+    monkeypatch.setattr("webhook.policy_set.policies.FEW", 0)
     policies = load([folder])
     assert [s.awake for s in policies.shelf.sleepers] == [None] * 4
     judge(policies, create(resource="cronjobs"))
@@ -115,11 +114,11 @@ def test_only_what_is_asked_for_is_compiled(folder, monkeypatch):
 
 def test_a_new_set_is_ready_for_the_kinds_that_came(folder, monkeypatch):
     """Before a set comes into force, what requests asked of the old one is compiled in it."""
-    monkeypatch.setattr(takeover, "FEW", 0)
+    monkeypatch.setattr("webhook.policy_set.policies.FEW", 0)
     old = load([folder])
     judge(old, create())
     (folder / "more.yaml").write_text(policy("more"))
-    new = asyncio.run(fetch([folder], takeover.RULES, old))
+    new = asyncio.run(fetch([folder], RULES, old))
     assert sorted(s.stub.name for s in new.shelf.sleepers if s.awake) == ["jobs", "more", "soft"]
     assert new.known.keys() == old.known.keys()
     assert judge(new, create()) == ("jobs says no", "more says no", "soft says no")
@@ -168,7 +167,7 @@ def test_findings_of_the_child_are_told_as_they_are(folder):
 
 def failing(monkeypatch, code):
     """Let the child be another program."""
-    monkeypatch.setattr(takeover, "_command", lambda paths, names: [sys.executable, "-c", code])
+    monkeypatch.setattr("webhook.policy_set.policies._command", lambda paths, names: [sys.executable, "-c", code])
 
 
 def look(folder, monkeypatch, code):
@@ -199,7 +198,7 @@ def test_a_child_that_stops_in_the_middle_changes_nothing(folder, monkeypatch):
 
 def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch):
     """After its time it is killed, and nothing is left of it."""
-    monkeypatch.setattr(takeover, "PATIENCE", 0.5)
+    monkeypatch.setattr("webhook.policy_set.policies.PATIENCE", 0.5)
     old, children = Policies.of(Shelf(), None), []
     start = asyncio.create_subprocess_exec
 
@@ -247,10 +246,10 @@ def test_the_child_keeps_a_limit_it_is_given(folder):
     code = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-from webhook import loader
-loader._bound()
+from webhook.policy_set import compile_worker
+compile_worker._bound()
 assert resource.getrlimit(resource.RLIMIT_AS) == (1 << 30, 1 << 30)
-from webhook.takeover import load
+from webhook.policy_set.policies import load
 assert len(load([{str(folder)!r}]).bundle.policies) == 4
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
@@ -266,7 +265,7 @@ def test_pieces_are_small(tmp_path):
     """No piece holds more than SLICE policies, and a large file's lines are sent once, not with every policy."""
     text = "---\n".join(policy(f"p{i:03}") for i in range(SLICE + 5))
     (tmp_path / "all.yaml").write_text(text)
-    found = [pickle.loads(piece) for piece in pieces([tmp_path], takeover.RULES)]
+    found = [pickle.loads(piece) for piece in pieces([tmp_path], RULES)]
     assert [len(piece) for piece in found[:-1]] == [SLICE, 5]
     assert sum(len(head.body) for piece in found[:-1] for head in piece) < 20 * len(text)
     assert found[-1].lines == {str(tmp_path / "all.yaml"): tuple(text.splitlines())}

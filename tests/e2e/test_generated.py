@@ -16,7 +16,7 @@ from tests.e2e.test_native import difference
 from tests.native.cases import JSON, ROOT, Policy, objects, shipped
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.generate import generate_command
+from webhook.cli.commands.generate import generate_command
 from webhook.offline.native.twins import LABEL
 
 pytestmark = pytest.mark.cluster

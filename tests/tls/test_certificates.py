@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from webhook.cli.certs import certs
+from webhook.cli.commands.certs import certs
 from webhook.tls.authority import bundle, expiry, issue, names_of, new_authority
 from webhook.tls.files import RENEW_BEFORE, Folder, ensure, rotate
 from webhook.tls.serving import ServingCertificate

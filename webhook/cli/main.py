@@ -12,7 +12,7 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     interrupt.at_once()
     try:
-        code = importlib.import_module("webhook.cli.commands").run()
+        code = importlib.import_module("webhook.cli.group").run()
     except KeyboardInterrupt:  # between two commands of ours, where nobody else catches it
         code = exits.INTERRUPTED
     interrupt.at_once()

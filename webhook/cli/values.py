@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from webhook import written
+from webhook import setting_values
 
 
 class Read(click.ParamType[Any]):
@@ -70,19 +70,19 @@ class Made(Place):
 
 def number(low: float, high: float, unit: str = "") -> Read:
     """Give the type of a number from `low` to `high`."""
-    return Read("number", lambda value: written.number(value, low, high, unit))
+    return Read("number", lambda value: setting_values.number(value, low, high, unit))
 
 
 def whole(low: int, high: int, unit: str = "") -> Read:
     """Give the type of a whole number from `low` to `high`."""
-    return Read("integer", lambda value: written.whole(value, low, high, unit))
+    return Read("integer", lambda value: setting_values.whole(value, low, high, unit))
 
 
-TEXT: Final = Read("text", written.text)
+TEXT: Final = Read("text", setting_values.text)
 ANY_TEXT: Final = Read("text", str)
 """Of a filter, of which an empty one lets all through."""
-NAMESPACE: Final = Read("name", written.label)
-LABELS: Final = Read("key=value,...", written.labels)
+NAMESPACE: Final = Read("name", setting_values.label)
+LABELS: Final = Read("key=value,...", setting_values.labels)
 FILE: Final = Place(exists=True, dir_okay=False, path_type=Path)
 THERE: Final = Place(exists=True, path_type=Path)
 """A file or a folder."""

@@ -10,7 +10,7 @@ import pytest
 from tests.offline.dryrun.files import GPU, NAMESPACE, SUSPEND, job, together
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.dry_run import dry_run_command
+from webhook.cli.commands.dry_run import dry_run_command
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from tests.offline.dryrun.files import GPU, SUSPEND
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.dry_run import dry_run_command
-from webhook.cli.live_objects import kinds_of, read, standing_alone
+from webhook.cli.commands.dry_run import dry_run_command
+from webhook.cli.live.dry_run_objects import kinds_of, read, standing_alone
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.loading.assemble import assemble
 from webhook.store.objects import Listing

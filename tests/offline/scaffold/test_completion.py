@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import BashComplete
 
 from tests.offline.running import invoke
-from webhook.cli.commands import COMMANDS, Commands, cli
+from webhook.cli.group import COMMANDS, Commands, cli
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

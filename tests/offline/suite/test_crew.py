@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.patience import wait
 from tests.policy.support import mutating, validating
 from webhook.cli import exits
-from webhook.cli.test import test as command
+from webhook.cli.commands.test import test as command
 from webhook.offline.reports.junit import Outcome
 from webhook.offline.suite import part
 from webhook.offline.suite.files import read_suites
@@ -110,12 +110,12 @@ def test_small_runs_stay_in_one_process(repository):
 
 SLOW = """
 import os, sys, time
-from webhook.offline import suite_part
+from webhook.offline.suite import part
 from webhook.cli.main import main
 def slow(case, *rest):
     os.write(1, b"at work\\n")
     time.sleep(60)
-suite_part.run_case = slow
+part.run_case = slow
 sys.argv = ["sluice", "test", "-j", "2"]
 main()
 """

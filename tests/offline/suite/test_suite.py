@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.policy.support import mutating, validating
-from webhook.cli.test import test as command
+from webhook.cli.commands.test import test as command
 from webhook.diagnostics import SourceError
 from webhook.offline.suite.files import read_suites
 from webhook.offline.suite.session import run_session

@@ -18,7 +18,7 @@ from webhook.cel import batch
 from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.trace import Step, clauses
 from webhook.cli import exits
-from webhook.cli.eval import shown
+from webhook.cli.commands.eval import shown
 from webhook.cli.inputs import files_or_stdin
 from webhook.cli.values import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
 from webhook.diagnostics import SourceError

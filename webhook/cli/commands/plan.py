@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from webhook import written
+from webhook import setting_values
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
@@ -37,7 +37,7 @@ def cycles(value: object) -> int:
     if value in (STABLE, 0):
         return 0
     try:
-        return written.whole(value, 1, 1_000_000)
+        return setting_values.whole(value, 1, 1_000_000)
     except ValueError as error:
         raise ValueError(f"{error}, or {STABLE}") from None
 
@@ -128,7 +128,7 @@ def _show(made: Plan, cluster: Cluster, output: str) -> None:
 
 def _live(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
     """Read the objects of a cluster. The Kubernetes client is loaded for that alone: it takes half a second."""
-    found: list[dict[str, Any]] = importlib.import_module("webhook.cli.plan_live").objects(kubeconfig, context)
+    found: list[dict[str, Any]] = importlib.import_module("webhook.cli.live.cluster_state").objects(kubeconfig, context)
     return found
 
 

@@ -20,10 +20,10 @@ from webhook.cli import exits
 from webhook.cli.values import FILE, FOLDER, TEXT, THERE, Place
 from webhook.config import LEVELS, Config, Mode, load, typed
 from webhook.daemon import Daemon
+from webhook.policy_set.policies import LoaderError
 from webhook.server.alarm import set_alarm
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ObjectStore
-from webhook.takeover import LoaderError
 
 YOUNG: Final = (10_000, 20, 50)
 """What a review leaves behind has no cycles and goes by itself; a default of 700 looks for garbage in vain, in the

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from webhook import written
+from webhook import setting_values
 from webhook.api.crds import Webhook, definitions, top_level
 from webhook.api.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.schema import editor_schema
@@ -31,8 +31,12 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @click.option("--kind", "only", multiple=True, type=TEXT, help="Only this kind; may be given several times.")
-@click.option("--url", type=Read("url", written.url), help="Where the API server reaches Sluice, for `/convert`.")
-@click.option("--service", type=Read("namespace/name[:port]", written.service), default=SERVICE, show_default=True)
+@click.option(
+    "--url", type=Read("url", setting_values.url), help="Where the API server reaches Sluice, for `/convert`."
+)
+@click.option(
+    "--service", type=Read("namespace/name[:port]", setting_values.service), default=SERVICE, show_default=True
+)
 @click.option("--ca-file", type=FILE, help="The CA of `/convert`.")
 @click.option("--no-conversion", is_flag=True, help="Serve the stored version only: no webhook is needed.")
 @click.option("--json-schema", is_flag=True, help="Print JSON Schemas of the stored versions, for editors.")

@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from webhook import documents, written
+from webhook import documents, setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
 from webhook.cli.values import FILE, LABELS, NAMESPACE, TEXT, THERE, Read, whole
@@ -36,10 +36,10 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.option("--policies", multiple=True, type=THERE, help="A folder or file of policies.")
 @click.option(
-    "--url", type=Read("url", written.url), help="https://HOST:PORT of the server, where it is reached directly."
+    "--url", type=Read("url", setting_values.url), help="https://HOST:PORT of the server, where it is reached directly."
 )
-@click.option("--service", type=Read("namespace/name[:port]", written.service), default="sluice-system/sluice:443",
-              show_default=True, help="The Service of the server, where there is no --url.")  # fmt: skip
+@click.option("--service", type=Read("namespace/name[:port]", setting_values.service), show_default=True,
+              default="sluice-system/sluice:443", help="The server's Service, where there is no --url.")  # fmt: skip
 @click.option("--ca-file", type=FILE, help="The authority's bundle (ca.crt).")
 @click.option(
     "--namespace-selector", type=LABELS, default="sluice.dev/managed=true", show_default=True, help="Who opts in."
@@ -53,13 +53,13 @@ Examples:
 @click.option("--mode", type=click.Choice([m.value for m in Mode]), default="embedded", show_default=True)
 @click.option(
     "--name",
-    type=Read("name", written.name),
+    type=Read("name", setting_values.name),
     default="sluice",
     show_default=True,
     help="The name of the configurations.",
 )
 @click.option("--timeout", default=5, show_default=True, type=whole(1, 30, "seconds"), help="Seconds.")
-@click.option("--cert-manager", type=Read("namespace/name", written.named),
+@click.option("--cert-manager", type=Read("namespace/name", setting_values.named),
               help="The Certificate whose CA cert-manager writes into them.")  # fmt: skip
 @click.option("--kubeconfig", type=FILE)
 @click.option("--context", type=TEXT)

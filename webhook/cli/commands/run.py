@@ -22,12 +22,12 @@ import aiohttp
 import click
 from rich.console import Console
 
-from webhook import written
+from webhook import setting_values
 from webhook.cli import exits, shipped
-from webhook.cli.embedded import Front, Outcome
+from webhook.cli.demo.api_server import Front, Outcome
+from webhook.cli.demo.kubelet import Kubelet
+from webhook.cli.demo.tables import Life, ended_table, sent_table
 from webhook.cli.inputs import manifests
-from webhook.cli.kubelet import Kubelet
-from webhook.cli.run_table import Life, ended_table, sent_table
 from webhook.cli.values import FOLDER, THERE, Read, number
 from webhook.cluster.api.kinds import MANAGED
 from webhook.config import Config
@@ -86,7 +86,7 @@ Examples:
 @click.option("--once", is_flag=True, help="End when every job that was let in has run, instead of on Ctrl-C.")
 @click.option(
     "--listen",
-    type=Read("host:port", written.address),
+    type=Read("host:port", setting_values.address),
     default="127.0.0.1:0",
     show_default=True,
     help="HOST:PORT of the admission server.",

@@ -9,8 +9,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from webhook.cli.changes import changes
-from webhook.cli.embedded import Outcome
+from webhook.cli.demo.api_server import Outcome
+from webhook.cli.demo.patch_words import changes
 from webhook.jobs.describe import describe
 from webhook.store.objects import key_of
 

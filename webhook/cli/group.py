@@ -18,22 +18,22 @@ from webhook.cli import exits, interrupt
 from webhook.diagnostics import SourceError
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "certs": ("webhook.cli.certs:certs", "Make a CA and a server certificate."),
-    "completion": ("webhook.cli.completion:completion_command", "Complete commands in a shell."),
-    "crds": ("webhook.cli.crds:crds", "Print or install the CRDs of the queue's objects."),
-    "dry-run": ("webhook.cli.dry_run:dry_run_command", "What would happen to these objects."),
-    "eval": ("webhook.cli.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
-    "explain": ("webhook.cli.explain:explain_command", "Why a verdict is what it is, clause by clause."),
-    "generate": ("webhook.cli.generate:generate_command", "Native policies, made from these."),
-    "init": ("webhook.cli.init:init_command", "Begin a repository of policies."),
-    "lint": ("webhook.cli.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
-    "plan": ("webhook.cli.plan:plan", "Objects of a cluster in, queue decisions out."),
-    "register": ("webhook.cli.register:register", "Write the webhook configurations."),
-    "replay": ("webhook.cli.replay:replay_command", "Recorded reviews against other policies."),
-    "run": ("webhook.cli.run:run", "The whole of Sluice on this machine, without a cluster."),
-    "serve": ("webhook.cli.serve:serve", "Serve admission, and decide the queues."),
-    "simulate": ("webhook.cli.simulate:simulate", "A trace against queues and rules."),
-    "test": ("webhook.cli.test:test", "Run the suites beside the policies."),
+    "certs": ("webhook.cli.commands.certs:certs", "Make a CA and a server certificate."),
+    "completion": ("webhook.cli.commands.completion:completion_command", "Complete commands in a shell."),
+    "crds": ("webhook.cli.commands.crds:crds", "Print or install the CRDs of the queue's objects."),
+    "dry-run": ("webhook.cli.commands.dry_run:dry_run_command", "What would happen to these objects."),
+    "eval": ("webhook.cli.commands.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
+    "explain": ("webhook.cli.commands.explain:explain_command", "Why a verdict is what it is, clause by clause."),
+    "generate": ("webhook.cli.commands.generate:generate_command", "Native policies, made from these."),
+    "init": ("webhook.cli.commands.init:init_command", "Begin a repository of policies."),
+    "lint": ("webhook.cli.commands.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
+    "plan": ("webhook.cli.commands.plan:plan", "Objects of a cluster in, queue decisions out."),
+    "register": ("webhook.cli.commands.register:register", "Write the webhook configurations."),
+    "replay": ("webhook.cli.commands.replay:replay_command", "Recorded reviews against other policies."),
+    "run": ("webhook.cli.commands.run:run", "The whole of Sluice on this machine, without a cluster."),
+    "serve": ("webhook.cli.commands.serve:serve", "Serve admission, and decide the queues."),
+    "simulate": ("webhook.cli.commands.simulate:simulate", "A trace against queues and rules."),
+    "test": ("webhook.cli.commands.test:test", "Run the suites beside the policies."),
 }
 """name -> (module:attribute, one line for the list of commands)."""
 

@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from webhook import written
+from webhook import setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
 from webhook.cli.values import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
@@ -71,7 +71,7 @@ class World:
 @click.option(
     "-n", "--namespace", type=NAMESPACE, default="default", show_default=True, help="For objects that name none."
 )
-@click.option("--namespace-label", "labels", multiple=True, type=Read("key=value", written.pair),
+@click.option("--namespace-label", "labels", multiple=True, type=Read("key=value", setting_values.pair),
               help="A label of every namespace that is not among the files.")  # fmt: skip
 @click.option("--authorized", is_flag=True, help="Let authorizer checks in policies succeed (they fail otherwise).")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
@@ -125,7 +125,7 @@ def _live(kubeconfig: Path | None, context: str | None, bundle: Bundle) -> tuple
     if context is None:
         return [], []
     try:
-        reader = importlib.import_module("webhook.cli.live_objects")  # brings the Kubernetes client
+        reader = importlib.import_module("webhook.cli.live.dry_run_objects")  # brings the Kubernetes client
         tried, known = reader.live(kubeconfig, context, [bundle])
     except (StoreError, ValueError, OSError) as error:
         click.echo(f"sluice dry-run: {context}: {error}", err=True)

@@ -1,4 +1,4 @@
-"""Takes a set of policies over from the child process that loads and checks it (`webhook.loader`).
+"""Takes a set of policies over from the child process that loads and checks it (`compile_worker`).
 
 The serving process never compiles a whole set: it reads heads, and compiles a policy when it is first needed. What the
 child does cannot stop an admission; what it leaves is taken in steps of a millisecond or so.
@@ -20,12 +20,12 @@ from time import perf_counter
 from typing import Final
 
 from webhook.diagnostics import SourceError
-from webhook.loader import END, FINDINGS, LENGTH
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.lazy_bundle import Shelf
 from webhook.policy.matching.matcher import Target
 from webhook.policy.queue_rules.files import DEFAULT, rules_among
 from webhook.policy.request import Request
+from webhook.policy_set.compile_worker import END, FINDINGS, LENGTH
 from webhook.queue.rules import Rules
 
 PATIENCE: Final = 300.0
@@ -36,7 +36,7 @@ KINDS: Final = 2048
 """Kinds of requests to remember; a cluster has a few hundred resources."""
 FEW: Final = 100
 """So many policies are compiled before they are in force, whether requests have asked for them or not."""
-HOME: Final = str(Path(__file__).resolve().parent.parent)
+HOME: Final = str(Path(__file__).resolve().parents[2])
 """Where this package stands."""
 RULES: Final = (DEFAULT,)
 """The rules of the queues where nothing else is said: they come with Sluice, as a file like any other."""
@@ -141,7 +141,7 @@ async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> P
 
 def _command(paths: Iterable[Path], names: Sequence[str]) -> list[str]:
     """Run the very code that runs here, whatever the working directory holds."""
-    return [sys.executable, "-P", "-m", "webhook.loader", ",".join(names), *map(str, paths)]
+    return [sys.executable, "-P", "-m", "webhook.policy_set.compile_worker", ",".join(names), *map(str, paths)]
 
 
 def _environment() -> dict[str, str]:

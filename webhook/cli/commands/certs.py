@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from webhook import written
+from webhook import setting_values
 from webhook.cli import exits
 from webhook.cli.values import FOLDER, NAMESPACE, Read
 from webhook.tls.files import Folder, ensure, rotate
@@ -32,7 +32,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option("--dir", "folder", type=FOLDER, default=Path("certs/dev"), show_default=True)
-@click.option("--name", "names", multiple=True, type=Read("host", written.host),
+@click.option("--name", "names", multiple=True, type=Read("host", setting_values.host),
               help="A DNS name or address of the server; may be given several times.")  # fmt: skip
 @click.option("--service", type=NAMESPACE, help="Also the names of this Service.")
 @click.option(
