@@ -15,8 +15,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
-from webhook.offline.scaffold.wheel import Wheel, install_commands
 from webhook.offline.reference.json_schema import of_files
+from webhook.offline.scaffold.wheel import Wheel, install_commands
 
 CI: Final = {"github": ".github", "gitlab": ".gitlab-ci.yml"}
 """CI system -> the first part of the paths that are its own."""
