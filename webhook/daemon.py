@@ -25,17 +25,14 @@ from webhook.admission.facts import Check, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import Request
 from webhook.api.convert import conversion_review
-from webhook.cluster.api.kinds import BUILT_IN, MANAGED, QUEUE_KINDS
+from webhook.cluster.api.kinds import BUILT_IN, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.facts import ViewFacts
 from webhook.cluster.queues.gate import ViewGate
-from webhook.cluster.api.kinds import BUILT_IN, MANAGED, QUEUE_KINDS, WORKLOAD
-from webhook.cluster.api.leader import Leader, LeaseTimes
-from webhook.cluster.queues.queue_core import QueueCore
 from webhook.cluster.queues.metrics import Report
-from webhook.cluster.api.view import View
+from webhook.cluster.queues.queue_core import QueueCore
 from webhook.config import Config, Mode
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector

@@ -6,7 +6,6 @@ import pytest
 
 from tests.cluster.world import JOB, below, job, jobset, make_controller, queues, world
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, POD, WORKLOAD
-from tests.cluster.world import JOB, job, make_controller, queues, world
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 

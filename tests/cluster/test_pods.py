@@ -3,9 +3,8 @@
 import asyncio
 
 from tests.cluster.world import below, job, make_controller, queues, world
-from webhook.cluster.queues.conditions import find, holds
 from webhook.cluster.api.kinds import POD, WORKLOAD
-from tests.cluster.world import make_controller, queues, world
+from webhook.cluster.queues.conditions import find, holds
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 

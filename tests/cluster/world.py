@@ -14,12 +14,9 @@ from tests.patience import until
 from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
-from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
-from webhook.cluster.queues.queue_core import QueueCore
 from webhook.cluster.queues.metrics import Report
-from webhook.cluster.api.view import View
+from webhook.cluster.queues.queue_core import QueueCore
 from webhook.jobs.finish import finish_of
-from webhook.cluster.jobs.lifecycle import finish_of
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.defaults import KueueRules
 from webhook.store.memory import MemoryStore

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from webhook.admission.facts import Check, Decision, Labels, Selector
 from webhook.cluster.api.kinds import NAMESPACE
-from webhook.cluster.jobs.managed import ViewOwners
 from webhook.cluster.api.view import View
-from webhook.cluster.api.kinds import MANAGED, NAMESPACE
+from webhook.cluster.jobs.managed import ViewOwners
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.cluster.jobs.lifecycle import finish_of
 from webhook.jobs.describe import describe
 from webhook.jobs.finish import finish_of
 from webhook.kube.gvk import GroupVersionKind

@@ -10,16 +10,14 @@ from typing import Final
 import orjson
 
 from webhook.api.workloads import priority_of, workload_of
-from webhook.cluster import status
-from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.cluster.api.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import Writer
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.placement import restored, started, suspend, ungated
 from webhook.cluster.jobs.steps import ARRIVAL, DIGEST, FINALIZER, Step, finalizers
-from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import Writer
-from webhook.cluster.jobs.lifecycle import finish_of, owned_pods
 from webhook.cluster.queues import workload_status
+from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.jobs.describe import at
 from webhook.jobs.finish import finish_of
 from webhook.jobs.model import Job

@@ -6,14 +6,20 @@ import logging
 from typing import Final
 
 from webhook.api.snapshot import MALFORMED
-from webhook.cluster.jobs.actions import Actions
-from webhook.cluster.queues.conditions import EVICTED, QUOTA_RESERVED, holds
-from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, ViewOwners, as_managed, workload_of_key
-from webhook.cluster.jobs.placement import is_changed
-from webhook.cluster.jobs.steps import Step, gone, next_step
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import NotLeading, Writer
-from webhook.cluster.jobs.managed import JobKey, Opted, as_managed, controller_of, key_of_job, owned_by_managed, workload_of_key
+from webhook.cluster.jobs.actions import Actions
+from webhook.cluster.jobs.managed import (
+    MANAGED_KINDS,
+    JobKey,
+    Opted,
+    ViewOwners,
+    as_managed,
+    workload_of_key,
+)
+from webhook.cluster.jobs.placement import is_changed
+from webhook.cluster.jobs.steps import Step, gone, next_step
+from webhook.cluster.queues.conditions import EVICTED, QUOTA_RESERVED, holds
 from webhook.jobs.model import Job
 from webhook.jobs.owners import DEPTH, ancestors, owned
 from webhook.kube.gvk import GroupVersionKind, split_api_version

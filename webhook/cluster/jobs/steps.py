@@ -14,9 +14,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from webhook.cluster.queues.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, holds
 from webhook.cluster.jobs.lifecycle import running_pods
-from webhook.cluster.jobs.lifecycle import finish_of, running_pods
+from webhook.cluster.queues.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, holds
 from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.model import Job

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.api.snapshot_quota import milliseconds
-from webhook.cluster.jobs.lifecycle import Finish
 from webhook.cluster.queues.conditions import (
     ADMITTED,
     EVICTED,
