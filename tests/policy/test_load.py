@@ -82,6 +82,12 @@ def test_all_mistakes_are_told_at_once():
             "EXC001",
             "not a date",
         ),
+        (
+            "apiVersion: sluice.dev/v1\nkind: PolicyException\nmetadata: {name: x}\nspec: {}",
+            "LOAD003",
+            "policy.yaml:1:",
+        ),
+        ("apiVersion: sluice.dev/v1\nkind: QueuePolicy\nmetadata: {name: x}", "LOAD003", "write sluice.dev/v1alpha1"),
     ],
 )
 def test_mistake(text, code, message):

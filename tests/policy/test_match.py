@@ -5,6 +5,7 @@ import pytest
 from tests.policy.support import bundle, request, validating
 from webhook.admission import validate
 from webhook.admission.memory import MemoryFacts
+from webhook.kube.gvk import GroupVersionResource
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "labels": {"x": "y"}}}
 DEPLOYMENT = {"apiVersion": "apps/v1beta1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "ns"}}
@@ -154,3 +155,40 @@ def test_old_template_stands_beside_the_new_one():
 
     assert validate(request(job(1), job(1), "UPDATE"), bundle(text), MemoryFacts()).allowed
     assert not validate(request(job(2), job(1), "UPDATE"), bundle(text), MemoryFacts()).allowed
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "hit"),
+    [
+        ("Exact", "apps/v1", True),
+        ("Exact", "apps/v1beta1", False),
+        ("Exact", "extensions/v1beta1", False),
+        ("Equivalent", "apps/v1beta1", True),
+        ("Equivalent", "extensions/v1beta1", True),
+    ],
+)
+def test_exact_goes_by_what_the_client_asked_for(policy, asked, hit):
+    """The API server converts the object for the webhook; a policy that is Exact is not for such a request."""
+    rules = rule(groups="[apps]", resources="[deployments]")
+    text = validating("false", rules).replace("matchConstraints: {", f"matchConstraints: {{matchPolicy: {policy}, ")
+    bound = validating("false", rules).replace(
+        "validationActions: [Deny]",
+        f"validationActions: [Deny], matchResources: {{matchPolicy: {policy}, resourceRules: {rules}}}",
+    )
+    group, _, version = asked.partition("/")
+    converted = request(
+        {**DEPLOYMENT, "apiVersion": "apps/v1"}, request_resource=GroupVersionResource(group, version, "deployments")
+    )
+    for policies in (bundle(text), bundle(bound)):
+        assert validate(request({**DEPLOYMENT, "apiVersion": "apps/v1"}), policies, MemoryFacts()).allowed is False
+        assert validate(converted, policies, MemoryFacts()).allowed is not hit
+
+
+def test_exact_takes_the_version_it_names_where_another_was_sent_to_us():
+    """A policy for the version that the client used matches, although the object came converted."""
+    rules = rule(groups="[apps]", versions="[v1beta1]", resources="[deployments]")
+    text = validating("false", rules).replace("matchConstraints: {", "matchConstraints: {matchPolicy: Exact, ")
+    old = GroupVersionResource("apps", "v1beta1", "deployments")
+    converted = request({**DEPLOYMENT, "apiVersion": "apps/v1"}, request_resource=old)
+    assert not validate(converted, bundle(text), MemoryFacts()).allowed
+    assert validate(request({**DEPLOYMENT, "apiVersion": "apps/v1"}), bundle(text), MemoryFacts()).allowed

@@ -1,8 +1,10 @@
 """Mutating policies: patches, order, reinvocation, oscillation, modes, warnings, errors, idempotence."""
 
 import copy
+import json
 
 import jsonpatch
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 from tests.policy.support import admitted, bundle, mutating, request
 from webhook.admission import mutate
 from webhook.admission.memory import MemoryFacts
+from webhook.admission.verdict import NeedsAuthorization
+from webhook.admission.wire import answer_bytes
 from webhook.kube.equality import same
 
 POD = {
@@ -224,3 +228,49 @@ def test_patch_gives_exactly_the_mutated_object(spec):
     verdict = mutate(request(obj), policies, MemoryFacts())
     assert same(jsonpatch.apply_patch(obj, wire(verdict)), verdict.object)
     assert mutate(request(verdict.object), policies, MemoryFacts()).patch == ()
+
+
+def test_what_is_not_utf8_is_patched_in_as_the_api_server_does():
+    """A byte that is no UTF-8, in a value or a key, is U+FFFD in the patch, in the object and in the warning."""
+    site = {**POD, "metadata": {**POD["metadata"], "annotations": {"site": "http://a/?k=%ff"}}}
+    echo = "url(object.metadata.annotations.site).getQuery()['k'][0]"
+    patch = f"Object{{metadata: Object.metadata{{labels: {{'k': {echo}, {echo}: 'v'}}}}}}"
+    warning = json.dumps({"sluice.dev/warning": echo})
+    for text in (
+        mutating(patch, apply=True, annotations=warning),
+        mutating(add("/metadata/labels", f"{{{echo}: {echo}}}")),
+    ):
+        verdict = done(text, site)
+        assert "\ufffd" in verdict.object["metadata"]["labels"]
+        assert "\ufffd" in verdict.object["metadata"]["labels"].values()
+        assert orjson.loads(answer_bytes("u", verdict))["response"]["patchType"] == "JSONPatch"
+        assert verdict.warnings in ((), ("m: \ufffd",))
+
+
+def test_a_warning_may_ask_the_authorizer():
+    """What a warning asks is asked like any other question, and the review goes on behind its answer."""
+    asks = "authorizer.group('').resource('pods').check('create').allowed() ? 'yes' : 'no'"
+    text = mutating(add("/metadata/labels", '{"a": "b"}'), annotations=json.dumps({"sluice.dev/warning": asks}))
+    needs = done(text)
+    assert isinstance(needs, NeedsAuthorization)
+    answers = dict.fromkeys(needs.checks, True)
+    verdict = done(text, facts=MemoryFacts(authorizations=answers))
+    assert (verdict.warnings, len(verdict.patch)) == (("m: yes",), 1)
+
+
+@pytest.mark.parametrize(("failure", "allowed"), [("Fail", False), ("Ignore", True)])
+def test_a_bug_is_one_policys_failure(failure, allowed, monkeypatch, caplog):
+    """What no expression may raise is that policy's failure alone, by its failurePolicy; the others do their work."""
+    broken = mutating(add("/metadata/labels", '{"a": "b"}'), name="broken")
+    broken = broken.replace("spec:\n", f"spec:\n  failurePolicy: {failure}\n", 1)
+    policies = bundle(broken + mutating(add("/spec/hostNetwork", "true"), name="other"))
+
+    def boom(*_):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(policies.policies[0].mutations[0].expression.program, "metered", boom)
+    verdict = mutate(request(POD), policies, MemoryFacts())
+    assert verdict.allowed is allowed
+    assert wire(verdict) == ([{"op": "add", "path": "/spec/hostNetwork", "value": True}] if allowed else [])
+    assert verdict.message == ("" if allowed else "broken: the policy could not be evaluated: boom")
+    assert "policy broken failed" in caplog.text

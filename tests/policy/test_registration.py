@@ -1,14 +1,30 @@
 """What a webhook registration is told about a bundle."""
 
+import itertools
+import json
 from pathlib import Path
 
-from tests.policy.support import bundle, mutating, validating
+import pytest
+import yaml
+
+from tests.policy.support import bundle, mutating, request, validating
 from tests.shared import ROOT
+from webhook import cel
+from webhook.cel.env import validation_env
+from webhook.cluster.hooks import hooks
 from webhook.jobs.kinds import KINDS
 from webhook.policy import load_bundle
 from webhook.policy.registration import mentions_authorizer, registration
 
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {"containers": []}}
 CONDITION = "  matchConditions: [{name: c, expression: \"object.kind == 'Pod'\"}]"
+
+
+def holds(condition, asked):
+    """Evaluate a webhook's condition as the API server does: an error is raised."""
+    sub = {"subResource": asked.sub_resource} if asked.sub_resource else {}
+    given = {"object": asked.object, "oldObject": asked.old_object, "request": {**asked.attributes, **sub}}
+    return cel.compile(condition, validation_env(params=False)).evaluate(given)
 
 
 def test_one_entry_per_failure_policy():
@@ -29,11 +45,56 @@ def test_conditions_are_joined():
     """All policies have conditions: one of them must hold. One has none: every request comes."""
     with_one = validating("true", name="a", extra=CONDITION)
     assert registration(bundle(with_one).policies)[0].condition == (
-        "(request.resource.resource in [\"pods\"] && (object.kind == 'Pod'))"
+        "((request.resource.group == '' && request.resource.resource == 'pods' && "
+        "request.?subResource.orValue('') == '') && (object.kind == 'Pod'))"
     )
     assert registration(bundle(with_one + validating("true", name="b")).policies)[0].condition == ""
     uses = with_one.replace("object.kind == 'Pod'", "namespaceObject == null")
     assert registration(bundle(uses).policies)[0].condition == ""
+
+
+def test_a_comment_ends_with_its_condition():
+    """A condition that ends in a comment takes neither the brackets behind it away nor the conditions of others."""
+    lines = "  matchConditions:\n  - name: c\n    expression: |\n      object.kind == 'Pod' // not a \"Job\""
+    two = f"{lines}\n  - {{name: d, expression: \"object.metadata.name != 'x' // nor x\"}}"
+    text = validating("true", name="a", extra=two) + validating("true", name="b", extra=CONDITION)
+    (entry,) = registration(bundle(text).policies)
+    assert holds(entry.condition, request(POD))
+    assert not holds(entry.condition, request({**POD, "kind": "Service"}))
+
+
+@pytest.mark.parametrize(
+    ("rule", "operation", "sub_resource", "sent"),
+    [
+        ({"operations": ["UPDATE"]}, "CREATE", "", False),
+        ({"operations": ["UPDATE"]}, "UPDATE", "", True),
+        ({"operations": ["*"]}, "UPDATE", "", True),
+        ({"operations": ["UPDATE"], "resources": ["pods/resize", "services"]}, "UPDATE", "", False),
+        ({"operations": ["UPDATE"], "resources": ["pods/resize", "services"]}, "UPDATE", "resize", True),
+        ({"operations": ["UPDATE"], "resources": ["*/*"], "apiGroups": ["*"]}, "UPDATE", "resize", True),
+        ({"operations": ["UPDATE"], "apiGroups": ["apps"]}, "UPDATE", "", False),
+        ({"operations": ["UPDATE"], "apiVersions": ["v9"]}, "UPDATE", "", True),
+    ],
+)
+def test_a_condition_is_tried_on_what_its_policy_is_for(rule, operation, sub_resource, sent):
+    """A condition that speaks of oldObject is not asked of a CREATE, nor of another resource or subresource."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], **rule}]
+    extra = '  matchConditions: [{name: c, expression: "oldObject.metadata.name == object.metadata.name"}]'
+    (entry,) = registration(bundle(validating("true", rules=json.dumps(rules), extra=extra)).policies)
+    old = POD if operation == "UPDATE" else None
+    assert holds(entry.condition, request(POD, old, operation, sub_resource=sub_resource)) is sent
+
+
+def test_a_resource_of_two_groups_is_sent_by_either_name():
+    """An Ingress that is asked for in the old group is sent for a policy that names the new one."""
+    rules = "[{apiGroups: [extensions], apiVersions: [v1beta1], resources: [ingresses], operations: [CREATE]}]"
+    ingress = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "i"}}
+    asked = request(ingress)
+    asked.attributes["resource"]["resource"] = "ingresses"
+    text = validating("true", rules=rules, extra=CONDITION.replace("Pod", "Ingress"))
+    assert holds(registration(bundle(text).policies)[0].condition, asked)
+    exact = text.replace("{resourceRules", "{matchPolicy: Exact, resourceRules")
+    assert not holds(registration(bundle(exact).policies)[0].condition, asked)
 
 
 def test_expanded_policy_asks_for_every_job_kind():
@@ -56,3 +117,51 @@ def test_shipped_policies():
     found = registration(policies)
     assert [(e.mutating, e.failure_policy) for e in found] == [(True, "Fail"), (True, "Ignore"), (False, "Fail")]
     assert [policy.name for policy in policies if mentions_authorizer(policy)] == ["gated-pods"]
+
+
+FOLDERS = [p for p in sorted(Path(ROOT, "policies").iterdir()) if p.name != "queue"]
+
+
+def requests():
+    """Every job kind and what is not one, with and without a queue, by every operation and two subresources."""
+    for kind in KINDS:
+        for queue in ({}, {"labels": {"kueue.x-k8s.io/queue-name": "q"}}):
+            meta = {"name": "a", "namespace": "ns", **queue}
+            obj = {"apiVersion": kind.gvk.api_version, "kind": kind.kind, "metadata": meta, "spec": {}}
+            yield from by_operation(obj, ("", "status", "scale"))
+    yield from by_operation({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ns"}})
+    for folder in FOLDERS:
+        for case in yaml.safe_load((folder / "suite.yaml").read_text())["cases"]:
+            if isinstance(obj := case.get("object"), dict):
+                yield from by_operation(obj)
+    options = {"apiVersion": "v1", "kind": "PodExecOptions"}
+    connect = request(options, operation="CONNECT", sub_resource="exec")
+    connect.attributes["resource"] = {"group": "", "version": "v1", "resource": "pods"}
+    yield connect
+
+
+def by_operation(obj, subs=("",)):
+    for sub in subs:
+        yield request(obj, sub_resource=sub)
+        yield request(obj, obj, "UPDATE", sub_resource=sub)
+        yield request(None, obj, "DELETE", sub_resource=sub)
+
+
+def test_conditions_of_any_of_the_shipped_policies_never_fail():
+    """Whichever of the shipped policies are in use, with the gate or without: no condition fails on any request.
+
+    An error would refuse the request. The conditions are tried on everything, whatever their entry's rules take.
+    """
+    conditions = set()
+    policies = {folder: load_bundle([folder]).policies for folder in FOLDERS}
+    for size in range(1, len(FOLDERS) + 1):
+        for folders in itertools.combinations(FOLDERS, size):
+            chosen = [policy for folder in folders for policy in policies[folder]]
+            conditions |= {hook.condition for gate in (False, True) for hook in hooks(chosen, gate=gate)} - {""}
+    assert len(conditions) > 3
+    programs = [cel.compile(condition, validation_env(params=False)) for condition in conditions]
+    for asked in requests():
+        sub = {"subResource": asked.sub_resource} if asked.sub_resource else {}
+        given = {"object": asked.object, "oldObject": asked.old_object, "request": {**asked.attributes, **sub}}
+        for program in programs:
+            assert type(program.evaluate(given)) is bool, asked

@@ -2,6 +2,7 @@
 
 import json
 
+import orjson
 import pytest
 
 from tests.policy.support import admitted, bundle, request, validating
@@ -9,6 +10,7 @@ from webhook.admission.facts import Check, Decision, GateAnswer
 from webhook.admission.memory import MemoryFacts
 from webhook.admission.pipeline import review, validate
 from webhook.admission.verdict import NeedsAuthorization
+from webhook.admission.wire import answer_bytes
 
 POD = {
     "apiVersion": "v1",
@@ -309,3 +311,65 @@ spec: {policyNames: [p], reason: migration, expires: "2026-12-31", namespaces: [
     assert validate(request(POD), policies, MemoryFacts(), clock=lambda: end - 1).allowed
     assert not validate(request(POD), policies, MemoryFacts(), clock=lambda: end).allowed
     assert not validate(request(POD, namespace="other"), policies, MemoryFacts(), clock=lambda: 0.0).allowed
+
+
+SITE = {**POD, "metadata": {**POD["metadata"], "annotations": {"site": "http://a/?k=%ff"}}}
+ECHO = "url(object.metadata.annotations.site).getQuery()['k'][0]"
+"""A byte that is no UTF-8, out of a text that is."""
+
+
+@pytest.mark.parametrize("obj", [SITE, {**SITE, "spec": {"containers": [], "hostNetwork": True}}])
+def test_what_is_not_utf8_is_told_as_the_api_server_tells_it(obj):
+    """A denial, a warning, an audit annotation that echo such a byte have U+FFFD in its place, as Go's JSON has."""
+    extra = f"""    messageExpression: "'k is ' + {ECHO}"
+  auditAnnotations: [{{key: k, valueExpression: "{ECHO}"}}]"""
+    denied = verdict(validating("false", extra=extra), obj)
+    assert denied.message == "p: k is \ufffd"
+    warned = verdict(validating("false", extra=extra, actions="[Warn, Audit]"), obj)
+    assert warned.allowed
+    assert warned.warnings[0].endswith("k is \ufffd")
+    assert warned.audit_annotations["p/k"] == "\ufffd"
+    (record,) = json.loads(warned.audit_annotations["validation.policy.admission.k8s.io/validation_failure"])
+    assert record["message"] == "k is \ufffd"
+    for found in (denied, warned):
+        assert orjson.loads(answer_bytes("u", found))["response"]["uid"] == "u"
+
+
+def test_errors_that_quote_it_can_be_told():
+    """The text of an error may quote the byte as well."""
+    failed = verdict(validating(f"quantity({ECHO}).isInteger()"), SITE)
+    assert not failed.allowed
+    assert orjson.loads(answer_bytes("u", failed))
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"), [("Fail", "broken: the policy could not be evaluated: boom"), ("Ignore", "")]
+)
+def test_a_bug_is_one_policys_failure(failure, message, monkeypatch, caplog):
+    """What no expression may raise is that policy's failure alone, by its failurePolicy; the others are evaluated."""
+    broken = validating("false", name="broken").replace(
+        "spec:\n  match", f"spec:\n  failurePolicy: {failure}\n  match", 1
+    )
+    policies = bundle(broken + validating("false", name="other"))
+
+    def boom(*_):
+        raise RuntimeError("boom")
+
+    (policy, _) = policies.policies
+    monkeypatch.setattr(policy.validations[0].expression.program, "metered", boom)
+    found = validate(request(POD), policies, MemoryFacts())
+    assert found.denials == (*filter(None, [message]), "other: failed expression: false")
+    assert "policy broken failed" in caplog.text
+
+
+def test_an_exception_that_is_not_enabled():
+    """`enabled: false` puts an exception out of force, whatever its date."""
+    exception = """
+apiVersion: sluice.dev/v1alpha1
+kind: PolicyException
+metadata: {name: legacy}
+spec: {policyNames: [p], reason: migration, expires: "2999-12-31", enabled: ENABLED}
+"""
+    for enabled, allowed in (("true", True), ("false", False), ("null", True)):
+        policies = bundle(validating("false") + exception.replace("ENABLED", enabled))
+        assert validate(request(POD), policies, MemoryFacts()).allowed is allowed

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from webhook.admission.facts import Facts, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.cel.lib.text import json_text, json_value
 from webhook.jobs.describe import queue_of, templates
 from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
@@ -45,10 +46,11 @@ def mutate(
         return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
     if findings.denials:
         return _verdict(findings, world)
-    patch = diff(start, world.object)
+    made = diff(start, world.object)
+    patch = _sound(made)
     if not patch:
         return _verdict(findings, world, (), request.object)
-    after = world.object if start is request.object else apply(request.object, patch)
+    after = world.object if start is request.object and patch is made else apply(request.object, patch)
     return _verdict(findings, world, patch, after)
 
 
@@ -102,6 +104,14 @@ def review(
     )
 
 
+def _sound(patch: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    """Give a patch as it can stand in JSON: texts that are not UTF-8 are mended as the API server does it."""
+    pairs = [(json_text(step.path), json_value(step.value)) for step in patch]
+    if all(path is step.path and value is step.value for (path, value), step in zip(pairs, patch, strict=True)):
+        return patch
+    return tuple(step._replace(path=path, value=value) for step, (path, value) in zip(patch, pairs, strict=True))
+
+
 def _world(request: Request, facts: Facts) -> World:
     """Put together what policies see: quantities as strings, in the object and in the old one."""
     old = None if request.old_object is None else normalise(request.old_object)
@@ -126,7 +136,7 @@ def _verdict(
 ) -> Verdict:
     if not (findings.denials or findings.warnings or findings.audits or findings.evaluated):
         return ALLOWED if obj is None else Verdict(allowed=True, patch=patch, object=obj)
-    texts = tuple(dict.fromkeys(denial.text() for denial in findings.denials))
+    texts = tuple(dict.fromkeys(json_text(denial.text()) for denial in findings.denials))
     reason = findings.denials[0].reason if texts else ""
     return Verdict(
         allowed=not texts,
@@ -153,7 +163,8 @@ def _warnings(findings: Findings) -> tuple[str, ...]:
 
 
 def shorten(text: str) -> str:
-    """Cut a warning to 256 characters."""
+    """Cut a warning to 256 characters, all of them such as JSON can hold."""
+    text = json_text(text)
     return text if len(text) <= WARNING_LENGTH else text[: WARNING_LENGTH - 1] + "…"
 
 
@@ -161,7 +172,7 @@ def _audits(findings: Findings) -> dict[str, str]:
     """Join several values of a key; failures become one JSON list, as the API server's audit annotation is."""
     joined = {}
     for key, values in findings.audits.items():
-        joined[key] = f"[{','.join(values)}]" if key == FAILURE_KEY else ", ".join(values)
+        joined[key] = json_text(f"[{','.join(values)}]" if key == FAILURE_KEY else ", ".join(values))
     return joined
 
 
@@ -178,13 +189,14 @@ def _ask(gate: Gate, world: World, verdict: Verdict) -> Verdict:
     warnings = tuple(dict.fromkeys((*verdict.warnings, *map(shorten, answer.warnings))))
     if answer.allowed:
         return replace(verdict, warnings=warnings)
+    message = json_text(answer.message)
     return replace(
         verdict,
         allowed=False,
         code=CODES.get(answer.reason, 403),
         reason=answer.reason or "Forbidden",
-        message=answer.message,
-        denials=(answer.message,),
+        message=message,
+        denials=(message,),
         warnings=warnings,
     )
 

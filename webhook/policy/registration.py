@@ -5,16 +5,17 @@ Data only; writing WebhookConfigurations is the server's part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.jobs.kinds import KINDS
-from webhook.policy.matching.matcher import Match, Rule
+from webhook.policy.matching.matcher import Match, Rule, synonyms
 from webhook.policy.model import Policy
 
 MAX_CONDITIONS: Final = 64
 """The API server takes no more matchConditions of one webhook (admissionregistration.k8s.io/v1)."""
+SUB_RESOURCE: Final = "request.?subResource.orValue('')"
 _HIDDEN: Final = ("params", "namespaceObject", "variables")
 """What a webhook's own match conditions cannot speak of."""
 
@@ -107,8 +108,8 @@ def condition_of(policies: Sequence[Policy]) -> str:
     for policy in policies:
         if not policy.conditions or policy.expand or not portable(policy):
             return ""
-        joined = " && ".join(f"({c.expression.text.strip()})" for c in policy.conditions)
-        parts.append(f"({_reach(policy.match, joined)})")
+        tests = [*_reach(policy.match), *(c.expression.text.strip() for c in policy.conditions)]
+        parts.append(f"({' && '.join(map(_bracketed, tests))})")
     return " || ".join(dict.fromkeys(parts))
 
 
@@ -118,13 +119,39 @@ def portable(policy: Policy) -> bool:
     return not any(name in text for text in texts for name in _HIDDEN)
 
 
-def _reach(match: Match, condition: str) -> str:
-    """Guard a condition by its policy's resources, so that it is not tried on objects of another shape."""
-    resources = sorted({r for rule in match.rules for r, _ in rule.resources})
-    if not resources or "*" in resources:
-        return condition
-    names = ", ".join(f'"{r}"' for r in resources)
-    return f"request.resource.resource in [{names}] && {condition}"
+def _bracketed(text: str) -> str:
+    """Put a test in brackets, behind which others can stand: a comment ends where its line does."""
+    return f"({text}\n)" if "//" in text else f"({text})"
+
+
+def _reach(match: Match) -> Iterator[str]:
+    """Give the test that comes before a policy's conditions: it holds for what the policy's own rules take.
+
+    An error in one condition refuses the request, whatever the other policies say. So a condition is tried only on
+    requests that it was written for: no `oldObject` of a CREATE, no object of another shape.
+    """
+    rules = [(rule, sub) for rule in match.rules for sub in dict.fromkeys(sub for _, sub in rule.resources)]
+    found = dict.fromkeys(" && ".join(filter(None, _tests(rule, sub, match))) for rule, sub in rules)
+    if found and "" not in found:
+        yield found.popitem()[0] if len(found) == 1 else " || ".join(f"({test})" for test in found)
+
+
+def _tests(rule: Rule, sub: str, match: Match) -> Iterator[str]:
+    """Give the tests of one rule for one subresource, empty where it takes every one. Versions are converted."""
+    names = {(group, resource) for group in rule.groups for resource, of in rule.resources if of == sub}
+    if match.equivalent:
+        names |= {other for name in names for other in synonyms(*name)}
+    yield _among("request.operation", rule.operations)
+    yield _among("request.resource.group", {group for group, _ in names})
+    yield _among("request.resource.resource", {resource for _, resource in names})
+    yield _among(SUB_RESOURCE, {sub})
+
+
+def _among(what: str, words: Collection[str]) -> str:
+    if "*" in words:
+        return ""
+    first, *others = sorted(f"'{word}'" for word in words)
+    return f"{what} in [{', '.join((first, *others))}]" if others else f"{what} == {first}"
 
 
 def mentions_authorizer(policy: Policy) -> bool:

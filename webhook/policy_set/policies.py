@@ -22,7 +22,7 @@ from typing import Final
 from webhook.diagnostics import SourceError
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.lazy_bundle import Shelf
-from webhook.policy.matching.matcher import Target
+from webhook.policy.matching.matcher import Fields, Target, fields_of
 from webhook.policy.queue_rules.files import DEFAULT, rules_among
 from webhook.policy.request import Request
 from webhook.policy_set.compile_worker import END, FINDINGS, LENGTH
@@ -41,8 +41,8 @@ HOME: Final = str(Path(__file__).resolve().parents[2])
 RULES: Final = (DEFAULT,)
 """The rules of the queues where nothing else is said: they come with Sluice, as a file like any other."""
 
-Kind = tuple[str, str, str, str, str, str]
-"""A kind of request: group, version, resource, subresource, operation; and the failurePolicy asked for, or none."""
+Kind = tuple[Fields, str]
+"""A kind of request, and the failurePolicy asked for, or none."""
 
 
 class LoaderError(Exception):
@@ -72,13 +72,12 @@ class Policies:
 
     def part(self, request: Request, only: str = "") -> Bundle:
         """Give the policies for a request like this one: of one part, or of all for the empty name."""
-        resource = request.resource
-        kind = (resource.group, resource.version, resource.resource, request.sub_resource, request.operation, only)
+        kind = fields_of(request), only
         found = self.known.get(kind)
         if found is None:
             if len(self.known) >= KINDS:
                 self.known.clear()
-            found = self.known[kind] = self.shelf.bundle(Target(*kind[:5]), only)
+            found = self.known[kind] = self.shelf.bundle(Target(*kind[0]), only)
         return found
 
     @property
@@ -195,7 +194,7 @@ def _rouse(policies: Policies, kinds: Iterable[Kind]) -> Iterator[None]:
     """Compile what requests of these kinds will need, one policy in a step."""
     yield from policies.shelf.waking_few(FEW)
     for kind in kinds:
-        for bundle in policies.shelf.waking(Target(*kind[:5]), kind[5]):
+        for bundle in policies.shelf.waking(Target(*kind[0]), kind[1]):
             if bundle is not None:
                 policies.known[kind] = bundle
             yield

@@ -13,7 +13,7 @@ from webhook.cluster.api.kinds import MANAGED
 from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
 from webhook.policy.model import Policy
-from webhook.policy.registration import Entry, registration
+from webhook.policy.registration import SUB_RESOURCE, Entry, registration
 
 IGNORE: Final = "Ignore"
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)
@@ -82,4 +82,5 @@ def _is_queued() -> str:
     names = ", ".join(f"'{kind.group}/{kind.resource}'" for kind in _QUEUED if not kind.gate)
     gated = ", ".join(f"'{kind.group}/{kind.resource}'" for kind in _QUEUED if kind.gate)
     asked = "(request.resource.group + '/' + request.resource.resource)"
-    return f"{asked} in [{names}] || ({asked} in [{gated}] && request.operation != 'DELETE' && ({_NAMES_A_QUEUE}))"
+    written = f"request.operation in ['CREATE', 'UPDATE'] && {SUB_RESOURCE} == ''"
+    return f"({written} && ({asked} in [{names}] || ({asked} in [{gated}] && ({_NAMES_A_QUEUE}))))"

@@ -18,8 +18,7 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
     world = World(request, facts, obj, old)
-    resource = request.resource
-    target = Target(resource.group, resource.version, resource.resource, request.sub_resource, request.operation)
+    target = Target.of(request)
     if policy.name in excused(bundle.exceptions, request, obj, old, now):
         return "an exception frees the request from it"
     if not policy.bindings:

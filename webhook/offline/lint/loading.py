@@ -38,8 +38,8 @@ READING: Final[tuple[Rule, ...]] = (
     _row(
         "LOAD003",
         "a kind and its version are known",
-        "Policies are read in `admissionregistration.k8s.io/v1`, `v1beta1` and `v1alpha1`; the kinds of `sluice.dev`\n"
-        "are `QueuePolicy`, `PolicyException` and `Suite`.",
+        "Policies are read in `admissionregistration.k8s.io/v1`, `v1beta1` and `v1alpha1`; of `sluice.dev` it is\n"
+        "`v1alpha1`, with the kinds `QueuePolicy`, `PolicyException` and `Suite`.",
     ),
     _row(
         "LOAD004",

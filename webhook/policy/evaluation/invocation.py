@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
+from webhook.cel.errors import Interrupted
 from webhook.policy.evaluation.activation import Run
 from webhook.policy.evaluation.params import ParamError, collect
 from webhook.policy.evaluation.result import Denial, Findings
@@ -11,6 +13,8 @@ from webhook.policy.evaluation.review_context import World
 from webhook.policy.matching.bound_policies import Step
 from webhook.policy.model import Binding, Policy
 from webhook.policy.pod_templates import Stand, whole
+
+log = logging.getLogger(__name__)
 
 
 def runs(steps: Sequence[Step], world: World, findings: Findings) -> Iterator[Run]:
@@ -38,6 +42,13 @@ def configuration_error(policy: Policy, binding: Binding, message: str, findings
     """Deny because a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
     if not policy.ignore_failure:
         findings.denials.append(Denial(policy.name, binding.name, f"failed to configure binding: {message}"))
+
+
+def unexpected(policy: Policy, error: BaseException) -> str:
+    """Word an error that no expression may raise: a bug of ours, for the log, and this policy's failure alone."""
+    if not isinstance(error, Interrupted):
+        log.error("policy %s failed: this is a bug of Sluice", policy.name, exc_info=error)
+    return f"the policy could not be evaluated: {error}"
 
 
 def stands_for(step: Step, world: World) -> Sequence[Stand]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from webhook.cel.errors import CelError
+from webhook.cel.errors import CelError, Interrupted
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Run, Scene, conditions_hold
 from webhook.policy.evaluation.authorizer import Unanswered
-from webhook.policy.evaluation.invocation import runs, stands_for
+from webhook.policy.evaluation.invocation import runs, stands_for, unexpected
 from webhook.policy.evaluation.result import Denial, Findings
 from webhook.policy.evaluation.review_context import World
 from webhook.policy.expression import OutOfBudget
@@ -58,7 +58,20 @@ def run(one: Run, world: World, findings: Findings) -> None:
     """Run one step on all it is for where it does not rest, and put what it changes into the world's object."""
     for at in stands_for(one.step, world):
         if at.object is not None and at.writable and not one.rests(at):
-            one.left[at.path] = _run_on(one, world, at, at.object, findings)
+            one.left[at.path] = _safely_on(one, world, at, at.object, findings)
+
+
+def _safely_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Findings) -> dict[str, Any]:
+    """Give what stands there afterwards; where the policy fails as none may, what did before."""
+    try:
+        return _run_on(one, world, at, obj, findings)
+    except Unanswered as unanswered:
+        findings.unknown.append(unanswered.check)
+    except (Exception, Interrupted) as error:
+        policy, text = one.step.policy, unexpected(one.step.policy, error)
+        if not policy.ignore_failure:
+            findings.denials.append(Denial(policy.name, one.step.binding.name, text, "Forbidden", at.path))
+    return obj
 
 
 def _run_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Findings) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from webhook.cel.errors import CelError
+from webhook.cel.errors import CelError, Interrupted
+from webhook.cel.lib.go.strconv import json_text, to_bytes
 from webhook.cel.program import Budget
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Run, Scene, conditions_hold
 from webhook.policy.evaluation.authorizer import Unanswered
-from webhook.policy.evaluation.invocation import runs, stands_for
+from webhook.policy.evaluation.invocation import runs, stands_for, unexpected
 from webhook.policy.evaluation.result import FAILURE_KEY, Denial, Findings
 from webhook.policy.evaluation.review_context import World
 from webhook.policy.expression import OutOfBudget
@@ -35,6 +36,10 @@ def validate(steps: Sequence[Step], world: World, findings: Findings) -> None:
                 _evaluate(one, world, at, findings)
             except Unanswered as unanswered:
                 findings.unknown.append(unanswered.check)
+            except (Exception, Interrupted) as error:
+                text = unexpected(one.step.policy, error)
+                if not one.step.policy.ignore_failure:
+                    _denied(one, at, 0, text, "", findings)
     world.close()
 
 
@@ -122,7 +127,7 @@ def _messages(
 def _usable(made: object) -> str:
     """Give the text that a messageExpression made; none where it is no text, too long, or of several lines."""
     text = made.strip() if isinstance(made, str) else ""
-    return "" if "\n" in text or len(text.encode()) > MESSAGE_BYTES else text
+    return "" if "\n" in text or len(to_bytes(text)) > MESSAGE_BYTES else text
 
 
 def _unworded(validation: Validation) -> str:
@@ -132,7 +137,7 @@ def _unworded(validation: Validation) -> str:
 def _denied(one: Run, at: Stand, index: int, message: str, reason: str, findings: Findings) -> None:
     """Do what the binding's actions say with a failed validation."""
     policy, binding = one.step.policy, one.step.binding
-    denial = Denial(policy.name, binding.name, message, reason or "Invalid", at.path, index)
+    denial = Denial(policy.name, binding.name, json_text(message), reason or "Invalid", at.path, index)
     if "Deny" in binding.actions:
         findings.denials.append(denial)
     if "Warn" in binding.actions:
@@ -168,6 +173,6 @@ def _annotations(one: Run, seen: Scene, findings: Findings) -> list[Denial | tup
             continue
         findings.saw(policy, "auditAnnotations", i, "null" if value is None else "ran")
         if isinstance(value, str) and value.strip():
-            cut = value.strip().encode()[:ANNOTATION_BYTES].decode(errors="ignore")
+            cut = json_text(value).strip().encode()[:ANNOTATION_BYTES].decode(errors="ignore")
             notes.append((f"{policy.name}/{annotation.key}", cut))
     return notes

@@ -128,7 +128,10 @@ def _named_before(document: Document, gvk: GroupVersionKind, parts: Parts) -> It
 
 def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
     """Sort a document of sluice.dev: queue rules and exceptions; suites are for `sluice test`."""
-    if gvk.kind == "QueuePolicy":
+    if gvk.version != kinds.OWN_VERSION:
+        message = f'version "{gvk.version}" of {kinds.OWN} is not known'
+        yield document.diagnostic("LOAD003", ("apiVersion",), message, hint=f"write {kinds.OWN}/{kinds.OWN_VERSION}")
+    elif gvk.kind == "QueuePolicy":
         parts.queue_policies.append(document)
         parts.values.append(document.value)
     elif gvk.kind == policy_kinds.EXCEPTION:
@@ -168,6 +171,7 @@ def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnos
             tuple(spec.get("namespaces") or ()),
             match,
             document,
+            spec.get("enabled") is not False,
         ),
         [],
     )

@@ -24,10 +24,11 @@ class PolicyException:
     namespaces: tuple[str, ...]
     match: Match
     document: Document
+    enabled: bool = True
 
     def covers(self, request: Request, obj: dict[str, Any] | None, old: dict[str, Any] | None, now: float) -> bool:
-        """Say whether the exception is for this request and has not expired."""
-        if now >= self.expires:
+        """Say whether the exception is in force, for this request, and has not expired."""
+        if not self.enabled or now >= self.expires:
             return False
         if self.namespaces and not any(fnmatchcase(request.namespace, p) for p in self.namespaces):
             return False

@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.jobs.kinds import BY_RESOURCE
 from webhook.policy.matching.bound_policies import Plan, Step
-from webhook.policy.matching.matcher import Site, Target
+from webhook.policy.matching.matcher import Fields, Site, Target, fields_of
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
 
@@ -51,12 +51,11 @@ class Index:
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = tuple(policies)
-        self._known: dict[tuple[str, str, str, str, str], Plan] = {}
+        self._known: dict[Fields, Plan] = {}
 
     def plan(self, request: Request) -> Plan:
         """Give what is to be done for requests of this kind."""
-        resource = request.resource
-        key = (resource.group, resource.version, resource.resource, request.sub_resource, request.operation)
+        key = fields_of(request)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.kube.gvk import GroupVersionResource
 from webhook.kube.selectors import Predicate, compile_selector
 from webhook.policy.request import Request
 
@@ -32,6 +33,37 @@ class Target:
     resource: str
     sub_resource: str
     operation: str
+    asked: GroupVersionResource | None = None
+    """How the client named the resource, where the API server converted the object for us."""
+
+    @classmethod
+    def of(cls, request: Request) -> Target:
+        """Give the kind of a request."""
+        return cls(*fields_of(request))
+
+    def names(self, *, equivalent: bool) -> tuple[Target, ...]:
+        """Give the names that a policy goes by: for Exact only what the client asked for."""
+        if self.asked is None:
+            return (self,)
+        own = Target(self.asked.group, self.asked.version, self.asked.resource, self.sub_resource, self.operation)
+        return (self, own) if equivalent else (own,)
+
+
+Fields = tuple[str, str, str, str, str, GroupVersionResource | None]
+"""What a Target is made of: a key that costs little to make for each request."""
+
+
+def fields_of(request: Request) -> Fields:
+    """Give the fields of the request's kind, in the order of `Target`."""
+    resource, asked = request.resource, request.request_resource
+    return (
+        resource.group,
+        resource.version,
+        resource.resource,
+        request.sub_resource,
+        request.operation,
+        None if asked is resource or asked == resource else asked,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +146,7 @@ class Match:
 
         Several targets are several names for the same kind; the first is the request's own.
         """
-        targets = tuple(targets)
+        targets = tuple(name for target in targets for name in target.names(equivalent=self.equivalent))
         excludes = _fitting(self.excludes, targets, self.equivalent)
         if any(rule.plain for rule in excludes):
             return None
@@ -180,7 +212,13 @@ def _fitting(rules: tuple[Rule, ...], targets: tuple[Target, ...], equivalent: b
 
 
 def _synonyms(target: Target) -> Iterable[Target]:
+    for group, resource in synonyms(target.group, target.resource):
+        yield Target(group, target.version, resource, target.sub_resource, target.operation)
+
+
+def synonyms(group: str, resource: str) -> Iterable[tuple[str, str]]:
+    """Give the other names (group, resource) of a resource."""
     for one, two in _SYNONYMS.items():
         for here, there in ((one, two), (two, one)):
-            if (target.group, target.resource) == here:
-                yield Target(there[0], target.version, there[1], target.sub_resource, target.operation)
+            if (group, resource) == here:
+                yield there

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from typing import Any, Final
 
+_SURROGATES: Final = re.compile("[\\ud800-\\udfff]")
 _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 _ESCAPES: Final = {
     "\a": "\\a",
@@ -32,6 +33,32 @@ def to_bytes(text: str) -> bytes:
 def from_bytes(data: bytes) -> str:
     """The string of some bytes, those that are not UTF-8 as lone surrogates."""
     return data.decode("utf-8", "surrogateescape")
+
+
+def json_text(text: str) -> str:
+    """The text as Go's encoding/json writes it: each byte that is not UTF-8 becomes U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", from_bytes(to_bytes(text)))
+    return text
+
+
+def json_value(value: Any) -> Any:
+    """A value of JSON with all its texts so; the very same one where nothing is to be replaced."""
+    kind = type(value)
+    if kind is str:
+        return json_text(value)
+    if kind is list:
+        items = [json_value(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    if kind is dict:
+        pairs = {json_text(key): json_value(item) for key, item in value.items()}
+        same = all(new is old for new, old in zip(pairs.values(), value.values(), strict=False))
+        return value if same and pairs.keys() == value.keys() else pairs
+    return value
 
 
 def quote(text: str) -> str:
