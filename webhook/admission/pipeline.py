@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.admission.facts import Facts, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
-from webhook.cel.lib.text import json_text, json_value
+from webhook.cel.lib.go.strconv import json_text, json_value
 from webhook.jobs.describe import queue_of, templates
 from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
