@@ -128,9 +128,11 @@ def _named_before(document: Document, gvk: GroupVersionKind, parts: Parts) -> It
 
 def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
     """Sort a document of sluice.dev: queue rules and exceptions; suites are for `sluice test`."""
-    if gvk.version != kinds.OWN_VERSION:
-        message = f'version "{gvk.version}" of {kinds.OWN} is not known'
-        yield document.diagnostic("LOAD003", ("apiVersion",), message, hint=f"write {kinds.OWN}/{kinds.OWN_VERSION}")
+    if gvk.version != policy_kinds.OWN_VERSION:
+        message = f'version "{gvk.version}" of {policy_kinds.OWN} is not known'
+        yield document.diagnostic(
+            "LOAD003", ("apiVersion",), message, hint=f"write {policy_kinds.OWN}/{policy_kinds.OWN_VERSION}"
+        )
     elif gvk.kind == "QueuePolicy":
         parts.queue_policies.append(document)
         parts.values.append(document.value)

@@ -1,0 +1,103 @@
+"""The conditions that are registered, asked by the real API server: they never refuse what nobody objects to."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.client import Client
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.hooks import Hooks
+from tests.e2e.sluice import POLICIES, managed
+from webhook.cluster.hooks import hooks
+from webhook.cluster.registration import Options, Target, configurations
+from webhook.policy import load_bundle
+
+pytestmark = pytest.mark.cluster
+
+JSON = dict[str, Any]
+NAMESPACE = "conditions"
+CHOSEN = ("suspend-jobs", "suspend-pods", "queue-name", "frozen-while-admitted")
+"""Policies of which those that judge speak of `oldObject`: with the gate, every Pod of a managed namespace is asked."""
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "main"}}
+
+
+@pytest.fixture(scope="module")
+def seen(control_plane: ControlPlane, foreign: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """What is sent to the webhooks of some of the shipped policies: `operation resource/name`."""
+    sent: list[str] = []
+
+    def note(request: JSON) -> JSON:
+        sent.append(f"{request['operation']} {request['resource']['resource']}/{request['name']}")
+        return {"allowed": True}
+
+    client, folder = control_plane.client, tmp_path_factory.mktemp("conditions")
+    client.apply(managed(NAMESPACE, part="conditions"))
+    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
+    control_plane.wait("the namespace has an account", lambda: client.request("GET", account).status == 200)
+    with Hooks(folder) as server:
+        server.routes.update(dict.fromkeys(("/mutate/fail", "/mutate/ignore"), lambda _: {"allowed": True}))
+        server.routes["/validate"] = note
+        made = registered(server)
+        for obj in made:
+            client.create(obj)
+        probe = pod("probe", **QUEUED)
+        control_plane.wait("the webhooks are in force", lambda: create(client, probe) and "CREATE pods/probe" in sent)
+        sent.clear()
+        yield sent
+        for obj in made:
+            client.delete(client.path_of(obj))
+
+
+def registered(server: Hooks) -> list[JSON]:
+    policies = load_bundle(Path(POLICIES, name) for name in CHOSEN).policies
+    target = Target(server.authority, server.client_config("")["url"])
+    options = Options(name="conditions", labels={"part": "conditions"})
+    return configurations(hooks(policies, gate=True), target, options)
+
+
+def pod(name: str, **metadata: Any) -> JSON:
+    spec = {"containers": [{"name": "main", "image": "example/main:1"}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, **metadata},
+        "spec": spec,
+    }
+
+
+def job(name: str) -> JSON:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/main:1"}]}}
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"suspend": True, "template": template},
+    }
+
+
+def create(client: Client, obj: JSON) -> bool:
+    return client.request("POST", client.path_of(obj, collection=True) + "?dryRun=All", obj).status == 201
+
+
+def test_an_ordinary_pod_is_created_changed_and_deleted(kube: Client, seen: list[str]) -> None:
+    """A Pod that names no queue is let in without being sent, and so is what is done with it afterwards."""
+    plain = pod("plain")
+    kube.create(plain)
+    path = kube.path_of(plain)
+    kube.call("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
+    kube.call("PATCH", f"{path}/status", {"status": {"message": "x"}}, "application/merge-patch+json")
+    kube.delete(path)
+    assert seen == []
+
+
+def test_what_a_queue_holds_is_sent(kube: Client, seen: list[str]) -> None:
+    """Jobs, and Pods that name a queue, are sent for the gate when they are made or changed, not when they go."""
+    for obj in (job("work"), pod("queued", **QUEUED)):
+        kube.create(obj)
+        path = kube.path_of(obj)
+        kube.call("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
+        kube.delete(path)
+    assert set(seen) == {"CREATE jobs/work", "UPDATE jobs/work", "CREATE pods/queued", "UPDATE pods/queued"}
