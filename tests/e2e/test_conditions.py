@@ -10,8 +10,8 @@ from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.hooks import Hooks
 from tests.e2e.sluice import POLICIES, managed
-from webhook.cluster.hooks import hooks
-from webhook.cluster.registration import Options, Target, configurations
+from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.registration import Options, Target, configurations
 from webhook.policy import load_bundle
 
 pytestmark = pytest.mark.cluster

@@ -11,7 +11,7 @@ from tests.policy.support import bundle, mutating, request, validating
 from tests.shared import ROOT
 from webhook import cel
 from webhook.cel.env import validation_env
-from webhook.cluster.hooks import hooks
+from webhook.cluster.webhooks.hooks import hooks
 from webhook.jobs.kinds import KINDS
 from webhook.policy import load_bundle
 from webhook.policy.registration import mentions_authorizer, registration
