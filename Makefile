@@ -66,6 +66,7 @@ docs: dev ## the reference pages that are made from the code
 	$(BIN)/python -m tests.cel_lib.reference
 	$(BIN)/python -m tests.cel.second_judge.reference
 	$(BIN)/python -m webhook.offline.reference.queue_rules > docs/reference/queue-rules.md
+	$(BIN)/python -m webhook.api.compatibility.page > docs/compatibility.md
 	$(BIN)/sluice lint --pages docs/findings
 	$(BIN)/sluice crds --write charts/sluice/crds
 

@@ -12,9 +12,12 @@ import msgspec
 
 SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 LABEL: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-QUANTITY: Final = (
-    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+_UNSIGNED: Final = (
+    r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
+QUANTITY: Final = r"^(\+|-)?" + _UNSIGNED
+AMOUNT: Final = r"^\+?" + _UNSIGNED
+"""A quantity of 0 or more."""
 
 
 BOUNDS: Final = "bounds"
@@ -60,6 +63,10 @@ CheckName = Annotated[str, msgspec.Meta(min_length=1, max_length=316)]
 Quantity = Annotated[
     int | str, msgspec.Meta(extra_json_schema={"pattern": QUANTITY, "x-kubernetes-int-or-string": True})
 ]
+Amount = Annotated[
+    int | str, msgspec.Meta(extra_json_schema={"pattern": AMOUNT, "minimum": 0, "x-kubernetes-int-or-string": True})
+]
+"""A quantity of 0 or more: `minimum` is for numbers, `pattern` for texts."""
 Int32 = Annotated[int, msgspec.Meta(extra_json_schema={"format": "int32"})]
 Int64 = Annotated[int, msgspec.Meta(extra_json_schema={"format": "int64"})]
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]

@@ -6,19 +6,19 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.fields import Api, Int32, Int64, Name, Quantities, Quantity, Rule, Time, doc
+from webhook.api.fields import Amount, Api, Int32, Int64, Name, Quantities, Quantity, Rule, Time, doc
 
 
 class ResourceQuota(Api, frozen=True, kw_only=True):
     """How much of one resource a queue has in one flavor."""
 
     name: Annotated[str, doc("The resource, as pods ask for it.")]
-    nominal_quota: Annotated[Quantity, doc("What the queue owns.")]
+    nominal_quota: Annotated[Amount, doc("What the queue owns.")]
     borrowing_limit: Annotated[
-        Quantity | None, doc("How much more it may use of what its cohort has free; absent, as much as there is.")
+        Amount | None, doc("How much more it may use of what its cohort has free; absent, as much as there is.")
     ] = None
     lending_limit: Annotated[
-        Quantity | None, doc("How much of its own the cohort may use while it is free; absent, all of it.")
+        Amount | None, doc("How much of its own the cohort may use while it is free; absent, all of it.")
     ] = None
 
 
@@ -53,7 +53,7 @@ class ResourceGroup(Api, frozen=True, kw_only=True):
 class FairSharing(Api, frozen=True, kw_only=True):
     """The weight of a queue among its siblings."""
 
-    weight: Annotated[Quantity | None, doc("A share of twice the weight counts half; 0 yields to everybody else.")] = (
+    weight: Annotated[Amount | None, doc("A share of twice the weight counts half; 0 yields to everybody else.")] = (
         msgspec.field(default=1)
     )
 

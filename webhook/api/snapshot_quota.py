@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from webhook.api import validity
 from webhook.api.amounts import amount
+from webhook.api.compatibility import unsupported
 from webhook.kube import quantity
 from webhook.queue.model import (
     AdmissionCheck,
@@ -44,7 +46,7 @@ def flavor(obj: Object) -> Flavor:
             Taint(t.get("key") or "", t.get("value") or "", t.get("effect") or "") for t in spec.get("nodeTaints") or ()
         ),
         tolerations=tolerations(spec.get("tolerations")),
-        topology=spec.get("topologyName") or "",
+        problem=_problem(obj),
     )
 
 
@@ -65,6 +67,7 @@ def cluster_queue(obj: Object) -> ClusterQueue:
         checks=_checks(spec),
         admission_mode=((spec.get("admissionScope") or {}).get("admissionMode") or ""),
         history=history(status.get("admissionFairSharingStatus")),
+        problem=_problem(obj),
         **labelled(obj),
     )
 
@@ -77,6 +80,7 @@ def cohort(obj: Object) -> Cohort:
         parent=spec.get("parentName") or spec.get("parent") or "",
         groups=groups(spec.get("resourceGroups")),
         weight=weight(spec.get("fairSharing")),
+        problem=_problem(obj),
         **labelled(obj),
     )
 
@@ -92,6 +96,7 @@ def local_queue(obj: Object) -> LocalQueue:
         stop_policy=spec.get("stopPolicy") or "None",
         weight=weight(spec.get("fairSharing")),
         history=history(status.get("admissionFairSharingStatus")),
+        problem=_problem(obj),
         **labelled(obj),
     )
 
@@ -100,7 +105,13 @@ def check(obj: Object) -> AdmissionCheck:
     """Read an AdmissionCheck; one without an `Active` condition counts as active."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     active = all(c.get("status") == "True" for c in conditions if c.get("type") == "Active")
-    return AdmissionCheck(obj["metadata"]["name"], (obj.get("spec") or {}).get("controllerName") or "", active)
+    controller = (obj.get("spec") or {}).get("controllerName") or ""
+    return AdmissionCheck(obj["metadata"]["name"], controller, active, _problem(obj))
+
+
+def _problem(obj: Object) -> str:
+    """Say what in a definition is not allowed, or not supported; "" where all is well."""
+    return validity.problem_of(obj) or unsupported.reason(str(obj.get("kind")), obj)
 
 
 def namespace(obj: Object, quotas: Iterable[Object] = ()) -> Namespace:
@@ -152,7 +163,8 @@ def _quota(resource: Object) -> Quota:
 
 
 def _amount(name: str, value: str | float | None) -> int | None:
-    return None if value is None else amount(name, value)
+    """Read an amount; one below 0 stops its queue, and must not take from the others of the tree."""
+    return None if value is None else max(0, amount(name, value))
 
 
 def _preemption(value: Object) -> Preemption:
@@ -209,7 +221,7 @@ def requirements(value: Iterable[Object] | None) -> tuple[Requirement, ...]:
 def weight(fair_sharing: Object | None) -> int:
     """Read a fair sharing weight in thousandths, 1000 where there is none."""
     value = (fair_sharing or {}).get("weight")
-    return 1000 if value is None else quantity.parse(value).millis
+    return 1000 if value is None else max(0, quantity.parse(value).millis)
 
 
 def history(value: Object | None) -> History:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from webhook.api import validity
 from webhook.api.amounts import amount, from_nanos
+from webhook.api.compatibility import unsupported
 from webhook.api.limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot_quota import labelled, milliseconds, requirements, tolerations
@@ -99,7 +101,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         evicted_reason=str(evicted.get("reason") or "") if evicted else "",
         requeue_at=milliseconds(requeue.get("requeueAt")),
         requeue_count=int(requeue.get("count") or 0),
-        problem=problem_of(specs, ranges),
+        problem=validity.problem_of_workload(obj) or unsupported.reason_of_workload(obj) or problem_of(specs, ranges),
         held=_held(status),
         deadline=_deadline(spec, status, conditions),
         checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},

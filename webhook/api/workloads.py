@@ -16,7 +16,7 @@ from webhook.jobs.model import Job, PodSet
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 MAX_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
-OWN_PREFIX: Final = "sluice.dev/"
+CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/")
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5
 MAX_INT32: Final = 2**31 - 1
@@ -66,8 +66,8 @@ def workload_of(
 
     `job` is `jobs.describe(obj)`; `limit_ranges` are those of the object's namespace. The Workload is owned by the
     job and carries its creation time (for files, where nothing else gives one), its labels, its annotations of
-    `sluice.dev/`, and a template per pod set with the requests that the API server would fill in. Equal input gives
-    an equal Workload.
+    `sluice.dev/` and of Kueue, and a template per pod set with the requests that the API server would fill in. Equal
+    input gives an equal Workload.
     """
     metadata = obj["metadata"]
     kind, group = obj["kind"], obj["apiVersion"].rpartition("/")[0]
@@ -101,11 +101,11 @@ def _priority(by_name: Mapping[Any, Mapping[str, Any]], kind: tuple[str, str], n
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what rules may look at: the job's labels, and its annotations of `sluice.dev/`; and the job's UID."""
+    """Give what rules may look at: the job's labels, its annotations of `sluice.dev/` and of Kueue; and its UID."""
     labels = dict(metadata.get("labels") or {})
     if uid := metadata.get("uid"):
         labels[JOB_UID_LABEL] = str(uid)
-    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith(OWN_PREFIX)}
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith(CARRIED)}
     return {**({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
 
 

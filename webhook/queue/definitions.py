@@ -75,10 +75,14 @@ class Definitions:
 
     def why_inactive(self, queue: ClusterQueue, *, circle: bool) -> str:
         """Say why a queue takes nothing, empty where it does; `circle`: its node has no parent."""
+        if queue.problem:
+            return queue.problem
         if queue.stop_policy != StopPolicy.NONE:
             return "it is stopped"
         if queue.cohort and circle:
             return f"the parents of cohort {queue.cohort} form a circle"
+        if above := self._problem_above(queue.cohort):
+            return above
         for group in queue.groups:
             for flavor in group.flavors:
                 if flavor.flavor not in self.flavors:
@@ -87,6 +91,16 @@ class Definitions:
             check = self.checks.get(use.name)
             if check is None or not check.active:
                 return f"AdmissionCheck {use.name} is not {'there' if check is None else 'active'}"
+            if check.problem:
+                return f"AdmissionCheck {use.name}: {check.problem}"
+        return ""
+
+    def _problem_above(self, name: str) -> str:
+        """Say what is wrong with the cohorts above a queue, which form no circle."""
+        while (cohort := self.cohorts.get(name)) is not None:
+            if cohort.problem:
+                return f"Cohort {name}: {cohort.problem}"
+            name = cohort.parent
         return ""
 
     def _table(self, kind: type[Definition]) -> dict[str, Definition]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
 from webhook.queue.flavors.search import Lack
+from webhook.queue.model import StopPolicy
 from webhook.queue.pending.queue import Entry, PendingQueue, Status, Verdict
 from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Mode, Outcome
@@ -33,9 +34,7 @@ def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
     if entry.failed:
         return Pending(entry.key, name, Place.INADMISSIBLE, Reason.RULE_FAILED, entry.why_out)
     if pending_queue is None or entry.status != Status.WAITING:
-        reason = (
-            Reason.SUSPENDED if "stopped" in entry.why_out or "not active" in entry.why_out else Reason.MISCONFIGURED
-        )
+        reason = Reason.SUSPENDED if _is_suspended(state, entry) else Reason.MISCONFIGURED
         return Pending(entry.key, name, Place.NONE, reason, entry.why_out)
     if verdict is None:
         verdict = _from_class(entry)
@@ -66,7 +65,16 @@ def position(state: State, entry: Entry) -> int:
 
 
 def _is_pending(entry: Entry) -> bool:
-    return not entry.workload.finished and entry.admission is None and entry.workload.admission is None
+    """Say whether one that is in no queue is to be told: also where it holds quota of a queue that is not there."""
+    return not entry.workload.finished
+
+
+def _is_suspended(state: State, entry: Entry) -> bool:
+    """Say whether somebody stopped it: the workload itself, or its LocalQueue."""
+    workload = entry.workload
+    local = state.local_queues.get(f"{workload.namespace}/{workload.queue}")
+    stopped = local is not None and local.stop_policy in (StopPolicy.HOLD, StopPolicy.DRAIN)
+    return not workload.active or stopped
 
 
 def _from_class(entry: Entry) -> Verdict | None:

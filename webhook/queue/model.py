@@ -89,13 +89,13 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A kind of node that quota is given for (ResourceFlavor)."""
+    """A kind of node that quota is given for (ResourceFlavor). `problem` says why nothing can be given of it."""
 
     name: str
     node_labels: Mapping[str, str] = EMPTY
     taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-    topology: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +152,12 @@ class AdmissionCheckUse:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheck:
-    """A check as defined in the cluster. Only an active one can become ready."""
+    """A check as defined in the cluster. Only an active one can become ready; `problem` says why nobody answers it."""
 
     name: str
     controller: str = ""
     active: bool = True
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue:
-    """A queue with quota. `namespace_selector` None selects no namespace."""
+    """A queue with quota. `namespace_selector` None selects no namespace; `problem` says why it takes nothing."""
 
     name: str
     cohort: str = ""
@@ -185,11 +186,12 @@ class ClusterQueue:
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
     history: History = History()
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """A group of queues and cohorts that lend to each other; may own quota itself."""
+    """A group of queues and cohorts that lend to each other; may own quota itself. `problem` stops all below it."""
 
     name: str
     parent: str = ""
@@ -197,11 +199,15 @@ class Cohort:
     weight: int = 1000
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A namespace's door to a ClusterQueue. `history` is its decayed usage (admission fair sharing)."""
+    """A namespace's door to a ClusterQueue. `history` is its decayed usage (admission fair sharing).
+
+    `problem` says why nothing comes through it.
+    """
 
     namespace: str
     name: str
@@ -211,6 +217,7 @@ class LocalQueue:
     history: History = History()
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,8 @@ class State(Definitions):
         local = self.local_queues.get(f"{workload.namespace}/{workload.queue}")
         if local is None:
             return f'LocalQueue "{workload.queue}" is not there' if workload.queue else "no queue is named"
+        if local.problem:
+            return f"LocalQueue {local.name}: {local.problem}"
         if local.stop_policy != StopPolicy.NONE:
             return f"LocalQueue {local.name} is stopped"
         if local.cluster_queue not in self.by_queue:

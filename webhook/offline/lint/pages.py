@@ -29,6 +29,7 @@ _FAMILIES: Final = {
     "MUT": "Mutations",
     "SAF": "Safety of the cluster",
     "BYP": "Holes in quota and policy",
+    "SUP": "What Sluice does not support",
 }
 
 

@@ -21,6 +21,7 @@ from webhook.offline.lint.rules import (
     safety,
     unknown_fields,
     unreachable,
+    unsupported,
 )
 
 _MODULES: Final = (
@@ -37,6 +38,7 @@ _MODULES: Final = (
     mutations,
     safety,
     bypass,
+    unsupported,
 )
 
 

@@ -127,6 +127,8 @@ def _group_plan(
 
 
 def _why_not(pod_set: PodSet, flavor: Flavor, queue: ClusterQueue, rules: Rules) -> str:
+    if flavor.problem:
+        return f"flavor {flavor.name}: {flavor.problem}"
     found = match(pod_set, flavor)
     if rules.eligible(pod_set, found, queue):
         return ""

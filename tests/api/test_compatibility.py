@@ -1,0 +1,40 @@
+"""The table of features is whole, and the page is the table."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from webhook.api.compatibility.kueue import KUEUE
+from webhook.api.compatibility.model import State
+from webhook.api.compatibility.page import page
+from webhook.api.compatibility.volcano import VOLCANO
+
+ROOT = Path(__file__).parents[2]
+GATES = Path(__file__).parent / "kueue-0.20-feature-gates.txt"
+
+
+def test_the_page_is_the_table():
+    """`make docs` wrote it last."""
+    assert (ROOT / "docs/compatibility.md").read_text() == page()
+
+
+def test_every_feature_gate_of_kueue_has_one_row():
+    """None is missing, none is there twice; the file of names is that of pkg/features at 0.20."""
+    counted = Counter(gate for feature in KUEUE for gate in feature.gates)
+    assert set(counted) == set(GATES.read_text().split())
+    assert set(counted.values()) == {1}
+
+
+@pytest.mark.parametrize("feature", [*KUEUE, *VOLCANO], ids=lambda f: f.name)
+def test_what_is_there_is_shown_by_a_test(feature):
+    """A feature that is there, in part or in another way, names a test; each named test exists."""
+    assert feature.test or feature.state == State.NO
+    assert (ROOT / feature.test).exists()
+
+
+def test_names_and_notes_are_plain():
+    """No row is there twice, and none breaks the page's table."""
+    names = [f.name for f in (*KUEUE, *VOLCANO)]
+    assert len(names) == len(set(names))
+    assert not [f for f in (*KUEUE, *VOLCANO) if "|" in f.note or not f.note]

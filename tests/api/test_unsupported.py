@@ -1,0 +1,112 @@
+"""What is not supported is never ignored: what asks for it waits, with a reason that names field and feature."""
+
+import pytest
+
+from tests.api.test_validity import V2, told, workload
+from tests.cluster.world import job, queues
+from webhook.api.compatibility.kueue import KUEUE
+from webhook.api.compatibility.model import State
+from webhook.api.compatibility.unsupported import asked
+from webhook.api.compatibility.volcano import VOLCANO
+from webhook.api.workloads import workload_of
+from webhook.jobs.describe import describe
+from webhook.store.objects import merge
+
+KEY = "kueue.x-k8s.io/"
+CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+
+
+def with_template(patch):
+    made = workload()
+    made["spec"]["podSets"][0]["template"] = merge(made["spec"]["podSets"][0]["template"], patch)
+    return made
+
+
+WORKLOADS = {
+    "topology request": (workload(topologyRequest={"required": "rack"}), "spec.podSets[0].topologyRequest asks for"),
+    "topology annotation": (
+        with_template({"metadata": {"annotations": {KEY + "podset-required-topology": "rack"}}}),
+        f'spec.podSets[0].template.metadata.annotations["{KEY}podset-required-topology"] asks for topology',
+    ),
+    "resource claims": (
+        with_template({"spec": {"resourceClaims": CLAIMS}}),
+        "spec.podSets[0].template.spec.resourceClaims asks for dynamic resource allocation",
+    ),
+    "pod group": (
+        merge(workload(), {"metadata": {"labels": {KEY + "pod-group-name": "g"}}}),
+        f'metadata.labels["{KEY}pod-group-name"] asks for pod groups',
+    ),
+    "elastic job": (
+        merge(workload(), {"metadata": {"annotations": {KEY + "elastic-job": "true"}}}),
+        f'metadata.annotations["{KEY}elastic-job"] asks for elastic jobs',
+    ),
+    "preemption gate": (
+        merge(workload(), {"spec": {"preemptionGates": [{"name": "x"}]}}),
+        "spec.preemptionGates asks for MultiKueue",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wanted", "message"), WORKLOADS.values(), ids=WORKLOADS)
+def test_a_workload_that_asks_for_it_waits(wanted, message):
+    """Not one is admitted without what it asked for."""
+    admitted, waits = told(*queues(), wanted)
+    assert admitted == []
+    assert waits["team-a/w"][0] == "Misconfigured"
+    assert waits["team-a/w"][1].startswith(message)
+    assert "which is not supported: " in waits["team-a/w"][1]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        workload(topologyRequest={}),
+        with_template({"spec": {"resourceClaims": []}}),
+        merge(workload(), {"metadata": {"annotations": {KEY + "elastic-job": "false"}}}),
+    ],
+)
+def test_an_empty_request_asks_for_nothing(wanted):
+    """An empty list, an empty map, and a switch that is off."""
+    assert told(*queues(), wanted)[0] == ["team-a/w"]
+
+
+def test_a_job_takes_what_it_asks_for_to_its_workload():
+    """Annotations of Kueue are carried, so that the Workload of a job waits as one from a file does."""
+    wanted = merge(job("a"), {"metadata": {"annotations": {KEY + "elastic-job": "true"}, "uid": "u"}})
+    made = workload_of(wanted, describe(wanted))
+    assert told(*queues(), made)[0] == []
+
+
+def test_a_flavor_with_a_topology_is_passed_over():
+    """Nothing is admitted on it without the topology; the next flavor of the queue is taken."""
+    objects = queues()
+    flavors = objects[2]["spec"]["resourceGroups"][0]["flavors"]
+    objects[1]["spec"] = {"nodeLabels": {"pool": "a"}, "topologyName": "racks"}
+    admitted, waits = told(*objects, workload())
+    assert admitted == []
+    assert "flavor f: spec.topologyName asks for topology aware scheduling" in waits["team-a/w"][1]
+    flavors.append({**flavors[0], "name": "plain"})
+    plain = merge(objects[1], {"metadata": {"name": "plain"}, "spec": {"topologyName": None}})
+    assert told(*objects, plain, workload())[0] == ["team-a/w"]
+
+
+@pytest.mark.parametrize("controller", ["kueue.x-k8s.io/multikueue", "kueue.x-k8s.io/provisioning-request"])
+def test_a_check_that_only_kueue_answers_stops_its_queue(controller):
+    """Quota is not held for an answer that never comes."""
+    check = {"apiVersion": V2, "kind": "AdmissionCheck", "metadata": {"name": "c"}}
+    strategy = {"admissionChecks": [{"name": "c"}]}
+    objects = [*queues(admissionChecksStrategy=strategy), {**check, "spec": {"controllerName": controller}}]
+    admitted, waits = told(*objects, workload())
+    assert admitted == []
+    assert "AdmissionCheck c: spec.controllerName asks for" in waits["team-a/w"][1]
+
+
+def test_every_sign_of_what_is_not_supported_is_seen():
+    """Each row of the table is found in the smallest object that asks for it."""
+    for feature in (*KUEUE, *VOLCANO):
+        for sign in feature.signs if feature.state == State.NO else ():
+            value = sign.value or "x"
+            obj = value
+            for step in reversed(sign.path):
+                obj = {step: obj}
+            assert [(path, found.name) for path, found in asked(sign.of, obj)] == [(sign.path, feature.name)]

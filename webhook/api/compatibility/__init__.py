@@ -1,0 +1,1 @@
+"""What of Kueue and Volcano is supported: one table, read by lint, by the reason of waiting, and by a page."""

@@ -1,0 +1,181 @@
+"""Kueue's features (0.20), each with its state here. What a row of state `no` has signs for waits, and lint says so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.api.compatibility.kueue_jobs import JOBS
+from webhook.api.compatibility.model import Feature, Sign, State
+from webhook.api.compatibility.signs import annotations, configuration
+
+_SCHEDULER: Final = "the pods' own scheduler places them; take the request away to let it"
+
+_QUOTA: Final = (
+    Feature(
+        "ClusterQueue, Cohort, LocalQueue, ResourceFlavor",
+        State.YES,
+        "kueue.x-k8s.io v1beta2, v1beta1 converted; quota, borrowing and lending limits, trees of cohorts",
+        "tests/queue/test_kueue_cases.py",
+    ),
+    Feature(
+        "queueing strategies",
+        State.YES,
+        "StrictFIFO and BestEffortFIFO, or rules of your own",
+        "tests/cluster/test_controller.py",
+        ("SchedulingEquivalenceHashing", "PrioritizePreemptorWorkloads"),
+    ),
+    Feature(
+        "preemption",
+        State.YES,
+        "within the queue, reclaim within the cohort, while borrowing with a threshold",
+        "tests/queue/test_kueue_cases.py",
+        ("PrioritySortingWithinCohort", "RecomputeAssignmentUponPreemptionTargetsOverlap"),
+    ),
+    Feature(
+        "fair sharing",
+        State.YES,
+        "weights and both preemption strategies, by the rule file kueue-fair",
+        "tests/queue/test_kueue_cases.py",
+        ("FairSharingPreemptWithinNominal", "FairSharingPrioritizeNonBorrowing"),
+    ),
+    Feature(
+        "admission fair sharing",
+        State.YES,
+        "past use of LocalQueues with decay orders a queue; kept in the status of the queues",
+        "tests/queue/test_rule_files.py",
+        ("AdmissionFairSharing",),
+    ),
+    Feature(
+        "flavor fungibility",
+        State.YES,
+        "whenCanBorrow, whenCanPreempt and preference",
+        "tests/queue/test_kueue_cases.py",
+        ("FlavorFungibility", "FlavorFungibilityPreserveScanProgress"),
+    ),
+    Feature(
+        "partial admission",
+        State.YES,
+        "minCount of pod sets; of jobs, Job has it by its annotation",
+        "tests/queue/test_kueue_cases.py",
+        ("PartialAdmission",),
+    ),
+    Feature(
+        "stopPolicy", State.YES, "Hold and HoldAndDrain, of ClusterQueue and LocalQueue", "tests/queue/test_corners.py"
+    ),
+    Feature(
+        "resource transformations and excluded prefixes",
+        State.YES,
+        "resources of a Configuration object, in files",
+        "tests/api/test_requests.py",
+    ),
+    Feature(
+        "quota check strategy",
+        State.NO,
+        "a resource that no group covers keeps a Workload waiting (BlockUndeclared)",
+        gates=("QuotaCheckStrategy",),
+        signs=configuration("resources", "quotaCheckStrategy"),
+    ),
+    Feature(
+        "concurrent admission",
+        State.NO,
+        "one flavor is tried after the other; remove the field to queue by them in turn",
+        gates=("ConcurrentAdmission",),
+        signs=(Sign("ClusterQueue", ("spec", "concurrentAdmissionPolicy")),),
+    ),
+    Feature(
+        "dynamic resource allocation",
+        State.NO,
+        "no quota counts claimed devices; ask for them as a resource such as nvidia.com/gpu",
+        "tests/api/test_unsupported.py",
+        (
+            "KueueDRAIntegration",
+            "KueueDRAIntegrationExtendedResource",
+            "KueueDRAIntegrationPartitionableDevices",
+            "KueueDRAIntegrationConsumableCapacity",
+            "KueueDRARejectWorkloadsWhenDRADisabled",
+        ),
+        (
+            Sign("podSet", ("template", "spec", "resourceClaims")),
+            *configuration("resources", "deviceClassMappings"),
+        ),
+    ),
+)
+
+_PLACES: Final = (
+    Feature(
+        "topology aware scheduling",
+        State.NO,
+        _SCHEDULER,
+        "tests/api/test_unsupported.py",
+        (
+            "TopologyAwareScheduling",
+            "TASProfileMixed",
+            "TASFailedNodeReplacement",
+            "TASFailedNodeReplacementFailFast",
+            "TASReplaceNodeOnPodTermination",
+            "TASReplaceNodeDueToNotReadyOverFixedTime",
+            "TASReplaceNodeOnNodeTaints",
+            "TASBalancedPlacement",
+            "TASAssignmentsEncodingByHostnamePrefix",
+            "TASMultiLayerTopology",
+            "TASRespectNodeAffinityPreferred",
+            "TASHandleOverlappingFlavors",
+            "TASRecomputeAssignmentWithinSchedulingCycle",
+            "TASCacheNodeMatchResults",
+            "TASCachingRemainingResources",
+            "TASCacheTopologyTree",
+            "TASValidateWorkloadSliceSize",
+            "SkipReassignmentForPodOwnedWorkloads",
+            "VectorizedResourceRequests",
+            "SchedulerLibraryIntegration",
+        ),
+        (
+            Sign("podSet", ("topologyRequest",)),
+            *annotations(
+                "podSet",
+                "podset-required-topology",
+                "podset-preferred-topology",
+                "podset-unconstrained-topology",
+                "podset-slice-required-topology",
+                "podset-slice-required-topology-constraints",
+                "podset-slice-size",
+                "podset-group-name",
+            ),
+            Sign("ResourceFlavor", ("spec", "topologyName")),
+        ),
+    ),
+    Feature(
+        "MultiKueue",
+        State.NO,
+        "jobs run in the cluster they are in; use a ClusterQueue without this check",
+        "tests/api/test_unsupported.py",
+        (
+            "MultiKueue",
+            "MultiKueueAdaptersForCustomJobs",
+            "MultiKueueClusterProfile",
+            "MultiKueueKubeConfigPathValidation",
+            "MultiKueueOrchestratedPreemption",
+            "MultiKueueIncrementalDispatcherConfig",
+            "MultiKueueIncrementalDispatcherRespectConfigOrder",
+            "MultiKueueManagerQuotaAutomation",
+            "MultiKueueRemoteSpecSync",
+        ),
+        (
+            Sign("AdmissionCheck", ("spec", "controllerName"), "kueue.x-k8s.io/multikueue"),
+            Sign("Workload", ("spec", "preemptionGates")),
+            Sign("job", ("spec", "managedBy"), "kueue.x-k8s.io/multikueue"),
+            *configuration("multiKueue"),
+        ),
+    ),
+    Feature(
+        "provisioning requests",
+        State.NO,
+        "the controller of this check is a part of Kueue; a check of another controllerName is answered by yours",
+        "tests/api/test_unsupported.py",
+        ("CleanupProvisioningRequestsOnEviction",),
+        (Sign("AdmissionCheck", ("spec", "controllerName"), "kueue.x-k8s.io/provisioning-request"),),
+    ),
+)
+
+KUEUE: Final[tuple[Feature, ...]] = (*_QUOTA, *_PLACES, *JOBS)
+"""Every feature of Kueue, in the order of the page."""

@@ -1,0 +1,223 @@
+"""Kueue's features around workloads, jobs and their life, each with its state here: a part of `kueue.KUEUE`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.api.compatibility.model import Feature, State
+from webhook.api.compatibility.signs import annotations, configuration, labels
+
+_LIFE: Final = (
+    Feature(
+        "admission checks",
+        State.YES,
+        "Pending, Ready, Retry with back-off, Rejected; onFlavors; podSetUpdates reach the job's templates",
+        "tests/cluster/test_controller.py",
+    ),
+    Feature(
+        "Workload and its conditions",
+        State.YES,
+        "QuotaReserved, Admitted, Evicted, Preempted, Requeued, Finished, with Kueue's reasons",
+        "tests/cluster/test_controller.py",
+        ("RemoveFinalizersWithStrictPatch", "WorkloadRequestUseMergePatch", "UnadmittedWorkloadsObservability"),
+    ),
+    Feature(
+        "Admitted=False from the first moment",
+        State.NO,
+        "a Workload that was never looked at has no condition yet",
+        gates=("UnadmittedWorkloadsExplicitStatus",),
+    ),
+    Feature(
+        "workload priority classes",
+        State.YES,
+        "WorkloadPriorityClass, else PriorityClass; a change reaches waiting and running work",
+        "tests/cluster/test_controller.py",
+    ),
+    Feature(
+        "a WorkloadPriorityClass named default",
+        State.NO,
+        "a job without a class has the priority of its pods",
+        gates=("WorkloadPriorityClassDefaulting",),
+    ),
+    Feature(
+        "priority boost by annotation",
+        State.NO,
+        "write it as a rule: `order` reads annotations",
+        gates=("PriorityBoost",),
+        signs=annotations("job", "priority-boost"),
+    ),
+    Feature(
+        "admission gated by annotation",
+        State.NO,
+        "use an AdmissionCheck, or a rule of `admit`",
+        "tests/api/test_unsupported.py",
+        ("AdmissionGatedBy",),
+        annotations("job", "admission-gated-by"),
+    ),
+    Feature(
+        "maximum execution time",
+        State.YES,
+        "the label max-exec-time-seconds; what is over its time is deactivated",
+        "tests/cluster/test_execution_time.py",
+    ),
+    Feature(
+        "all-or-nothing with ready pods",
+        State.NO,
+        "a job that is started keeps its quota until it ends, ready or not",
+        gates=("DisableWaitForPodsReady",),
+        signs=configuration("waitForPodsReady"),
+    ),
+    Feature(
+        "reclaimable pods",
+        State.PART,
+        "status.reclaimablePods counts; nobody but you writes it",
+        "tests/api/test_workloads.py",
+        ("ReclaimablePods",),
+    ),
+    Feature(
+        "elastic jobs by workload slices",
+        State.NO,
+        "a job keeps the size it was admitted with; remove the annotation",
+        "tests/api/test_unsupported.py",
+        ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
+        annotations("job", "elastic-job", value="true"),
+    ),
+    Feature(
+        "prebuilt workloads",
+        State.NO,
+        "each job gets a Workload of its own; remove the name",
+        "tests/api/test_unsupported.py",
+        signs=(*labels("job", "prebuilt-workload-name"), *annotations("job", "prebuilt-workload-name")),
+    ),
+    Feature(
+        "orphaned workloads",
+        State.YES,
+        "a Workload whose job is gone is let go when its pods are",
+        "tests/cluster/test_controller.py",
+        ("FinishOrphanedWorkloads", "SkipAncestorCheckForDeletedWorkloads"),
+    ),
+    Feature(
+        "retention of finished workloads",
+        State.NO,
+        "a Workload is deleted with its job; set ttlSecondsAfterFinished there",
+        signs=configuration("objectRetentionPolicies"),
+    ),
+    Feature(
+        "recovery of pods stuck in termination",
+        State.NO,
+        "quota is held until the pods are gone",
+        gates=("FailureRecoveryPolicy",),
+    ),
+    Feature(
+        "quota back at the first moment of termination",
+        State.NO,
+        "quota is held until the pods are gone",
+        gates=("FastQuotaReleaseInPodIntegration",),
+    ),
+)
+
+_JOBS: Final = (
+    Feature(
+        "Job, JobSet, MPIJob, PyTorchJob, TFJob, PaddleJob, XGBoostJob, JAXJob,"
+        " RayCluster, RayJob, RayService, AppWrapper",
+        State.YES,
+        "held by their own suspend field; children of a job that is not admitted stay suspended",
+        "tests/jobs/test_describe.py",
+        ("DeferRayServiceFinalizationForRedisCleanup", "ValidateRayAndSparkJobUpdates"),
+    ),
+    Feature(
+        "TrainJob, SparkApplication",
+        State.PART,
+        "held by their suspend field; their pods are counted, flavors do not reach them",
+        "tests/jobs/test_describe.py",
+        ("SparkApplicationIntegration",),
+    ),
+    Feature(
+        "plain Pods",
+        State.YES,
+        "held by a scheduling gate, each for itself",
+        "tests/cluster/test_pods.py",
+    ),
+    Feature(
+        "pod groups",
+        State.NO,
+        "each Pod would be admitted for itself; use a Job, a JobSet or a LeaderWorkerSet",
+        "tests/api/test_unsupported.py",
+        ("PodIntegrationValidateGroupOwner", "WorkloadIdentifierAnnotations"),
+        (*labels("job", "pod-group-name"), *annotations("job", "pod-group-name", "pod-group-total-count")),
+    ),
+    Feature(
+        "Deployment, StatefulSet, LeaderWorkerSet",
+        State.OTHER,
+        "their Pods are gated and queued one by one, not as a group",
+        "tests/jobs/test_describe.py",
+        ("LWSImmutableGroupSize",),
+    ),
+    Feature(
+        "jobs without a queue name",
+        State.OTHER,
+        "a mutation gives the label; see policies/",
+        "tests/policies",
+        ("ManagedJobsNamespaceSelectorAlwaysRespected",),
+        configuration("manageJobsWithoutQueueName"),
+    ),
+    Feature(
+        "queue labels on pods",
+        State.NO,
+        "the job's own labels are all its pods have",
+        gates=("AssignQueueLabelsForPods",),
+    ),
+    Feature(
+        "validation of Workloads",
+        State.YES,
+        "by the CRDs' schemas; what gets past them waits, with the field that is wrong",
+        "tests/api/test_validity.py",
+        ("WorkloadValidateResourcesAreNonNegative", "WorkloadValidationForPodSetMetadata"),
+    ),
+    Feature(
+        "names of Workloads within 63 letters",
+        State.NO,
+        "a name may have 253; nothing of ours makes a label of it",
+        gates=("ShortWorkloadNames",),
+    ),
+    Feature(
+        "a ClusterQueue whose onFlavors name no flavor",
+        State.PART,
+        "lint says so; the API server takes it",
+        "tests/offline/lint",
+        ("RejectUpdatesToCQWithInvalidOnFlavors",),
+    ),
+)
+
+_AROUND: Final = (
+    Feature(
+        "visibility of pending workloads",
+        State.OTHER,
+        "the reason and the numbers are in the Workload, in the answer of kubectl apply, on the page and in `explain`",
+        "tests/cluster/test_explain.py",
+        ("VisibilityOnDemand",),
+    ),
+    Feature(
+        "metrics",
+        State.PART,
+        "those of ClusterQueues, under Kueue's names",
+        "tests/cluster/test_controller.py",
+        ("LocalQueueMetrics", "MetricsForCohorts", "MetricForWorkloadCreationLatency", "CustomMetricLabels"),
+    ),
+    Feature(
+        "TLS options",
+        State.OTHER,
+        "TLS 1.2 or newer; the certificates are Sluice's own or cert-manager's",
+        "tests/tls",
+        ("TLSOptions",),
+    ),
+    Feature(
+        "kueuectl, KueueViz, importer",
+        State.OTHER,
+        "kueuectl works on the same objects; the page and the command `sluice` take the others' place",
+        "tests/cli",
+    ),
+)
+
+JOBS: Final[tuple[Feature, ...]] = (*_LIFE, *_JOBS, *_AROUND)
+"""In the order of the page."""

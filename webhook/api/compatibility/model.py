@@ -1,0 +1,44 @@
+"""A row of the table of features, and the signs by which an object asks for one. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Whether a feature is there."""
+
+    YES = "yes"
+    PART = "in part"
+    OTHER = "another way"
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A field that asks for a feature: `path` in an object of the kind `of`; with `value`, only where it is that.
+
+    `of` is a kind, `job` (any job kind, and the labels and annotations that its Workload took over), or `podSet` (an
+    entry of `spec.podSets`: its template, and what stands beside it).
+    """
+
+    of: str
+    path: tuple[str, ...]
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature of Kueue or Volcano. `note` says what is so, or what is given up and the way out.
+
+    `gates` are the feature gates of Kueue that belong to it, `test` is a file of the repository that shows it. One of
+    state `no` with `signs` makes what asks for it wait, and is an error to lint.
+    """
+
+    name: str
+    state: State
+    note: str
+    test: str = ""
+    gates: tuple[str, ...] = ()
+    signs: tuple[Sign, ...] = ()

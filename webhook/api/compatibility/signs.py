@@ -1,0 +1,25 @@
+"""How the fields by which an object asks for a feature of Kueue are written down. Helpers of the tables only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.api.compatibility.model import Sign
+
+_PREFIX: Final = "kueue.x-k8s.io/"
+
+
+def annotations(of: str, *names: str, value: str = "") -> tuple[Sign, ...]:
+    """Give a sign for each annotation of Kueue, of a job or of the template of a pod set."""
+    where = ("template", "metadata") if of == "podSet" else ("metadata",)
+    return tuple(Sign(of, (*where, "annotations", _PREFIX + name), value) for name in names)
+
+
+def labels(of: str, *names: str) -> tuple[Sign, ...]:
+    """Give a sign for each label of Kueue."""
+    return tuple(Sign(of, ("metadata", "labels", _PREFIX + name)) for name in names)
+
+
+def configuration(*path: str) -> tuple[Sign, ...]:
+    """Give the sign for a field of Kueue's Configuration."""
+    return (Sign("Configuration", path),)

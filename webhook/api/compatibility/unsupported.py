@@ -1,0 +1,69 @@
+"""What an object asks for that is not supported: the reason its Workload waits for, and an error of lint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from webhook.api.compatibility.kueue import KUEUE
+from webhook.api.compatibility.model import Feature, State
+from webhook.api.compatibility.volcano import VOLCANO
+
+Path = tuple[str, ...]
+_Keys = dict[str, list[tuple[str, Feature]]]
+"""The last step of a sign -> the values that ask for a feature ("" for any), each with it."""
+
+
+def _by_parent() -> dict[str, dict[Path, _Keys]]:
+    table: dict[str, dict[Path, _Keys]] = {}
+    for feature in (*KUEUE, *VOLCANO):
+        for sign in feature.signs if feature.state == State.NO else ():
+            keys = table.setdefault(sign.of, {}).setdefault(sign.path[:-1], {})
+            keys.setdefault(sign.path[-1], []).append((sign.value, feature))
+    return table
+
+
+_SIGNS: Final = _by_parent()
+
+
+def asked(of: str, obj: Mapping[str, Any]) -> Iterator[tuple[Path, Feature]]:
+    """Give the features an object asks for that are not supported, with the path of the field that does.
+
+    `of` as in `Sign`. Looks at few fields, whatever the object's size; stands values of any type.
+    """
+    for parent, keys in _SIGNS.get(of, {}).items():
+        node: Any = obj
+        for step in parent:
+            node = node.get(step) if isinstance(node, dict) else None
+        if not isinstance(node, dict) or keys.keys().isdisjoint(node):
+            continue
+        for key, rows in keys.items():
+            found = node.get(key)
+            for value, feature in rows if found else ():
+                if not value or str(found).lower() == value:
+                    yield (*parent, key), feature
+
+
+def reason(of: str, obj: Mapping[str, Any], where: str = "") -> str:
+    """Say what an object asks for that is not supported, "" where there is nothing; `where` goes before the field."""
+    for path, feature in asked(of, obj):
+        return f"{where}{written(path)} asks for {feature.name}, which is not supported: {feature.note}"
+    return ""
+
+
+def reason_of_workload(obj: Mapping[str, Any]) -> str:
+    """Say the same of a Workload: of what it took over from its job, of its spec, and of its pod sets."""
+    if found := reason("job", obj) or reason("Workload", obj):
+        return found
+    for number, pod_set in enumerate((obj.get("spec") or {}).get("podSets") or ()):
+        if isinstance(pod_set, dict) and (found := reason("podSet", pod_set, f"spec.podSets[{number}].")):
+            return found
+    return ""
+
+
+def written(path: Path) -> str:
+    """Write a path as people do: `metadata.annotations["kueue.x-k8s.io/elastic-job"]`."""
+    text = ""
+    for step in path:
+        text += f'["{step}"]' if "/" in step or "." in step else f".{step}" if text else step
+    return text

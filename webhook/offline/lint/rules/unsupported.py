@@ -1,0 +1,61 @@
+"""The rule for what Sluice does not support: one table says it here, in the reason of waiting, and on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api.compatibility import unsupported
+from webhook.diagnostics import Severity
+from webhook.documents import Path
+from webhook.jobs.describe import QUEUE, describe
+from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+
+_KINDS: Final = (
+    "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Configuration", "Queue",
+    "PodGroup",
+)  # fmt: skip
+_GROUPS: Final = ("kueue.x-k8s.io", "config.kueue.x-k8s.io", "scheduling.volcano.sh")
+
+
+@rule("SUP001", Severity.ERROR, "what an object asks for is supported")
+def supported(world: World) -> Iterator[Finding]:
+    """A feature of Kueue or Volcano that Sluice does not have is never ignored: the Workload that asks for it waits,
+    and a queue that does takes nothing. `docs/compatibility.md` lists every feature with its state.
+    """
+    for subject in world.subjects:
+        if subject.gvk.group in _GROUPS and subject.gvk.kind in _KINDS:
+            yield from _asked(subject, subject.gvk.kind, ())
+        if subject.gvk.kind == "Workload":
+            yield from _asked(subject, "job", ())
+            for path, _ in subject.each("spec", "podSets"):
+                yield from _asked(subject, "podSet", path)
+        elif _is_queued(subject):
+            yield from _of_job(subject)
+
+
+def _is_queued(subject: Subject) -> bool:
+    return bool(subject.text("metadata", "labels", QUEUE) or subject.text("metadata", "annotations", QUEUE))
+
+
+def _of_job(subject: Subject) -> Iterator[Finding]:
+    job = describe(subject.value)
+    if job is None:
+        return
+    yield from _asked(subject, "job", ())
+    for pods in job.pod_sets:
+        for path, feature in unsupported.asked("podSet", {"template": pods.template}) if not pods.made else ():
+            yield _finding(subject, (*pods.path, *path[1:]), feature.name, feature.note)
+
+
+def _asked(subject: Subject, of: str, where: Path) -> Iterator[Finding]:
+    value = subject.at(*where) if where else subject.value
+    for path, feature in unsupported.asked(of, value):
+        yield _finding(subject, (*where, *path), feature.name, feature.note)
+
+
+def _finding(subject: Subject, path: Path, name: str, note: str) -> Finding:
+    return subject.finding(path, f"{subject} asks for {name}, which is not supported", note, key=True)
+
+
+RULES: Final[tuple[Rule, ...]] = (supported,)
