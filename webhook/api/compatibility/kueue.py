@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.api.compatibility.kueue_jobs import JOBS
 from webhook.api.compatibility.model import Feature, Sign, State
-from webhook.api.compatibility.signs import annotations, configuration
+from webhook.api.compatibility.signs import by_annotation, by_configuration
 
 _SCHEDULER: Final = "the pods' own scheduler places them; take the request away to let it"
 
@@ -73,7 +73,7 @@ _QUOTA: Final = (
         State.NO,
         "a resource that no group covers keeps a Workload waiting (BlockUndeclared)",
         gates=("QuotaCheckStrategy",),
-        signs=configuration("resources", "quotaCheckStrategy"),
+        signs=by_configuration("resources", "quotaCheckStrategy"),
     ),
     Feature(
         "concurrent admission",
@@ -96,7 +96,7 @@ _QUOTA: Final = (
         ),
         (
             Sign("podSet", ("template", "spec", "resourceClaims")),
-            *configuration("resources", "deviceClassMappings"),
+            *by_configuration("resources", "deviceClassMappings"),
         ),
     ),
 )
@@ -131,7 +131,7 @@ _PLACES: Final = (
         ),
         (
             Sign("podSet", ("topologyRequest",)),
-            *annotations(
+            *by_annotation(
                 "podSet",
                 "podset-required-topology",
                 "podset-preferred-topology",
@@ -164,7 +164,7 @@ _PLACES: Final = (
             Sign("AdmissionCheck", ("spec", "controllerName"), "kueue.x-k8s.io/multikueue"),
             Sign("Workload", ("spec", "preemptionGates")),
             Sign("job", ("spec", "managedBy"), "kueue.x-k8s.io/multikueue"),
-            *configuration("multiKueue"),
+            *by_configuration("multiKueue"),
         ),
     ),
     Feature(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.api.compatibility.model import Feature, State
-from webhook.api.compatibility.signs import annotations, configuration, labels
+from webhook.api.compatibility.signs import by_annotation, by_configuration, by_label
 
 _LIFE: Final = (
     Feature(
@@ -44,7 +44,7 @@ _LIFE: Final = (
         State.NO,
         "write it as a rule: `order` reads annotations",
         gates=("PriorityBoost",),
-        signs=annotations("job", "priority-boost"),
+        signs=by_annotation("job", "priority-boost"),
     ),
     Feature(
         "admission gated by annotation",
@@ -52,7 +52,7 @@ _LIFE: Final = (
         "use an AdmissionCheck, or a rule of `admit`",
         "tests/api/test_unsupported.py",
         ("AdmissionGatedBy",),
-        annotations("job", "admission-gated-by"),
+        by_annotation("job", "admission-gated-by"),
     ),
     Feature(
         "maximum execution time",
@@ -65,7 +65,7 @@ _LIFE: Final = (
         State.NO,
         "a job that is started keeps its quota until it ends, ready or not",
         gates=("DisableWaitForPodsReady",),
-        signs=configuration("waitForPodsReady"),
+        signs=by_configuration("waitForPodsReady"),
     ),
     Feature(
         "reclaimable pods",
@@ -80,14 +80,14 @@ _LIFE: Final = (
         "a job keeps the size it was admitted with; remove the annotation",
         "tests/api/test_unsupported.py",
         ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
-        annotations("job", "elastic-job", value="true"),
+        by_annotation("job", "elastic-job", value="true"),
     ),
     Feature(
         "prebuilt workloads",
         State.NO,
         "each job gets a Workload of its own; remove the name",
         "tests/api/test_unsupported.py",
-        signs=(*labels("job", "prebuilt-workload-name"), *annotations("job", "prebuilt-workload-name")),
+        signs=(*by_label("job", "prebuilt-workload-name"), *by_annotation("job", "prebuilt-workload-name")),
     ),
     Feature(
         "orphaned workloads",
@@ -100,7 +100,7 @@ _LIFE: Final = (
         "retention of finished workloads",
         State.NO,
         "a Workload is deleted with its job; set ttlSecondsAfterFinished there",
-        signs=configuration("objectRetentionPolicies"),
+        signs=by_configuration("objectRetentionPolicies"),
     ),
     Feature(
         "recovery of pods stuck in termination",
@@ -144,7 +144,7 @@ _JOBS: Final = (
         "each Pod would be admitted for itself; use a Job, a JobSet or a LeaderWorkerSet",
         "tests/api/test_unsupported.py",
         ("PodIntegrationValidateGroupOwner", "WorkloadIdentifierAnnotations"),
-        (*labels("job", "pod-group-name"), *annotations("job", "pod-group-name", "pod-group-total-count")),
+        (*by_label("job", "pod-group-name"), *by_annotation("job", "pod-group-name", "pod-group-total-count")),
     ),
     Feature(
         "Deployment, StatefulSet, LeaderWorkerSet",
@@ -159,7 +159,7 @@ _JOBS: Final = (
         "a mutation gives the label; see policies/",
         "tests/policies",
         ("ManagedJobsNamespaceSelectorAlwaysRespected",),
-        configuration("manageJobsWithoutQueueName"),
+        by_configuration("manageJobsWithoutQueueName"),
     ),
     Feature(
         "queue labels on pods",

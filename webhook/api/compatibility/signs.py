@@ -9,17 +9,17 @@ from webhook.api.compatibility.model import Sign
 _PREFIX: Final = "kueue.x-k8s.io/"
 
 
-def annotations(of: str, *names: str, value: str = "") -> tuple[Sign, ...]:
+def by_annotation(of: str, *names: str, value: str = "") -> tuple[Sign, ...]:
     """Give a sign for each annotation of Kueue, of a job or of the template of a pod set."""
     where = ("template", "metadata") if of == "podSet" else ("metadata",)
     return tuple(Sign(of, (*where, "annotations", _PREFIX + name), value) for name in names)
 
 
-def labels(of: str, *names: str) -> tuple[Sign, ...]:
+def by_label(of: str, *names: str) -> tuple[Sign, ...]:
     """Give a sign for each label of Kueue."""
     return tuple(Sign(of, ("metadata", "labels", _PREFIX + name)) for name in names)
 
 
-def configuration(*path: str) -> tuple[Sign, ...]:
+def by_configuration(*path: str) -> tuple[Sign, ...]:
     """Give the sign for a field of Kueue's Configuration."""
     return (Sign("Configuration", path),)
