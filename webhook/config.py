@@ -19,7 +19,7 @@ PREFIX: Final = "SLUICE_"
 UNKNOWN, WRONG = "CFG001", "CFG002"
 
 
-class Mode(StrEnum):
+class QueueMode(StrEnum):
     """Who decides the queues: our own core, a Kueue that is there already, or nobody."""
 
     EMBEDDED = "embedded"
@@ -42,7 +42,7 @@ class Config:
     """Whether there is an API server at all; without one, policies see no facts but those of the files."""
     kubeconfig: Path | None = None
     context: str = ""
-    mode: Mode = Mode.EMBEDDED
+    mode: QueueMode = QueueMode.EMBEDDED
     namespace: str = "sluice-system"
     """Sluice's own namespace: of the lease."""
     namespace_selector: str = ""
@@ -168,8 +168,8 @@ def _path(value: Any) -> Path:
     return Path(_text(value))
 
 
-def _mode(value: Any) -> Mode:
-    return Mode(_one_of(value, tuple(Mode)))
+def _mode(value: Any) -> QueueMode:
+    return QueueMode(_one_of(value, tuple(QueueMode)))
 
 
 def _level(value: Any) -> str:

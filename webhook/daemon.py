@@ -31,13 +31,13 @@ from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.facts import ViewFacts
 from webhook.cluster.queues.gate import ViewGate
-from webhook.cluster.queues.metrics import Report
+from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import QueueCore
-from webhook.config import Config, Mode
+from webhook.config import Config, QueueMode
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
-from webhook.offline.record.recorder import Limits as RecordLimits
 from webhook.offline.record.recorder import Recorder
+from webhook.offline.record.recorder import RecordLimits
 from webhook.policy_set.policies import Policies
 from webhook.policy_set.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app
@@ -55,10 +55,10 @@ log = logging.getLogger(__name__)
 CERTIFICATE_EVERY: Final = 10.0
 """Seconds between two looks at the certificate's files."""
 LEASE_NAME: Final = "sluice"
-_OF_QUEUES: Final[Mapping[Mode, tuple[GroupVersionKind, ...]]] = {
-    Mode.EMBEDDED: QUEUE_KINDS,
-    Mode.EXTERNAL: (WORKLOAD,),  # says whose quota covers what a controller makes
-    Mode.NONE: (),
+_OF_QUEUES: Final[Mapping[QueueMode, tuple[GroupVersionKind, ...]]] = {
+    QueueMode.EMBEDDED: QUEUE_KINDS,
+    QueueMode.EXTERNAL: (WORKLOAD,),  # says whose quota covers what a controller makes
+    QueueMode.NONE: (),
 }
 """The kinds of the queues that are followed."""
 
@@ -138,7 +138,7 @@ class Daemon:
         self._swapped = swapped
         self.policies = PolicyFiles(config.policies, self._swap, config.queue_rules)
         self.certificate = ServingCertificate(Folder(config.cert_dir))
-        embedded = config.mode is Mode.EMBEDDED
+        embedded = config.mode is QueueMode.EMBEDDED
         self.view = View(store, (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode]), self._heard)
         self._facts = ViewFacts(self.view, self._clocks.monotonic)
         self.core = QueueCore(self.policies.current.rules) if embedded else None
@@ -196,7 +196,7 @@ class Daemon:
             times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
             identity = config.identity or f"{socket.gethostname()}-{os.getpid()}"
             leader = Leader(store, identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
-        report = Report(self.registry, "follower" if leader else "standalone")
+        report = QueueMetrics(self.registry, "follower" if leader else "standalone")
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
         return Controller(self.view, self.core, clocks, report, opted, leader)
 

@@ -53,7 +53,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlNode:
     """Where a value stands: `start` is its first character; for scalars `style` is YAML's (`>`, `|`, quote or "")."""
 
     line: int
@@ -73,8 +73,8 @@ class Document:
     value: Any
     file: str
     lines: tuple[str, ...] = ()
-    nodes: dict[Path, Node] = field(default_factory=dict)
-    keys: dict[Path, Node] = field(default_factory=dict)
+    nodes: dict[Path, YamlNode] = field(default_factory=dict)
+    keys: dict[Path, YamlNode] = field(default_factory=dict)
 
     def place(self, path: Path = (), *, key: bool = False) -> Place:
         """The place of the value (or of the key) at `path`; of the nearest parent where the path is not there."""
@@ -187,8 +187,8 @@ class _Builder:
 
     def __init__(self, loader: Any, file: str, lines: tuple[str, ...]) -> None:
         self.loader, self.file, self.lines = loader, file, lines
-        self.nodes: dict[Path, Node] = {}
-        self.keys: dict[Path, Node] = {}
+        self.nodes: dict[Path, YamlNode] = {}
+        self.keys: dict[Path, YamlNode] = {}
         self.aliased = 0
         self.seen: set[int] = set()
         self.flat: dict[int, dict[str, tuple[Any, Any]]] = {}
@@ -270,14 +270,14 @@ class _Builder:
         return Diagnostic("YAML001", place, message, source=_line(self.lines, at.line - 1), hint=hint)
 
 
-def _node(node: Any, lines: tuple[str, ...]) -> Node:
+def _node(node: Any, lines: tuple[str, ...]) -> YamlNode:
     start, end = node.start_mark, node.end_mark
     if not isinstance(node, yaml.ScalarNode):
-        return Node(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        return YamlNode(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
     line, column = start.line, start.column
     if _line(lines, line)[column : column + 1] in {"&", "!"}:
         line, column = _behind_properties(lines, line, column, (end.line, end.column))
-    return Node(line + 1, column + 1, end.line + 1, end.column + 1, node.style or "")
+    return YamlNode(line + 1, column + 1, end.line + 1, end.column + 1, node.style or "")
 
 
 def _behind_properties(lines: tuple[str, ...], line: int, column: int, end: tuple[int, int]) -> tuple[int, int]:
@@ -333,7 +333,7 @@ def _syntax_error(error: yaml.YAMLError, file: str, lines: tuple[str, ...]) -> D
     return Diagnostic("YAML001", Place(file, mark.line + 1, mark.column + 1), message, source=source, hint=hint)
 
 
-def _character_place(lines: tuple[str, ...], node: Node, value: str, offset: int) -> tuple[int, int]:
+def _character_place(lines: tuple[str, ...], node: YamlNode, value: str, offset: int) -> tuple[int, int]:
     """Line and column of `value[offset]`, found by walking the file's text and the value side by side.
 
     Both are walked over their non-blank characters, which folding and indentation leave alone.

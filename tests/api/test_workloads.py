@@ -1,15 +1,15 @@
 """A job object becomes a Workload object."""
 
 from webhook.api.workloads import Priority, priority_of, workload_name, workload_of
-from webhook.jobs.model import Job, Kind, PodSet
+from webhook.jobs.model import Job, JobKind, JobPodSet
 
-KIND = Kind("batch", ("v1",), "Job", "jobs", ("spec", "suspend"), ())
+KIND = JobKind("batch", ("v1",), "Job", "jobs", ("spec", "suspend"), ())
 TEMPLATE = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}}
 
 
 def job(**more):
     fields = {"suspended": True, "queue": "team-a", "priority_class": None, "pod_priority_class": None, **more}
-    return Job(kind=KIND, pod_sets=(PodSet("main", 3, TEMPLATE, ("spec", "template"), 2),), **fields)
+    return Job(kind=KIND, pod_sets=(JobPodSet("main", 3, TEMPLATE, ("spec", "template"), 2),), **fields)
 
 
 def obj(**metadata):

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from tests.bench import bodies
 from tests.shared import ROOT
-from webhook.config import Config, Mode
+from webhook.config import Config, QueueMode
 from webhook.daemon import Daemon
 from webhook.store.memory import MemoryStore
 from webhook.tls.files import Folder, ensure
@@ -59,7 +59,7 @@ async def served(folder: Path) -> AsyncIterator[Ask]:
     certificates = Folder(folder)
     ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
     config = Config(
-        policies=(POLICIES,), listen="127.0.0.1:0", cert_dir=folder, mode=Mode.NONE, leader_election=False
+        policies=(POLICIES,), listen="127.0.0.1:0", cert_dir=folder, mode=QueueMode.NONE, leader_election=False
     )  # fmt: skip
     daemon = Daemon(config, MemoryStore())
     await daemon.start()

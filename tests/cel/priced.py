@@ -11,7 +11,7 @@ from webhook.cel.env import Env
 from webhook.cel.functions import rows
 from webhook.cel.lib import memory
 from webhook.cel.overloads import Overload
-from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Kind, Type
+from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Type, TypeKind
 from webhook.cel.values import Uint
 
 JSON = dict[str, Any]
@@ -58,10 +58,10 @@ class Case:
 
 def value(t: Type, size: int, character: str = "a") -> Any:
     """A value of a type that counts `size`."""
-    if t.kind is Kind.LIST:
-        element = t.params[0] if t.params[0].kind not in (Kind.DYN, Kind.PARAM) else STRING
+    if t.kind is TypeKind.LIST:
+        element = t.params[0] if t.params[0].kind not in (TypeKind.DYN, TypeKind.PARAM) else STRING
         return [value(element, 33, character)] * size
-    if t.kind is Kind.MAP:
+    if t.kind is TypeKind.MAP:
         return {f"{character}{i}": i for i in range(size)}
     return {INT: 1, BOOL: True, STRING: character * size, BYTES: b"x" * size, UINT: Uint(2), DOUBLE: 1.5}.get(t)
 
@@ -70,12 +70,14 @@ def argument(t: Type, at: int, variables: dict[str, Type]) -> str | None:
     """An expression of the type, of variables where they can have it."""
     if t.name in MADE:
         return MADE[t.name]
-    if t.kind in (Kind.DYN, Kind.PARAM):
+    if t.kind in (TypeKind.DYN, TypeKind.PARAM):
         t = STRING
-    if t.kind in (Kind.LIST, Kind.MAP) and any(p.kind not in (Kind.PRIMITIVE, Kind.DYN, Kind.PARAM) for p in t.params):
+    if t.kind in (TypeKind.LIST, TypeKind.MAP) and any(
+        p.kind not in (TypeKind.PRIMITIVE, TypeKind.DYN, TypeKind.PARAM) for p in t.params
+    ):
         inner = argument(t.params[0], at, {})
-        return None if inner is None or t.kind is Kind.MAP else f"[{inner}, {inner}]"
-    if t.kind not in (Kind.PRIMITIVE, Kind.LIST, Kind.MAP):
+        return None if inner is None or t.kind is TypeKind.MAP else f"[{inner}, {inner}]"
+    if t.kind not in (TypeKind.PRIMITIVE, TypeKind.LIST, TypeKind.MAP):
         return None
     name = f"v{at}"
     variables[name] = _concrete(t)
@@ -83,10 +85,10 @@ def argument(t: Type, at: int, variables: dict[str, Type]) -> str | None:
 
 
 def _concrete(t: Type) -> Type:
-    if t.kind is Kind.LIST:
+    if t.kind is TypeKind.LIST:
         element = t.params[0]
-        return types.list_of(element if element.kind is Kind.PRIMITIVE else STRING)
-    return types.map_of(STRING, INT) if t.kind is Kind.MAP else t
+        return types.list_of(element if element.kind is TypeKind.PRIMITIVE else STRING)
+    return types.map_of(STRING, INT) if t.kind is TypeKind.MAP else t
 
 
 def written(name: str, row: Overload, args: list[str]) -> str:

@@ -9,7 +9,7 @@ from tests.controlplane.oracle import ask_all
 from webhook import cel
 from webhook.cel.batch import encode
 from webhook.cel.errors import EXCEEDED
-from webhook.cel.types import BYTES, INT, STRING, Kind, list_of
+from webhook.cel.types import BYTES, INT, STRING, TypeKind, list_of
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("go") is None, reason="the oracle is a Go program, and there is no go"),
@@ -22,9 +22,9 @@ PAD = {"pa": STRING, "pb": STRING, "pn": INT}
 
 def spelled(t):
     """A type as a row of the oracle spells it."""
-    if t.kind is Kind.LIST:
+    if t.kind is TypeKind.LIST:
         return {"list": spelled(t.params[0])}
-    return {"map": [spelled(p) for p in t.params]} if t.kind is Kind.MAP else t.name
+    return {"map": [spelled(p) for p in t.params]} if t.kind is TypeKind.MAP else t.name
 
 
 def row(case, values):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.shared import shared
-from webhook.cel.check.known_fields import Known, check_types
+from webhook.cel.check.known_fields import FieldShape, check_types
 from webhook.kube.gvk import gvk_of
 from webhook.kube.schema import UNTYPED
 from webhook.kube.schemas import schema_of
@@ -17,7 +17,7 @@ ROWS = [json.loads(line) for line in (Path(__file__).parent / "cases/fields.json
 def known(obj):
     """What `object` is for a kind, None where nobody described it."""
     schema = schema_of(gvk_of(obj))
-    return None if schema is UNTYPED else Known(schema, schema.root)
+    return None if schema is UNTYPED else FieldShape(schema, schema.root)
 
 
 def scopes(kinds):

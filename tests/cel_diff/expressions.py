@@ -12,7 +12,7 @@ from tests.cel_diff import pools
 from tests.cel_diff.templates import TEMPLATES
 from webhook.cel.functions import rows
 from webhook.cel.overloads import Overload
-from webhook.cel.types import Kind, Type
+from webhook.cel.types import Type, TypeKind
 
 _SPECIAL = {
     ("quantity", 0): pools.QUANTITY_TEXTS,
@@ -55,9 +55,9 @@ def literal(text: str) -> str:
 
 _HOLE = re.compile(r"<([a-zA-Z_.]+)>")
 _TYPES = {
-    "list": Type("list", (Type("int"),), Kind.LIST),
-    "map": Type("map", (Type("string"), Type("int")), Kind.MAP),
-    "optional_type": Type("optional_type", (Type("int"),), Kind.OPAQUE),
+    "list": Type("list", (Type("int"),), TypeKind.LIST),
+    "map": Type("map", (Type("string"), Type("int")), TypeKind.MAP),
+    "optional_type": Type("optional_type", (Type("int"),), TypeKind.OPAQUE),
 }
 
 
@@ -162,7 +162,7 @@ class Generator:
 
     def of(self, wanted: Type, depth: int) -> str:
         """An expression of a type."""
-        if wanted.kind in (Kind.DYN, Kind.PARAM):
+        if wanted.kind in (TypeKind.DYN, TypeKind.PARAM):
             return self.any(depth)
         if depth > 0 and wanted.name in TEMPLATES and self.random.random() < 0.3:
             return self.template(wanted.name, depth - 1)
@@ -251,10 +251,10 @@ class Generator:
 
     def list_of(self, element: Type, depth: int) -> str:
         """A list literal, of one type of elements mostly."""
-        if element.kind in (Kind.DYN, Kind.PARAM):
+        if element.kind in (TypeKind.DYN, TypeKind.PARAM):
             element = Type(self.random.choice(_SCALARS))
             if element.name.startswith("google"):
-                element = Type(element.name, (), Kind.WELL_KNOWN)
+                element = Type(element.name, (), TypeKind.WELL_KNOWN)
         elements = [self.of(element, max(depth - 1, 0)) for _ in range(self.random.choice((0, 1, 2, 2, 3, 4, 5)))]
         if self.random.random() < 0.08:
             elements = [f"dyn({text})" for text in (*elements, self.any(0))]

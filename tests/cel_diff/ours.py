@@ -30,7 +30,7 @@ def answer(row: JSON) -> JSON:
     return out
 
 
-def _fast(outcome: batch.Outcome) -> JSON:
+def _fast(outcome: batch.RowAnswer) -> JSON:
     assert outcome.program is not None
     try:
         return {"value": batch.encode(outcome.program.run(outcome.values))}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tests.cluster.world import CLOCKS
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import Writer
+from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.conditions import find
 from webhook.cluster.queues.pending_reasons import AGAIN, Explainer
 from webhook.queue.decisions import Pending, Place, Reason
@@ -34,7 +34,7 @@ def test_new_numbers_come_later_but_come():
         await store.create({**head, "metadata": {"name": "w", "namespace": "team-a"}, "spec": {}})
         view.start()
         await view.wait()
-        explainer = Explainer(view, Writer(view, lambda: True, CLOCKS.now), core, lambda: clock[0])
+        explainer = Explainer(view, LeaderWriter(view, lambda: True, CLOCKS.now), core, lambda: clock[0])
         seen = []
         for later, revision, message in (
             (0, 1, "3 free"),

@@ -15,7 +15,7 @@ from webhook.cluster.webhooks.registration import (
     MUTATING,
     VALIDATING,
     Options,
-    Target,
+    WebhookEndpoint,
     configurations,
     register,
     remove,
@@ -52,7 +52,7 @@ def policy(name, resource="pods", *, failure="Fail", condition="", group="", mut
 def made(*objects, gate=False, options=OPTIONS, target=None):
     text = "---\n".join(documents.dump(obj) for pair in objects for obj in pair)
     bundle = assemble(read(text, "p.yaml"), [])
-    found = configurations(hooks(bundle.policies, gate=gate), target or Target(b"PEM", "https://h:1"), options)
+    found = configurations(hooks(bundle.policies, gate=gate), target or WebhookEndpoint(b"PEM", "https://h:1"), options)
     return {obj["kind"]: obj["webhooks"] for obj in found}
 
 
@@ -109,7 +109,7 @@ def test_the_gate_sees_queued_jobs():
 
 def test_mutating_entries_say_when_to_call_again():
     """A policy with IfNeeded makes its entry IfNeeded; a Service and the CA stand in clientConfig."""
-    target = Target(b"PEM", service="s", namespace="n", port=9443)
+    target = WebhookEndpoint(b"PEM", service="s", namespace="n", port=9443)
     (entry,) = made(policy("m", mutating=True), target=target)[MUTATING.kind]
     assert entry["reinvocationPolicy"] == "IfNeeded"
     assert entry["clientConfig"]["service"] == {"name": "s", "namespace": "n", "port": 9443, "path": "/mutate"}
@@ -122,7 +122,7 @@ def test_register_writes_and_remove_takes_away():
     async def go():
         store = MemoryStore()
         bundle = assemble(read("---\n".join(map(documents.dump, policy("m", mutating=True))), "p.yaml"), [])
-        both = configurations(hooks(bundle.policies, gate=True), Target(b""), OPTIONS)
+        both = configurations(hooks(bundle.policies, gate=True), WebhookEndpoint(b""), OPTIONS)
         await register(store, both, "sluice")
         assert (await store.get(VALIDATING, "sluice"))["webhooks"]
         await register(store, [obj for obj in both if obj["kind"] == MUTATING.kind], "sluice")
@@ -153,10 +153,10 @@ def test_our_crds_are_told_where_to_convert():
         store = MemoryStore()
         await store.create(crd("workloads", labels={"app.kubernetes.io/part-of": "sluice"}))
         foreign = await store.create(crd("cohorts", labels={"app.kubernetes.io/part-of": "kueue"}))
-        target = Target(b"PEM", service="release", namespace="n", port=8443)
+        target = WebhookEndpoint(b"PEM", service="release", namespace="n", port=8443)
         await register(store, [], "sluice", target, Options(annotations={"cert-manager.io/inject-ca-from": "n/c"}))
         ours = await store.get(CRD, "workloads.kueue.x-k8s.io")
-        await register(store, [], "sluice", Target(b"PEM", url="https://h:1/"))
+        await register(store, [], "sluice", WebhookEndpoint(b"PEM", url="https://h:1/"))
         by_url = await store.get(CRD, "workloads.kueue.x-k8s.io")
         return ours, by_url, foreign == await store.get(CRD, "cohorts.kueue.x-k8s.io")
 

@@ -14,7 +14,7 @@ from tests.patience import until
 from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
-from webhook.cluster.queues.metrics import Report
+from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.jobs.finish import finish_of
 from webhook.kube.gvk import GroupVersionKind
@@ -200,7 +200,7 @@ def make_controller(store, leader=None, opted=lambda labels: True, core=None):
     registry = CollectorRegistry()
     box: list[Controller] = []
     view = View(store, (*BUILT_IN, *MANAGED, *QUEUE_KINDS), lambda *change: box[0].heard(*change))
-    controller = Controller(view, core or QueueCore(KueueRules()), CLOCKS, Report(registry), opted, leader)
+    controller = Controller(view, core or QueueCore(KueueRules()), CLOCKS, QueueMetrics(registry), opted, leader)
     box.append(controller)
     return controller, view, registry
 

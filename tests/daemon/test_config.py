@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.config import Config, Mode, load
+from webhook.config import Config, QueueMode, load
 from webhook.diagnostics import SourceError
 
 
@@ -23,7 +23,7 @@ def test_the_later_place_wins(tmp_path):
     environment = {"SLUICE_LISTEN": "0.0.0.0:2", "SLUICE_LOG_LEVEL": "warning", "SLUICE_SHARED": "/x"}
     config = load(file, environment, {"listen": "0.0.0.0:3"})
     assert (config.listen, config.log_level, config.lease_seconds) == ("0.0.0.0:3", "warning", 7.0)
-    assert config.mode is Mode.EMBEDDED
+    assert config.mode is QueueMode.EMBEDDED
 
 
 def test_paths_are_absolute_and_lists_are_read():

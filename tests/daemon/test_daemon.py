@@ -14,7 +14,7 @@ from tests.cluster.world import Kubelet, job, queues
 from tests.patience import until
 from tests.server.serving import review
 from tests.shared import ROOT
-from webhook.config import Config, Mode
+from webhook.config import Config, QueueMode
 from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
@@ -100,7 +100,7 @@ def test_a_changed_policy_comes_into_force(tmp_path, policies):
     """An edit of a policy file changes the verdicts, without a restart, and the digest that is reported."""
 
     async def go():
-        async with running(tmp_path, policies, mode=Mode.NONE) as (daemon, talk):
+        async with running(tmp_path, policies, mode=QueueMode.NONE) as (daemon, talk):
             before = (await talk.judge("FORBIDDEN"))["allowed"], (await talk.judge("other"))["allowed"]
             digest = daemon.policies.current.bundle.digest
             (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other"))
@@ -118,7 +118,7 @@ def test_a_broken_set_of_policies_keeps_the_last_good_one(tmp_path, policies, ca
     """With a CEL mistake the old verdicts stay; log, metric and `/readyz?verbose` say so; a mended file comes in."""
 
     async def go():
-        async with running(tmp_path, policies, mode=Mode.NONE) as (daemon, talk):
+        async with running(tmp_path, policies, mode=QueueMode.NONE) as (daemon, talk):
             (policies / "policy.yaml").write_text(RULES.replace("object.metadata.name !=", "object.metadata.name !=="))
 
             async def refused():
@@ -197,7 +197,7 @@ def test_each_failure_policy_is_evaluated_at_its_own_path(tmp_path, policies):
     (policies / "policy.yaml").write_text(RULES.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match"))
 
     async def go():
-        async with running(tmp_path, policies, mode=Mode.NONE) as (_, talk):
+        async with running(tmp_path, policies, mode=QueueMode.NONE) as (_, talk):
             paths = ("/validate", "/validate/ignore", "/validate/fail")
             return [(await talk.judge("FORBIDDEN", path))["allowed"] for path in paths]
 
@@ -213,7 +213,7 @@ def test_shipped_policies_suspend_a_job(tmp_path):
         store = MemoryStore()
         for obj in queues("2"):
             await store.create(obj)
-        async with running(tmp_path, folder, store, mode=Mode.EXTERNAL) as (_, talk):
+        async with running(tmp_path, folder, store, mode=QueueMode.EXTERNAL) as (_, talk):
             obj = job("a")
             del obj["spec"]["suspend"]
             return await talk.ask(review(object=obj), "/mutate")
@@ -269,7 +269,7 @@ def test_a_full_disk_stops_recording_and_nothing_else(tmp_path, policies):
     (tmp_path / "file").write_text("")
 
     async def go():
-        async with running(tmp_path, policies, mode=Mode.NONE, record_folder=tmp_path / "file/in") as (_, talk):
+        async with running(tmp_path, policies, mode=QueueMode.NONE, record_folder=tmp_path / "file/in") as (_, talk):
             return [(await talk.judge(name))["allowed"] for name in ("FORBIDDEN", "other")]
 
     assert asyncio.run(go()) == [False, True]

@@ -11,7 +11,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.hooks import Hooks
 from tests.e2e.sluice import POLICIES, managed
 from webhook.cluster.webhooks.hooks import hooks
-from webhook.cluster.webhooks.registration import Options, Target, configurations
+from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
 from webhook.policy import load_bundle
 
 pytestmark = pytest.mark.cluster
@@ -52,7 +52,7 @@ def seen(control_plane: ControlPlane, foreign: None, tmp_path_factory: pytest.Te
 
 def registered(server: Hooks) -> list[JSON]:
     policies = load_bundle(Path(POLICIES, name) for name in CHOSEN).policies
-    target = Target(server.authority, server.client_config("")["url"])
+    target = WebhookEndpoint(server.authority, server.client_config("")["url"])
     options = Options(name="conditions", labels={"part": "conditions"})
     return configurations(hooks(policies, gate=True), target, options)
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from webhook.jobs.kinds import KINDS
-from webhook.jobs.model import Kind
+from webhook.jobs.model import JobKind
 
 JSON = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -94,7 +94,7 @@ SHAPED = [k for k in KINDS if k.templates and all(t.made is None for t in k.temp
 
 
 @st.composite
-def jobs(draw: st.DrawFn, kinds: list[Kind] | None = None) -> JSON:
+def jobs(draw: st.DrawFn, kinds: list[JobKind] | None = None) -> JSON:
     """An object of a job kind with pod templates, or a Pod."""
     kind = draw(st.sampled_from(kinds or SHAPED))
     obj: JSON = {"apiVersion": kind.gvk.api_version, "kind": kind.kind, "metadata": draw(metadata())}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.requests import with_defaults
-from webhook.jobs.model import Job, PodSet
+from webhook.jobs.model import Job, JobPodSet
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
@@ -120,7 +120,7 @@ def _owner(obj: Mapping[str, Any], uid: str) -> dict[str, Any]:
     }
 
 
-def _pod_set(pods: PodSet, limit_ranges: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _pod_set(pods: JobPodSet, limit_ranges: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     metadata = pods.template.get("metadata") or {}
     kept = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
     pod_set: dict[str, Any] = {

@@ -159,7 +159,7 @@ def type_from(written: object) -> Type:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RowAnswer:
     """What a row gave: the answer to write, the value where there is one, and what was evaluated with what."""
 
     answer: dict[str, Any]
@@ -202,14 +202,14 @@ def spelled(declared: Type) -> str:
 
     A field that a JSONPatch does not have is of no type, which is nothing inside a map or optional.
     """
-    if declared.kind in (types.Kind.NULL, types.Kind.WELL_KNOWN):
+    if declared.kind in (types.TypeKind.NULL, types.TypeKind.WELL_KNOWN):
         return declared.name
     if declared.params:
         return f"{declared.name}({', '.join(map(spelled, declared.params))})"
     return str(declared)
 
 
-def answer(row: Row) -> Outcome:
+def answer(row: Row) -> RowAnswer:
     """Compile and evaluate a row."""
     out: dict[str, Any] = {"id": row.get("id")}
     try:
@@ -219,7 +219,7 @@ def answer(row: Row) -> Outcome:
             env, composed = compose(env, row.get("variables") or ())
         program = compile(str(row["expr"]), env)
     except CompileError as error:
-        return Outcome({**out, "ok": False, "error": str(error), "stage": "compile"})
+        return RowAnswer({**out, "ok": False, "error": str(error), "stage": "compile"})
     if program.type.name:
         out["type"] = spelled(program.type)
     values = variables(row, env)
@@ -228,15 +228,15 @@ def answer(row: Row) -> Outcome:
     return _run(program, values, out)
 
 
-def _run(program: Program, values: Mapping[str, object], out: dict[str, Any]) -> Outcome:
+def _run(program: Program, values: Mapping[str, object], out: dict[str, Any]) -> RowAnswer:
     try:
         value = program.evaluate(values)
         tagged = encode(value)
     except CelError as error:
         failed = {**out, "ok": False, "error": error.message, "stage": "run", "cost": _cost(program, values)}
-        return Outcome(failed, program=program, values=values)
+        return RowAnswer(failed, program=program, values=values)
     given = {**out, "ok": True, "value": tagged, "stage": "run", "cost": _cost(program, values)}
-    return Outcome(given, value, program.type, program, values)
+    return RowAnswer(given, value, program.type, program, values)
 
 
 def _cost(program: Program, values: Mapping[str, object]) -> int:

@@ -9,7 +9,7 @@ from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError, CompileError, EvalError
 from webhook.cel.operators import MISSING
 from webhook.cel.program import Program, compile
-from webhook.cel.types import DYN, Kind, Type, object_type
+from webhook.cel.types import DYN, Type, TypeKind, object_type
 
 TYPE_NAME = VARIABLES
 
@@ -97,12 +97,12 @@ def compose(env: Env, declared: Sequence[Mapping[str, str]]) -> tuple[Env, Varia
     return _with(env, known), out
 
 
-_KEPT = (Kind.PRIMITIVE, Kind.NULL, Kind.WELL_KNOWN)
+_KEPT = (TypeKind.PRIMITIVE, TypeKind.NULL, TypeKind.WELL_KNOWN)
 
 
 def field_type(t: Type) -> Type:
     """The type a field of `variables` has: the API server keeps plain types, lists and maps, the rest is dyn."""
-    if t.kind in (Kind.LIST, Kind.MAP):
+    if t.kind in (TypeKind.LIST, TypeKind.MAP):
         return Type(t.name, tuple(map(field_type, t.params)), t.kind)
     return t if t.kind in _KEPT else DYN
 

@@ -16,13 +16,13 @@ MANY = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TracedPart:
     """A part of an expression: where its text stands, its values in order (`Failure` for an error), its parts."""
 
     start: int
     end: int
     values: tuple[object, ...]
-    parts: tuple[Step, ...]
+    parts: tuple[TracedPart, ...]
     clause: bool = False
 
     @property
@@ -31,7 +31,7 @@ class Step:
         return bool(self.values) and (self.values[-1] is False or type(self.values[-1]) is Failure)
 
 
-def trace(program: Program, values: tuple[object, ...]) -> Step:
+def trace(program: Program, values: tuple[object, ...]) -> TracedPart:
     """Evaluate and tell the value of every part that was evaluated. An error of the whole is the value of the root."""
     seen: dict[int, list[object]] = {}
 
@@ -52,20 +52,20 @@ def trace(program: Program, values: tuple[object, ...]) -> Step:
     return _step(program.text, root, seen, clause=True)
 
 
-def clauses(step: Step) -> list[Step]:
+def clauses(step: TracedPart) -> list[TracedPart]:
     """The `&&` clauses of the whole, outermost first."""
     if not step.clause or not any(p.clause for p in step.parts):
         return [step]
     return [c for part in step.parts for c in clauses(part)]
 
 
-def _step(text: str, node: Node, seen: dict[int, list[object]], *, clause: bool = False) -> Step:
+def _step(text: str, node: Node, seen: dict[int, list[object]], *, clause: bool = False) -> TracedPart:
     conjunction = clause and isinstance(node, Call) and node.function == nodes.AND
     parts = tuple(
         _step(text, part, seen, clause=conjunction) for part in _shown(node) if part.id in seen or _shown(part)
     )
     start, end = span(text, node)
-    return Step(start, end, tuple(seen.get(node.id, ())), parts, clause)
+    return TracedPart(start, end, tuple(seen.get(node.id, ())), parts, clause)
 
 
 def _shown(node: Node) -> list[Node]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 
-class Kind(IntEnum):
+class TypeKind(IntEnum):
     """What the name of a type stands for."""
 
     DYN = 0
@@ -33,17 +33,17 @@ class Type:
 
     name: str
     params: tuple[Type, ...] = ()
-    kind: Kind = Kind.PRIMITIVE
+    kind: TypeKind = TypeKind.PRIMITIVE
 
     def __str__(self) -> str:
         """The type as cel-go's checker prints it: `list(int)`, `map(string, dyn)`, `type(int)`."""
-        if self.kind is Kind.ERROR:
+        if self.kind is TypeKind.ERROR:
             return "!error!"
-        if self.kind is Kind.NULL:
+        if self.kind is TypeKind.NULL:
             return "null"
-        if self.kind is Kind.WELL_KNOWN:
+        if self.kind is TypeKind.WELL_KNOWN:
             return {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration"}[self.name]
-        if self.kind is Kind.WRAPPER:
+        if self.kind is TypeKind.WRAPPER:
             return f"wrapper({self.name})"
         return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
 
@@ -52,57 +52,57 @@ class Type:
         return f"{self.name}({', '.join(p.declared() for p in self.params)})" if self.params else self.name
 
 
-DYN = Type("dyn", (), Kind.DYN)
+DYN = Type("dyn", (), TypeKind.DYN)
 INT = Type("int")
 UINT = Type("uint")
 DOUBLE = Type("double")
 BOOL = Type("bool")
 STRING = Type("string")
 BYTES = Type("bytes")
-NULL = Type("null_type", (), Kind.NULL)
-TIMESTAMP = Type("google.protobuf.Timestamp", (), Kind.WELL_KNOWN)
-DURATION = Type("google.protobuf.Duration", (), Kind.WELL_KNOWN)
-TYPE = Type("type", (), Kind.TYPE)
-ERROR = Type("*error*", (), Kind.ERROR)
+NULL = Type("null_type", (), TypeKind.NULL)
+TIMESTAMP = Type("google.protobuf.Timestamp", (), TypeKind.WELL_KNOWN)
+DURATION = Type("google.protobuf.Duration", (), TypeKind.WELL_KNOWN)
+TYPE = Type("type", (), TypeKind.TYPE)
+ERROR = Type("*error*", (), TypeKind.ERROR)
 
 PRIMITIVES = {t.name: t for t in (INT, UINT, DOUBLE, BOOL, STRING, BYTES, DYN)}
 
 
 def list_of(element: Type) -> Type:
     """The type of lists of `element`."""
-    return Type("list", (element,), Kind.LIST)
+    return Type("list", (element,), TypeKind.LIST)
 
 
 def map_of(key: Type, value: Type) -> Type:
     """The type of maps from `key` to `value`."""
-    return Type("map", (key, value), Kind.MAP)
+    return Type("map", (key, value), TypeKind.MAP)
 
 
 def optional_of(value: Type) -> Type:
     """The type `optional_type(value)`."""
-    return Type("optional_type", (value,), Kind.OPAQUE)
+    return Type("optional_type", (value,), TypeKind.OPAQUE)
 
 
 def type_of(value: Type) -> Type:
     """The type of the type `value`: what `int` in an expression has."""
-    return Type("type", (value,), Kind.TYPE)
+    return Type("type", (value,), TypeKind.TYPE)
 
 
 def param(name: str) -> Type:
     """A type parameter of an overload, e.g. `param("A")`."""
-    return Type(name, (), Kind.PARAM)
+    return Type(name, (), TypeKind.PARAM)
 
 
 def opaque(name: str, *params: Type) -> Type:
     """An abstract type that only functions can look into, e.g. `opaque("kubernetes.Quantity")`."""
-    return Type(name, params, Kind.OPAQUE)
+    return Type(name, params, TypeKind.OPAQUE)
 
 
 def object_type(name: str) -> Type:
     """A type with fields; the environment says which."""
-    return Type(name, (), Kind.OBJECT)
+    return Type(name, (), TypeKind.OBJECT)
 
 
 def nullable(primitive: Type) -> Type:
     """A primitive that may be null (protobuf's wrapper types; only specification rows declare them)."""
-    return Type(primitive.name, (), Kind.WRAPPER)
+    return Type(primitive.name, (), TypeKind.WRAPPER)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from webhook.cel.types import Kind, Type
+from webhook.cel.types import Type, TypeKind
 from webhook.cel.values import ABSENT, JSONPatchValue
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
@@ -24,9 +24,9 @@ def mutation(found: Type, value: object, obj: dict[str, Any] | None, given: Mapp
 
     `given` are the variables of the row.
     """
-    if found.kind is Kind.OBJECT and found.name == "Object":
+    if found.kind is TypeKind.OBJECT and found.name == "Object":
         return _applied(value, obj, Given(given.values()))
-    if found.kind is Kind.LIST and found.params[0].name == "JSONPatch":
+    if found.kind is TypeKind.LIST and found.params[0].name == "JSONPatch":
         return _patched(value, obj, Given(given.values()))
     return {"kind": "invalid", "error": f"must evaluate to Object or list(JSONPatch) but got {found.declared()}"}
 

@@ -29,7 +29,7 @@ class Read(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-class Place(click.Path):
+class PathOption(click.Path):
     """A path that is not empty: an empty one would be this folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -39,7 +39,7 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
-class Folder(Place):
+class FolderOption(PathOption):
     """A folder, which may be yet to be made."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Folder(Place):
         return path
 
 
-class Made(Place):
+class Made(PathOption):
     """A file to be written, in a folder that is there: told before the work, not after it."""
 
     def __init__(self) -> None:
@@ -83,13 +83,13 @@ ANY_TEXT: Final = Read("text", str)
 """Of a filter, of which an empty one lets all through."""
 NAMESPACE: Final = Read("name", setting_values.label)
 LABELS: Final = Read("key=value,...", setting_values.labels)
-FILE: Final = Place(exists=True, dir_okay=False, path_type=Path)
-THERE: Final = Place(exists=True, path_type=Path)
+FILE: Final = PathOption(exists=True, dir_okay=False, path_type=Path)
+THERE: Final = PathOption(exists=True, path_type=Path)
 """A file or a folder."""
-GIVEN: Final = Place(path_type=Path)
+GIVEN: Final = PathOption(path_type=Path)
 """A path of which the command says what is wrong with it, as one of the findings."""
-FOLDER: Final = Folder()
-ROWS: Final = Place(exists=True, dir_okay=False, allow_dash=True)
+FOLDER: Final = FolderOption()
+ROWS: Final = PathOption(exists=True, dir_okay=False, allow_dash=True)
 """A file, or - for standard input; as text."""
-INPUT: Final = Place(exists=True, allow_dash=True)
+INPUT: Final = PathOption(exists=True, allow_dash=True)
 """A file, a folder, or - for standard input; as text."""

@@ -16,14 +16,14 @@ from typing import Final
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import NotLeading, Writer
+from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_owner, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.queues.changes import matters_to_all_jobs, matters_to_core
 from webhook.cluster.queues.core import Core
 from webhook.cluster.queues.cycle import Cycle
-from webhook.cluster.queues.metrics import Report
+from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.pending_reasons import Explainer
 from webhook.cluster.queues.publish import Publisher
 from webhook.kube.gvk import GroupVersionKind
@@ -59,12 +59,12 @@ class Controller:
     """Decides and writes while it leads (always, where there is no `leader`); keeps its view warm otherwise."""
 
     def __init__(
-        self, view: View, core: Core, clocks: Clocks, report: Report, opted: Opted, leader: Leader | None = None
+        self, view: View, core: Core, clocks: Clocks, report: QueueMetrics, opted: Opted, leader: Leader | None = None
     ) -> None:
         self._view, self._clocks, self._report, self._leader = view, clocks, report, leader
         self._leading = False
         self._dirty = asyncio.Event()
-        self._writer = Writer(view, self._may_write, clocks.now)
+        self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
         self._jobs = WorkQueue[JobKey](Reconciler(view, self._writer, opted).look, WORKERS)
         self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)

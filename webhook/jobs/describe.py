@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.jobs.kinds import BY_KIND
-from webhook.jobs.model import Job, Kind, Path, PodSet, Template
+from webhook.jobs.model import Job, JobKind, JobPodSet, Path, Template
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
@@ -32,14 +32,14 @@ def queue_of(obj: dict[str, Any]) -> str | None:
     return _text(_map(obj, "labels"), QUEUE) or _text(_map(obj, "annotations"), QUEUE)
 
 
-def row_of(obj: dict[str, Any]) -> Kind | None:
+def row_of(obj: dict[str, Any]) -> JobKind | None:
     """Give the row of an object's kind; the version does not matter."""
     api_version = obj.get("apiVersion")
     group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
     return BY_KIND.get((group, str(obj.get("kind"))))
 
 
-def pod_sets(obj: dict[str, Any], kind: Kind) -> Iterator[PodSet]:
+def pod_sets(obj: dict[str, Any], kind: JobKind) -> Iterator[JobPodSet]:
     """Give the sets of pods an object of this kind makes, in the order of its controller."""
     if kind.reader is not None:
         yield from kind.reader(obj, _inner_sets)
@@ -51,7 +51,7 @@ def pod_sets(obj: dict[str, Any], kind: Kind) -> Iterator[PodSet]:
             count = row.count(nodes or [obj])
             least = min(minimum, count) if minimum is not None else None
             made = row.made is not None
-            yield PodSet(name, count, row.made(template) if row.made else template, path, least, made)
+            yield JobPodSet(name, count, row.made(template) if row.made else template, path, least, made)
 
 
 def templates(obj: dict[str, Any]) -> Templates | None:
@@ -76,7 +76,7 @@ def templates(obj: dict[str, Any]) -> Templates | None:
     return tuple(found)
 
 
-def _inner_sets(obj: dict[str, Any]) -> tuple[PodSet, ...]:
+def _inner_sets(obj: dict[str, Any]) -> tuple[JobPodSet, ...]:
     """Give the pod sets of an object that stands inside another; an object that wraps again has none."""
     kind = row_of(obj)
     return tuple(pod_sets(obj, kind)) if kind is not None and kind.reader is None else ()
@@ -113,7 +113,7 @@ def _children(node: Any, key: str, row: Template) -> list[tuple[str | int, Any, 
     return []
 
 
-def suspended(obj: dict[str, Any], kind: Kind) -> bool | None:
+def suspended(obj: dict[str, Any], kind: JobKind) -> bool | None:
     """Say whether the object is held back: its own field, or a Pod's scheduling gate; None where it has neither."""
     if kind.suspend_path is not None:
         return at(obj, kind.suspend_path) is True
@@ -142,14 +142,14 @@ def _text(labels: dict[str, Any], key: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _min_count(obj: dict[str, Any], kind: Kind) -> int | None:
+def _min_count(obj: dict[str, Any], kind: JobKind) -> int | None:
     if not kind.min_count_annotation:
         return None
     text = _map(obj, "annotations").get(kind.min_count_annotation)
     return int(text) if isinstance(text, str) and text.isdecimal() else None
 
 
-def _pod_priority(obj: dict[str, Any], kind: Kind, sets: tuple[PodSet, ...]) -> str | None:
+def _pod_priority(obj: dict[str, Any], kind: JobKind, sets: tuple[JobPodSet, ...]) -> str | None:
     own = [at(obj, path) for path in kind.priority_paths]
     of_pods = [at(s.template, ("spec", "priorityClassName")) for s in sets]
     return next((name for name in (*own, *of_pods) if isinstance(name, str) and name), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.jobs import counts
-from webhook.jobs.model import GroupKind, Kind, Template
+from webhook.jobs.model import GroupKind, JobKind, Template
 from webhook.jobs.templates import of_spark_role, of_trainer
 from webhook.jobs.wrapped import wrapped_pod_sets
 
@@ -39,8 +39,8 @@ def _training(
     *order: str,
     versions: tuple[str, ...] = ("v1",),
     makes: tuple[GroupKind, ...] = (_POD,),
-) -> Kind:
-    return Kind(
+) -> JobKind:
+    return JobKind(
         "kubeflow.org",
         versions,
         kind,
@@ -52,8 +52,8 @@ def _training(
     )
 
 
-KINDS: Final[tuple[Kind, ...]] = (
-    Kind(
+KINDS: Final[tuple[JobKind, ...]] = (
+    JobKind(
         "",
         ("v1",),
         "Pod",
@@ -63,7 +63,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         note="held by a scheduling gate (KEP-3521) that the policy suspend-pods gives it; stopped by deletion",
         gate="sluice.dev/admission",
     ),
-    Kind(
+    JobKind(
         "batch",
         ("v1",),
         "Job",
@@ -73,7 +73,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         min_count_annotation="kueue.x-k8s.io/job-min-parallelism",
         makes=(_POD,),
     ),
-    Kind(
+    JobKind(
         "batch",
         ("v1",),
         "CronJob",
@@ -83,7 +83,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         queued=False,
         note="spec.suspend stops the schedule and is the user's; the Jobs it makes are queued",
     ),
-    Kind(
+    JobKind(
         "jobset.x-k8s.io",
         ("v1alpha2",),
         "JobSet",
@@ -106,7 +106,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     _training("PaddleJob", "paddlejobs", "paddleReplicaSpecs", "Master", "Worker"),
     _training("XGBoostJob", "xgboostjobs", "xgbReplicaSpecs", "Master", "Worker"),
     _training("JAXJob", "jaxjobs", "jaxReplicaSpecs", "Worker"),
-    Kind(
+    JobKind(
         "trainer.kubeflow.org",
         ("v1alpha1",),
         "TrainJob",
@@ -116,7 +116,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         note="its pods stand in the TrainingRuntime; spec.trainer.resourcesPerNode is read, nothing is patched",
         makes=(("jobset.x-k8s.io", "JobSet"),),
     ),
-    Kind(
+    JobKind(
         "ray.io",
         ("v1", "v1alpha1"),
         "RayCluster",
@@ -125,7 +125,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         _ray("spec"),
         makes=(_POD, _JOB),  # a Job clears the Redis of a cluster that goes
     ),
-    Kind(
+    JobKind(
         "ray.io",
         ("v1", "v1alpha1"),
         "RayJob",
@@ -138,7 +138,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         note="with spec.clusterSelector it runs on a cluster that is there already",
         makes=(_RAY_CLUSTER, _JOB),  # a Job submits
     ),
-    Kind(
+    JobKind(
         "ray.io",
         ("v1", "v1alpha1"),
         "RayService",
@@ -147,7 +147,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         _ray("spec", "rayClusterConfig"),
         makes=(_RAY_CLUSTER,),
     ),
-    Kind(
+    JobKind(
         "sparkoperator.k8s.io",
         ("v1beta2",),
         "SparkApplication",
@@ -165,7 +165,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         note="driver and executor are no pod templates: their cores, memory and GPU are read, nothing is patched",
         makes=(_POD,),
     ),
-    Kind(
+    JobKind(
         "workload.codeflare.dev",
         ("v1beta2",),
         "AppWrapper",
@@ -175,7 +175,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         reader=wrapped_pod_sets,
         wraps=True,
     ),
-    Kind(
+    JobKind(
         "apps",
         ("v1",),
         "Deployment",
@@ -185,7 +185,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         queued=False,
         note="has no suspend; each of its Pods is gated and queued",
     ),
-    Kind(
+    JobKind(
         "apps",
         ("v1",),
         "StatefulSet",
@@ -195,7 +195,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         queued=False,
         note="has no suspend; its Pods are gated and queued",
     ),
-    Kind(
+    JobKind(
         "leaderworkerset.x-k8s.io",
         ("v1",),
         "LeaderWorkerSet",
@@ -208,7 +208,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         queued=False,
         note="has no suspend; its Pods are gated and queued",
     ),
-    Kind(
+    JobKind(
         "batch.volcano.sh",
         ("v1alpha1",),
         "Job",
@@ -218,7 +218,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         note="has no suspend; Volcano's own scheduler holds it",
         priority_paths=(("spec", "priorityClassName"),),
     ),
-    Kind(
+    JobKind(
         "kubeflow.org",
         ("v1", "v1beta1", "v1alpha1"),
         "Notebook",
@@ -234,6 +234,6 @@ BY_KIND: Final = {(k.group, k.kind): k for k in KINDS}
 BY_RESOURCE: Final = {(k.group, k.resource): k for k in KINDS}
 
 
-def kind_of(group: str, kind: str) -> Kind | None:
+def kind_of(group: str, kind: str) -> JobKind | None:
     """Give the row of a kind, None where it makes no pods that we know of."""
     return BY_KIND.get((group, kind))

@@ -43,7 +43,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class PodSet:
+class JobPodSet:
     """Pods of one role: `count` of them, made from `template`, which stands at `path` of the object.
 
     `min_count` is the least number the job can run with (None: it needs all).
@@ -58,11 +58,11 @@ class PodSet:
     """The template is made up from fields that are none; rules may read it, but a patch cannot be mapped back."""
 
 
-SetsOf = Callable[[dict[str, Any]], tuple[PodSet, ...]]
+SetsOf = Callable[[dict[str, Any]], tuple[JobPodSet, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """One row of the table of job kinds.
 
     `suspend_path` is the kind's own field, None where it has none (a Pod is held by its `gate`, a Deployment by the
@@ -79,7 +79,7 @@ class Kind:
     min_count_annotation: str = ""
     queued: bool = True
     """Whether the object itself waits in a queue; a CronJob does not (its Jobs do), nor a Deployment (its Pods do)."""
-    reader: Callable[[dict[str, Any], SetsOf], tuple[PodSet, ...]] | None = None
+    reader: Callable[[dict[str, Any], SetsOf], tuple[JobPodSet, ...]] | None = None
     """Reads the pod sets of a kind whose templates no path can name (AppWrapper), with a reader for what it wraps."""
     note: str = ""
     priority_paths: tuple[tuple[str, ...], ...] = ()
@@ -105,9 +105,9 @@ class Job:
     `kueue.x-k8s.io/priority-class` (a WorkloadPriorityClass), `pod_priority_class` the PriorityClass of its pods.
     """
 
-    kind: Kind
+    kind: JobKind
     suspended: bool | None
-    pod_sets: tuple[PodSet, ...]
+    pod_sets: tuple[JobPodSet, ...]
     queue: str | None
     priority_class: str | None
     pod_priority_class: str | None = None

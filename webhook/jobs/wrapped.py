@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from webhook.jobs.model import GroupKind, Path, PodSet, SetsOf
+from webhook.jobs.model import GroupKind, JobPodSet, Path, SetsOf
 from webhook.kube.gvk import gvk_of
 
 _STEP = re.compile(r"[^.\[\]]+")
 
 
-def wrapped_pod_sets(obj: dict[str, Any], sets_of: SetsOf) -> tuple[PodSet, ...]:
+def wrapped_pod_sets(obj: dict[str, Any], sets_of: SetsOf) -> tuple[JobPodSet, ...]:
     """Give the pod sets of every component: where it declares them (`podSets[].path`), else where its kind has them."""
-    found: list[PodSet] = []
+    found: list[JobPodSet] = []
     for i, component in _components(obj):
         path: Path = ("spec", "components", i)
         found += _declared(component, path, i) or _inferred(component["template"], path, i, sets_of)
@@ -41,7 +41,7 @@ def _components(obj: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
             yield i, component
 
 
-def _declared(component: dict[str, Any], path: Path, index: int) -> list[PodSet]:
+def _declared(component: dict[str, Any], path: Path, index: int) -> list[JobPodSet]:
     entries = component.get("podSets")
     found = []
     for number, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -49,11 +49,11 @@ def _declared(component: dict[str, Any], path: Path, index: int) -> list[PodSet]
         steps: Path = tuple(int(s) if s.isdecimal() else s for s in _STEP.findall(str(path_text or "")))
         template = _at(component, steps)
         if steps and isinstance(template, dict):
-            found.append(PodSet(f"component-{index}-{number}", _replicas(entry), template, (*path, *steps)))
+            found.append(JobPodSet(f"component-{index}-{number}", _replicas(entry), template, (*path, *steps)))
     return found
 
 
-def _inferred(template: dict[str, Any], path: Path, index: int, sets_of: SetsOf) -> list[PodSet]:
+def _inferred(template: dict[str, Any], path: Path, index: int, sets_of: SetsOf) -> list[JobPodSet]:
     return [
         replace(inner, name=f"component-{index}-{inner.name}", path=(*path, "template", *inner.path))
         for inner in sets_of(template)

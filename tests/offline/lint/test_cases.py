@@ -10,7 +10,7 @@ import pytest
 from webhook.diagnostics import Diagnostic
 from webhook.documents import read
 from webhook.offline.files import Files, read_stream
-from webhook.offline.lint.run import Report, lint, mended
+from webhook.offline.lint.run import LintReport, lint, mended
 from webhook.offline.lint.table import BY_CODE, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
@@ -29,7 +29,7 @@ def expected() -> dict[str, list[str]]:
 
 
 @cache
-def linted(name: str) -> Report:
+def linted(name: str) -> LintReport:
     """What lint says of a case."""
     return lint(files(raw(name), name), NOW)
 

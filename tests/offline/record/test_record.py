@@ -9,7 +9,7 @@ from webhook.admission.verdict import Verdict
 from webhook.admission.wire import parse
 from webhook.kube.patch import Operation
 from webhook.offline.record.mask import masked, masked_operations
-from webhook.offline.record.recorder import FILE, Limits, Recorder, record_of
+from webhook.offline.record.recorder import FILE, Recorder, RecordLimits, record_of
 from webhook.offline.record.replay import BadRecording, percentile, read_recording
 
 ALLOWED = Verdict(allowed=True)
@@ -118,7 +118,7 @@ def test_written_reviews_are_read_back(tmp_path):
 def test_only_the_drawn_share_is_written(tmp_path):
     """A review is kept where the draw is below the sample rate."""
     draws = iter([0.05, 0.5, 0.1, 0.0])
-    recorder = Recorder(tmp_path, Limits(sample=0.1), pick=lambda: next(draws))
+    recorder = Recorder(tmp_path, RecordLimits(sample=0.1), pick=lambda: next(draws))
     for _ in range(4):
         recorder.write(request(pod()), ALLOWED, 0.001)
     recorder.close()
@@ -127,7 +127,7 @@ def test_only_the_drawn_share_is_written(tmp_path):
 
 def test_large_reviews_are_skipped(tmp_path):
     """A review above the size limit is not written, and counted."""
-    recorder = Recorder(tmp_path, Limits(review_bytes=100))
+    recorder = Recorder(tmp_path, RecordLimits(review_bytes=100))
     recorder.write(request(pod()), ALLOWED, 0.001)
     recorder.close()
     assert (recorder.written, recorder.skipped, list(tmp_path.iterdir())) == (0, 1, [])
@@ -136,7 +136,7 @@ def test_large_reviews_are_skipped(tmp_path):
 def test_files_rotate_and_the_oldest_goes(tmp_path):
     """The disk never holds more than the given number of files, each within its size."""
     size = len(json.dumps(record_of(request(pod()), ALLOWED, 0.001, "review", 1.0), separators=(",", ":"))) + 8
-    recorder = Recorder(tmp_path, Limits(file_bytes=2 * size, files=3), clock=lambda: 1.0)
+    recorder = Recorder(tmp_path, RecordLimits(file_bytes=2 * size, files=3), clock=lambda: 1.0)
     for _ in range(12):
         recorder.write(request(pod()), ALLOWED, 0.001)
     recorder.close()

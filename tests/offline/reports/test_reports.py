@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from webhook.diagnostics import Diagnostic, Place, Severity
 from webhook.offline.reports.findings import as_json, sentence
 from webhook.offline.reports.github import annotation, commands
-from webhook.offline.reports.junit import Case, Outcome, Suite, junit
+from webhook.offline.reports.junit import JunitCase, JunitSuite, TestOutcome, junit
 from webhook.offline.reports.sarif import sarif, uri
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
@@ -160,10 +160,10 @@ def check_junit(element):
 
 
 cases = st.builds(
-    Case,
+    JunitCase,
     st.text(),
     st.text(),
-    st.sampled_from(list(Outcome)),
+    st.sampled_from(list(TestOutcome)),
     st.text(),
     st.text(),
     st.floats(0, 9),
@@ -171,7 +171,7 @@ cases = st.builds(
 )
 
 
-@given(st.lists(st.builds(Suite, st.text(), st.lists(cases, max_size=4).map(tuple)), max_size=3))
+@given(st.lists(st.builds(JunitSuite, st.text(), st.lists(cases, max_size=4).map(tuple)), max_size=3))
 def test_junit_is_valid(suites):
     """Any suites become well-formed XML within the schema, and the counts add up."""
     root = ElementTree.fromstring(junit(suites).encode("utf-8", "surrogatepass"))
@@ -183,7 +183,9 @@ def test_junit_is_valid(suites):
 
 def test_junit_says_what_failed():
     """A failure carries its message, and text that XML cannot hold is written as an escape."""
-    text = junit([Suite("gpu", (Case("half <a> GPU", "gpu", Outcome.FAILURE, 'want "x" & y', "\x1b[31mred"),))])
+    text = junit(
+        [JunitSuite("gpu", (JunitCase("half <a> GPU", "gpu", TestOutcome.FAILURE, 'want "x" & y', "\x1b[31mred"),))]
+    )
     failure = ElementTree.fromstring(text).find("testsuite/testcase/failure")
     assert failure is not None
     assert failure.attrib == {"message": 'want "x" & y', "type": "failure"}

@@ -23,8 +23,8 @@ from webhook.cel.types import (
     NULL,
     STRING,
     UINT,
-    Kind,
     Type,
+    TypeKind,
     list_of,
     map_of,
     optional_of,
@@ -34,12 +34,12 @@ from webhook.cel.types import (
 from webhook.cel.values import Uint
 
 _LITERALS = {bool: BOOL, int: INT, Uint: UINT, float: DOUBLE, str: STRING, bytes: BYTES, type(None): NULL}
-_FOLDABLE = (Kind.DYN, Kind.ERROR, Kind.PARAM)
-_FIELDLESS = (Kind.DYN, Kind.ERROR)
+_FOLDABLE = (TypeKind.DYN, TypeKind.ERROR, TypeKind.PARAM)
+_FIELDLESS = (TypeKind.DYN, TypeKind.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResolvedCall:
     """What a call means: the full name, the overloads that may answer, whether the receiver was a namespace."""
 
     function: str
@@ -54,7 +54,7 @@ class Checked:
     root: Node
     types: dict[int, Type] = field(default_factory=dict)
     idents: dict[int, str] = field(default_factory=dict)
-    calls: dict[int, Target] = field(default_factory=dict)
+    calls: dict[int, ResolvedCall] = field(default_factory=dict)
     structs: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -126,7 +126,7 @@ class Checker:
 
     def unwrap(self, t: Type) -> tuple[Type, bool]:
         """The value type of an optional, and whether it was one."""
-        if t.kind is Kind.OPAQUE and t.name == "optional_type":
+        if t.kind is TypeKind.OPAQUE and t.name == "optional_type":
             return t.params[0], True
         return t, False
 
@@ -178,22 +178,22 @@ class Checker:
         result = self.field(node, operand, str(name.value), optional=True)
         self.set(name, STRING)
         self.set(node, self.known.apply(result))
-        self.out.calls[node.id] = Target(nodes.OPT_SELECT, ("select_optional_field",))
+        self.out.calls[node.id] = ResolvedCall(nodes.OPT_SELECT, ("select_optional_field",))
 
     def field(self, node: Node, operand: Node, name: str, *, optional: bool) -> Type:
         """The type of a field of `operand`."""
         self.check(operand)
         target, wrapped = self.unwrap(self.known.apply(self.type(operand)))
         result = ERROR
-        if target.kind is Kind.MAP:
+        if target.kind is TypeKind.MAP:
             result = target.params[1]
-        elif target.kind is Kind.OBJECT:
+        elif target.kind is TypeKind.OBJECT:
             found = self.env.field_type(target.name, name)
             if found is None:
                 self.report(node, f"undefined field '{name}'", self.env.field_names(target.name))
             else:
                 result = found
-        elif target.kind is Kind.PARAM:
+        elif target.kind is TypeKind.PARAM:
             self.known.assignable(DYN, target)
             result = DYN
         else:
@@ -230,7 +230,7 @@ class Checker:
         if found is None:
             self.no_overload(node, function.name, given, member=target is not None)
             return
-        self.out.calls[node.id] = Target(function.name, found.overloads, namespaced)
+        self.out.calls[node.id] = ResolvedCall(function.name, found.overloads, namespaced)
         self.set(node, found.result)
 
     def logical(self, node: Call, function: Function, given: tuple[Type, ...]) -> None:
@@ -241,7 +241,7 @@ class Checker:
                 self.mismatch(arg, BOOL, found)
                 fine = False
         if fine:
-            self.out.calls[node.id] = Target(function.name, (function.overloads[0].id,))
+            self.out.calls[node.id] = ResolvedCall(function.name, (function.overloads[0].id,))
         self.set(node, BOOL if fine else ERROR)
 
     def no_overload(self, node: Call, name: str, given: tuple[Type, ...], *, member: bool) -> None:
@@ -263,7 +263,7 @@ class Checker:
         if not optional:
             return found
         found, wrapped = self.unwrap(found)
-        if not wrapped and found.kind is not Kind.DYN:
+        if not wrapped and found.kind is not TypeKind.DYN:
             self.mismatch(node, optional_of(found), found)
         return found
 
@@ -304,10 +304,10 @@ class Checker:
         name, declared = found
         self.out.structs[node.id] = name
         result = ERROR
-        if declared.kind is not Kind.TYPE:
-            if declared.kind is not Kind.ERROR:
+        if declared.kind is not TypeKind.TYPE:
+            if declared.kind is not TypeKind.ERROR:
                 self.report(node, f"'{declared.name}' is not a type")
-        elif declared.params and declared.params[0].kind is Kind.OBJECT:
+        elif declared.params and declared.params[0].kind is TypeKind.OBJECT:
             result = declared.params[0]
         else:
             self.report(node, f"'{name}' is not a message type")
@@ -347,9 +347,9 @@ class Checker:
 
     def element_types(self, node: Fold, over: Type) -> tuple[Type, Type]:
         """The types of the iteration variables over a range of type `over`."""
-        if over.kind is Kind.LIST:
+        if over.kind is TypeKind.LIST:
             return (INT, over.params[0]) if node.var2 else (over.params[0], DYN)
-        if over.kind is Kind.MAP:
+        if over.kind is TypeKind.MAP:
             return over.params[0], over.params[1]
         if over.kind in _FOLDABLE:
             self.known.assignable(DYN, over)

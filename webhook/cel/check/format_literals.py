@@ -10,7 +10,7 @@ from webhook.cel.errors import CelError, Issue
 from webhook.cel.lib.formatting import read_clause
 from webhook.cel.lib.go.strconv import to_bytes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Literal, Node
-from webhook.cel.types import Kind, Type
+from webhook.cel.types import Type, TypeKind
 
 _DURING: Final = "error during formatting: "
 _ACCEPTS: Final[dict[str, tuple[frozenset[str], str]]] = {
@@ -76,7 +76,7 @@ def _clause(data: bytes, position: int, used: int, count: int) -> tuple[int, str
 def _misfit(checked: Checked, node: Node, accepted: frozenset[str], *, deep: bool) -> Node | None:
     """The node whose type a clause cannot take; %s looks into lists and maps that are written out."""
     found: Type = checked.types[node.id]
-    if found.kind is not Kind.DYN and found.name not in accepted:
+    if found.kind is not TypeKind.DYN and found.name not in accepted:
         return node
     below: list[Node] = []
     if deep and isinstance(node, CreateList):

@@ -18,7 +18,7 @@ from webhook.kube.schema import ListShape, MapShape, Ref, Schema, Shape
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FieldShape:
     """What a value is: a place in the schema of a kind."""
 
     schema: Schema
@@ -29,16 +29,16 @@ class Known:
         """What may stand there."""
         return self.schema.resolve(self.ref)
 
-    def at(self, ref: Ref) -> Known:
+    def at(self, ref: Ref) -> FieldShape:
         """Another place of the same schema."""
-        return Known(self.schema, ref)
+        return FieldShape(self.schema, ref)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A list that an expression makes, of elements of one sort."""
 
-    element: Known
+    element: FieldShape
 
 
 class Missing:
@@ -48,7 +48,7 @@ class Missing:
 
 
 MISSING: Final = Missing()
-Found = Known | Listed | Missing | None
+Found = FieldShape | Listed | Missing | None
 """None: anything may be there."""
 Scope = Mapping[str, Found]
 
@@ -125,7 +125,7 @@ class _Walk:
         if isinstance(found, Missing):
             self.below.add(key)
             return MISSING
-        if not isinstance(found, Known) or not isinstance(shape := found.shape.map, MapShape):
+        if not isinstance(found, FieldShape) or not isinstance(shape := found.shape.map, MapShape):
             return None
         if (ref := shape.fields.get(key[1], shape.others)) is not None:
             return found.at(ref)
@@ -203,17 +203,17 @@ class _Walk:
 
 def _listed(found: list[Found]) -> Found:
     first = found[0] if found else None
-    return Listed(first) if isinstance(first, Known) and all(other == first for other in found) else None
+    return Listed(first) if isinstance(first, FieldShape) and all(other == first for other in found) else None
 
 
 def _is_list(found: Found) -> bool:
-    return isinstance(found, Known) and found.shape.list is not None
+    return isinstance(found, FieldShape) and found.shape.list is not None
 
 
 def _element(found: Found) -> Found:
     if isinstance(found, Listed):
         return found.element
-    if isinstance(found, Known):
+    if isinstance(found, FieldShape):
         shape = found.shape
         return found.at(shape.list.element) if isinstance(shape.list, ListShape) and shape.map is None else None
     return found
@@ -221,20 +221,20 @@ def _element(found: Found) -> Found:
 
 def _inside(found: Found) -> Found:
     """What a fragment describes at a place: one element of a list."""
-    listed = isinstance(found, Known) and found.shape.map is None and found.shape.list is not None
+    listed = isinstance(found, FieldShape) and found.shape.map is None and found.shape.list is not None
     return _element(found) if listed else found
 
 
 def _iterated(found: Found, *, second: bool) -> Found:
     """What a macro's variable stands for: elements, the keys of a map, or its values."""
-    if isinstance(found, Known) and found.shape.map is not None:
+    if isinstance(found, FieldShape) and found.shape.map is not None:
         others = found.shape.map.others
         return found.at(others) if second and others is not None and not found.shape.map.fields else None
     return _element(found)
 
 
 def _item(found: Found, index: Node) -> Found:
-    if isinstance(found, Known) and found.shape.map is not None:
+    if isinstance(found, FieldShape) and found.shape.map is not None:
         shape = found.shape.map
         name = index.value if isinstance(index, Literal) else None
         ref = shape.fields.get(name, shape.others) if isinstance(name, str) else None

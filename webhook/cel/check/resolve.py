@@ -8,7 +8,7 @@ from functools import cache
 
 from webhook.cel.check.unify import Substitution
 from webhook.cel.overloads import Function, Overload
-from webhook.cel.types import DYN, Kind, Type
+from webhook.cel.types import DYN, Type, TypeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ def _generic(overload: Overload) -> bool:
     stack = [*overload.args, overload.result]
     while stack:
         at = stack.pop()
-        if at.kind is Kind.PARAM:
+        if at.kind is TypeKind.PARAM:
             return True
         stack += at.params
     return False
@@ -53,7 +53,7 @@ def resolve(
         if result is None:
             # A field that a JSONPatch does not have is of no type: what gives that gives nothing.
             result = gives if gives.name else None
-        elif result.kind is not Kind.DYN and gives != result:
+        elif result.kind is not TypeKind.DYN and gives != result:
             result = DYN
     return None if result is None else Resolved(tuple(fitting), result)
 
@@ -63,7 +63,7 @@ def _instance(types: tuple[Type, ...], fresh: Callable[[], Type]) -> tuple[tuple
     names: dict[Type, Type] = {}
 
     def renamed(t: Type) -> Type:
-        if t.kind is Kind.PARAM:
+        if t.kind is TypeKind.PARAM:
             if t not in names:
                 names[t] = fresh()
             return names[t]

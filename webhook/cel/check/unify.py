@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from webhook.cel.types import DYN, Kind, Type
+from webhook.cel.types import DYN, Type, TypeKind
 
-_PARAMETRIC = (Kind.OPAQUE, Kind.LIST, Kind.MAP)
-_LEGACY_NULLABLE = (Kind.OPAQUE, Kind.OBJECT, Kind.WELL_KNOWN, Kind.WRAPPER)
+_PARAMETRIC = (TypeKind.OPAQUE, TypeKind.LIST, TypeKind.MAP)
+_LEGACY_NULLABLE = (TypeKind.OPAQUE, TypeKind.OBJECT, TypeKind.WELL_KNOWN, TypeKind.WRAPPER)
 
 
 def is_dyn_or_error(t: Type) -> bool:
     """Whether anything goes with `t`."""
-    return t.kind in (Kind.DYN, Kind.ERROR)
+    return t.kind in (TypeKind.DYN, TypeKind.ERROR)
 
 
 def less_specific(a: Type, b: Type) -> bool:
     """Whether `a` equals `b` or says less than it."""
-    if a.kind in (Kind.DYN, Kind.PARAM):
+    if a.kind in (TypeKind.DYN, TypeKind.PARAM):
         return True
-    if b.kind in (Kind.DYN, Kind.PARAM) or a.kind is not b.kind:
+    if b.kind in (TypeKind.DYN, TypeKind.PARAM) or a.kind is not b.kind:
         return False
     if a.kind in _PARAMETRIC:
         return a.name == b.name and len(a.params) == len(b.params) and all(map(less_specific, a.params, b.params))
-    return a.kind is Kind.TYPE or a == b
+    return a.kind is TypeKind.TYPE or a == b
 
 
 def most_general(a: Type, b: Type) -> Type:
@@ -70,22 +70,22 @@ class Substitution:
         return len(left) == len(right) and all(map(self._assignable, left, right))
 
     def _assignable(self, a: Type, b: Type) -> bool:
-        if b.kind is Kind.PARAM:
+        if b.kind is TypeKind.PARAM:
             valid, known = self._substitutes(a, b)
             if valid or known:
                 return valid
-        if a.kind is Kind.PARAM:
+        if a.kind is TypeKind.PARAM:
             return self._substitutes(b, a)[0]
         if is_dyn_or_error(a) or is_dyn_or_error(b):
             return True
-        if a.kind is Kind.NULL or b.kind is Kind.NULL:
-            other = b if a.kind is Kind.NULL else a
-            return other.kind is Kind.NULL or other.kind in _LEGACY_NULLABLE
+        if a.kind is TypeKind.NULL or b.kind is TypeKind.NULL:
+            other = b if a.kind is TypeKind.NULL else a
+            return other.kind is TypeKind.NULL or other.kind in _LEGACY_NULLABLE
         if a.kind in _PARAMETRIC:
             return a.kind is b.kind and a.name == b.name and self._list(a.params, b.params)
-        if a.kind is Kind.TYPE:
-            return b.kind is Kind.TYPE
-        if Kind.WRAPPER in (a.kind, b.kind):
+        if a.kind is TypeKind.TYPE:
+            return b.kind is TypeKind.TYPE
+        if TypeKind.WRAPPER in (a.kind, b.kind):
             return a.name == b.name
         return _one(a, b)
 
@@ -112,14 +112,14 @@ class Substitution:
         """Whether `parameter` does not occur in `within`."""
         if parameter == within:
             return False
-        if within.kind is Kind.PARAM:
+        if within.kind is TypeKind.PARAM:
             held = self.bound.get(within)
             return held is None or self._free_of(parameter, held)
         return all(self._free_of(parameter, p) for p in within.params)
 
     def apply(self, t: Type, *, free_is_dyn: bool = False) -> Type:
         """`t` with its parameters replaced by what they stand for; those still free become dyn when asked."""
-        while t.kind is Kind.PARAM:
+        while t.kind is TypeKind.PARAM:
             held = self.bound.get(t)
             if held is None:
                 return DYN if free_is_dyn else t

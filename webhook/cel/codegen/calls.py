@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from webhook.cel.codegen import charges, list_calls, logic, runtime, selects
-from webhook.cel.codegen.source import Code, Unsupported, Writer
+from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
 from webhook.cel.interpreter import dispatch
 from webhook.cel.lib import regex
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, Literal, Node
-from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Kind, Type, list_of
+from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Type, TypeKind, list_of
 from webhook.cel.values import ABSENT
 
 HOST_FUNCTIONS = frozenset(
@@ -46,11 +46,11 @@ _OPTIONALS = ("or", "orValue", "hasValue", "value", "optional.of", "optional.non
 _UNIT = frozenset((*_OPTIONALS, *_WHOLE, *_ARITHMETIC, nodes.NOT, nodes.NEGATE, "dyn", "size", "type"))
 _PYTHON = {STRING: "str", INT: "int", BOOL: "bool", DOUBLE: "float", BYTES: "bytes"}
 _TEXTS = list_of(STRING)
-_CONTAINERS = {Kind.LIST: "list", Kind.MAP: "dict"}
-_CERTAIN = (Kind.PRIMITIVE, Kind.OPAQUE, Kind.OBJECT, Kind.WELL_KNOWN)
+_CONTAINERS = {TypeKind.LIST: "list", TypeKind.MAP: "dict"}
+_CERTAIN = (TypeKind.PRIMITIVE, TypeKind.OPAQUE, TypeKind.OBJECT, TypeKind.WELL_KNOWN)
 
 
-def call(to: Writer, node: Call) -> Code:
+def call(to: SourceWriter, node: Call) -> Code:
     """A call."""
     found = to.checked.calls[node.id]
     target = None if found.namespaced else node.target
@@ -79,7 +79,7 @@ def call(to: Writer, node: Call) -> Code:
     return _function(to, node, to.env.functions[name], found.overloads, args)
 
 
-def _plain(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
+def _plain(to: SourceWriter, name: str, args: tuple[Node, ...]) -> Code:
     """What always costs 1, whatever the values."""
     if name in _OPTIONALS:
         return _optional(to, name, args)
@@ -99,10 +99,10 @@ def _plain(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
     return Code(to.value(args[0]).text)
 
 
-def _conditional(to: Writer, node: Call, condition: Node, yes: Node, no: Node) -> Code:
+def _conditional(to: SourceWriter, node: Call, condition: Node, yes: Node, no: Node) -> Code:
     """`c ? a : b`; optionals pass only where Go's native form leaves what they hold as it is."""
     found = to.checked.types[node.id]
-    optional = found.kind is Kind.OPAQUE and found.name == "optional_type"
+    optional = found.kind is TypeKind.OPAQUE and found.name == "optional_type"
     test = to.condition(condition)
     certain: list[Type | None] = []
 
@@ -111,7 +111,7 @@ def _conditional(to: Writer, node: Call, condition: Node, yes: Node, no: Node) -
             return f"plain({to.optional(part).text})"
         code = to.value(part)
         certain.append(code.type)
-        if code.type is not None or found.kind is not Kind.DYN:
+        if code.type is not None or found.kind is not TypeKind.DYN:
             return code.text
         name = code.text if code.name else to.fresh()
         bound = name if code.name else f"({name} := {code.text})"
@@ -131,7 +131,7 @@ def _conditional(to: Writer, node: Call, condition: Node, yes: Node, no: Node) -
     return Code(name, same, True, optional)
 
 
-def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
+def _equality(to: SourceWriter, positive: bool, left: Node, right: Node) -> Code:
     """`==` and `!=`: Python's own where the types are sure to agree."""
     a, b = selects.certain(to, to.value(left)), selects.certain(to, to.value(right))
     op, helper = ("==", "equal") if positive else ("!=", "not_equal")
@@ -154,7 +154,7 @@ def _equality(to: Writer, positive: bool, left: Node, right: Node) -> Code:
     return Code(f"({a.text} {op} {b.text} if {short} else {helper}({a.text}, {b.text}))", BOOL)
 
 
-def _null(to: Writer, positive: bool, a: Code, b: Code) -> Code:
+def _null(to: SourceWriter, positive: bool, a: Code, b: Code) -> Code:
     """`a == null`: a map is not, and what else there is may refuse to be asked."""
     name = a.text if a.name else to.fresh()
     bound = name if a.name else f"({name} := {a.text})"
@@ -163,7 +163,7 @@ def _null(to: Writer, positive: bool, a: Code, b: Code) -> Code:
     return Code(f"({bound} is not None and (type({name}) is dict or not_equal({name}, {b.text})))", BOOL)
 
 
-def _in(to: Writer, overloads: tuple[str, ...], element: Node, container: Node) -> Code:
+def _in(to: SourceWriter, overloads: tuple[str, ...], element: Node, container: Node) -> Code:
     """`x in y`; in a list whose overload is settled each element counts."""
     a, b = selects.certain(to, to.value(element)), selects.certain(to, to.value(container))
     if charges.settled(overloads) is None:
@@ -186,7 +186,7 @@ def _in(to: Writer, overloads: tuple[str, ...], element: Node, container: Node) 
     return _inside(to, a, b)
 
 
-def _inside(to: Writer, a: Code, b: Code) -> Code:
+def _inside(to: SourceWriter, a: Code, b: Code) -> Code:
     """`x in y` of a text in a list or map, tested inline where both may be written twice."""
     if a.name and a.type is STRING and not b.name:
         name = to.fresh()
@@ -194,7 +194,7 @@ def _inside(to: Writer, a: Code, b: Code) -> Code:
     if not a.name or not b.name or a.type not in (None, STRING):
         return Code(f"contains({a.text}, {b.text})", BOOL)
     tests = [] if a.type is STRING else [f"type({a.text}) is str"]
-    if b.type is None or b.type.kind not in (Kind.LIST, Kind.MAP):
+    if b.type is None or b.type.kind not in (TypeKind.LIST, TypeKind.MAP):
         tests.append(f"(type({b.text}) is dict or type({b.text}) is list)")
     plain = f"{a.text} in {b.text}"
     return Code(
@@ -202,7 +202,7 @@ def _inside(to: Writer, a: Code, b: Code) -> Code:
     )
 
 
-def _optional(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
+def _optional(to: SourceWriter, name: str, args: tuple[Node, ...]) -> Code:
     """The functions of optionals, on what they hold."""
     match name:
         case "optional.none":
@@ -230,17 +230,17 @@ def _optional(to: Writer, name: str, args: tuple[Node, ...]) -> Code:
     return Code(f"({held.text} if {held.text} is not ABSENT else {other})", None, False, name == "or")
 
 
-def _size(to: Writer, arg: Node) -> Code:
+def _size(to: SourceWriter, arg: Node) -> Code:
     """`size(x)`."""
     a = selects.certain(to, to.value(arg))
-    if a.type is not None and (a.type in (STRING, BYTES) or a.type.kind in (Kind.LIST, Kind.MAP)):
+    if a.type is not None and (a.type in (STRING, BYTES) or a.type.kind in (TypeKind.LIST, TypeKind.MAP)):
         return Code(f"len({a.text})", INT)
     name = a.text if a.name else to.fresh()
     bound = name if a.name else f"({name} := {a.text})"
     return Code(f"(len({name}) if type({bound}) is list else size({name}))", INT)
 
 
-def _order(to: Writer, op: str, helper: str, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
+def _order(to: SourceWriter, op: str, helper: str, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
     """`<` and its kin: Python's own for two ints or two doubles that are sure to be ones."""
     a, b = to.value(left), to.value(right)
     if charges.settled(overloads) is not None:
@@ -255,7 +255,7 @@ def _order(to: Writer, op: str, helper: str, overloads: tuple[str, ...], left: N
     return Code(f"{helper}({a.text}, {b.text})", BOOL)
 
 
-def _add(to: Writer, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
+def _add(to: SourceWriter, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
     """`+`: texts and bytes are charged by their size where the checker knows that they are."""
     a, b = to.value(left), to.value(right)
     if charges.settled(overloads) is None:
@@ -266,7 +266,7 @@ def _add(to: Writer, overloads: tuple[str, ...], left: Node, right: Node) -> Cod
     return Code(f"add{ending}({a.text}, {b.text})", result, size=size)
 
 
-def _arithmetic(to: Writer, op: str, helper: str, a: Code, b: Code) -> Code:
+def _arithmetic(to: SourceWriter, op: str, helper: str, a: Code, b: Code) -> Code:
     """`+`, `-`, `*`: ints are checked against the range of 64 bits."""
     if a.type is INT and b.type is INT:
         name = to.fresh()
@@ -277,7 +277,9 @@ def _arithmetic(to: Writer, op: str, helper: str, a: Code, b: Code) -> Code:
     return Code(f"{helper}({a.text}, {b.text})")
 
 
-def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, ...], args: tuple[Node, ...]) -> Code:
+def _function(
+    to: SourceWriter, node: Call, function: Function, overloads: tuple[str, ...], args: tuple[Node, ...]
+) -> Code:
     """A function of the library."""
     row = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
     cost = charges.price(function, row)
@@ -289,7 +291,7 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
     if row is None:
         return _priced(to, to.constant(runtime.open_call(function, len(args))), cost, codes, None)
     codes = [_guarded(to, code, wanted) for code, wanted in zip(codes, row.args, strict=True)]
-    certain = row.result if row.result.kind in (*_CERTAIN, Kind.LIST, Kind.MAP) else None
+    certain = row.result if row.result.kind in (*_CERTAIN, TypeKind.LIST, TypeKind.MAP) else None
     most = 1 if cost is None else charges.most(cost, codes)
     if most is None:
         listed = list_calls.written(to, row.id, codes, row.result)
@@ -301,7 +303,7 @@ def _function(to: Writer, node: Call, function: Function, overloads: tuple[str, 
     return Code(f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts), certain)
 
 
-def _string(to: Writer, function: Function, code: Code) -> Code:
+def _string(to: SourceWriter, function: Function, code: Code) -> Code:
     """`string(x)` of what is likely a text already. What costs 1."""
     to.spend(1)
     code = selects.certain(to, to.held(code))
@@ -312,10 +314,10 @@ def _string(to: Writer, function: Function, code: Code) -> Code:
     return Code(selects.shared(to, "string", text, code.text), STRING, True)
 
 
-def _called(to: Writer, function: Function, row: Overload, texts: list[str]) -> str:
+def _called(to: SourceWriter, function: Function, row: Overload, texts: list[str]) -> str:
     """A call; one of what other calls remember, such as `quantity(text).isInteger()`, is remembered with them."""
     inner = [to.remembered[text] for text in texts if text in to.remembered]
-    if len(inner) == len(texts) and row.result.kind is Kind.PRIMITIVE:
+    if len(inner) == len(texts) and row.result.kind is TypeKind.PRIMITIVE:
         callee = runtime.together(row, *(function for function, _ in inner))
         texts = [text for _, text in inner]
     else:
@@ -326,11 +328,11 @@ def _called(to: Writer, function: Function, row: Overload, texts: list[str]) -> 
     return call
 
 
-def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
+def _guarded(to: SourceWriter, code: Code, wanted: Type) -> Code:
     """An argument that certainly is what the overload wants; texts and bytes are short besides."""
-    if wanted.kind in (Kind.DYN, Kind.PARAM):
+    if wanted.kind in (TypeKind.DYN, TypeKind.PARAM):
         return code
-    shallow = all(p.kind in (Kind.DYN, Kind.PARAM) for p in wanted.params)
+    shallow = all(p.kind in (TypeKind.DYN, TypeKind.PARAM) for p in wanted.params)
     sized = wanted is STRING or wanted is BYTES
     if code.type is not None and code.type.name == wanted.name and shallow and (not sized or code.const is not ABSENT):
         return code
@@ -343,7 +345,7 @@ def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
             to.known.learn(short, str(runtime.LONG))
     elif wanted.kind in _CONTAINERS and shallow:
         selects.must_be(to, code.text, _CONTAINERS[wanted.kind])
-    elif wanted.kind is Kind.LIST and runtime.is_matrix(wanted):
+    elif wanted.kind is TypeKind.LIST and runtime.is_matrix(wanted):
         if to.known.find(("of", code.text)) != "list":
             to.line(f"if type({code.text}) is not list or {code.text} and type({code.text}[0]) is not list: bail()")
     elif wanted == _TEXTS and to.known.find(("of", code.text)) in ("str", "short"):
@@ -355,7 +357,7 @@ def _guarded(to: Writer, code: Code, wanted: Type) -> Code:
     return Code(code.text, wanted, True, size=runtime.LONG if sized else None)
 
 
-def _priced(to: Writer, function: str, cost: Cost | None, codes: list[Code], certain: Type | None) -> Code:
+def _priced(to: SourceWriter, function: str, cost: Cost | None, codes: list[Code], certain: Type | None) -> Code:
     """A call that is charged by its arguments, before it is made; after it where what it gives counts."""
     if cost is None:
         to.spend(1)
@@ -372,7 +374,7 @@ def _priced(to: Writer, function: str, cost: Cost | None, codes: list[Code], cer
     return Code(result, certain, True)
 
 
-def _matches(to: Writer, args: tuple[Node, ...], cost: Cost | None) -> Code:
+def _matches(to: SourceWriter, args: tuple[Node, ...], cost: Cost | None) -> Code:
     """`text.matches('constant')`: by the matcher the library chose for the pattern."""
     pattern = args[1]
     assert isinstance(pattern, Literal)

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from webhook.cel.codegen.runtime import COMPARED_OFTEN, COMPARED_ONCE, JOINED_OFTEN, JOINED_ONCE
-from webhook.cel.codegen.source import Code, Unsupported, Writer
+from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
 from webhook.cel.interpreter import dispatch
 from webhook.cel.lib import costs
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Ident, Literal, Node, Select
-from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Kind
+from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, TypeKind
 from webhook.cel.values import ABSENT
 
 LIST, MAP, STRUCT = 10, 30, 40
@@ -31,7 +31,7 @@ _HUGE = 10**12
 _SINGLE = {BOOL: True, INT: 1, UINT: 1, DOUBLE: 1.0, NULL: None}
 _ADDRESSES = frozenset(("net.IP", "net.CIDR"))
 """Values that count their bytes."""
-_COUNTED_ONE = (Kind.OPAQUE, Kind.WELL_KNOWN, Kind.OBJECT)
+_COUNTED_ONE = (TypeKind.OPAQUE, TypeKind.WELL_KNOWN, TypeKind.OBJECT)
 
 
 def step(operand: Node) -> int:
@@ -76,7 +76,7 @@ def size(code: Code) -> int | None:
     return 1 if one else None
 
 
-def compared(to: Writer, a: Code, b: Code) -> str:
+def compared(to: SourceWriter, a: Code, b: Code) -> str:
     """Add the cost of comparing two values; gives the ending of the helper that leaves where both are too big."""
     known = [n for n in (size(a), size(b)) if n is not None]
     if known:
@@ -87,7 +87,7 @@ def compared(to: Writer, a: Code, b: Code) -> str:
     return "_often" if often else "_once"
 
 
-def joined(to: Writer, a: Code, b: Code) -> tuple[str, int]:
+def joined(to: SourceWriter, a: Code, b: Code) -> tuple[str, int]:
     """Add the cost of joining two texts; gives the ending of the helper and the size of the result."""
     sizes = (size(a), size(b))
     if sizes[0] is not None and sizes[1] is not None:

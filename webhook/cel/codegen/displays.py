@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.cel.codegen import charges
-from webhook.cel.codegen.source import Code, Writer
+from webhook.cel.codegen.source import Code, SourceWriter
 from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax.nodes import CreateList, CreateMap, CreateStruct, Field, Literal, Node
 from webhook.cel.types import STRING, Type
 
 
-def list_of(to: Writer, node: CreateList) -> Code:
+def list_of(to: SourceWriter, node: CreateList) -> Code:
     """A list; with optional elements it is built by statements."""
     to.spend(charges.LIST)
     found, count = to.checked.types.get(node.id), len(node.elements)
@@ -31,7 +31,7 @@ def list_of(to: Writer, node: CreateList) -> Code:
     return Code(name, found, True, size=count)
 
 
-def map_of(to: Writer, node: CreateMap) -> Code:
+def map_of(to: SourceWriter, node: CreateMap) -> Code:
     """A map: written out where its keys are constant texts and there are no optional ones, else by statements."""
     to.spend(charges.MAP)
     fixed = [
@@ -49,7 +49,7 @@ def map_of(to: Writer, node: CreateMap) -> Code:
     return Code(name, to.checked.types.get(node.id), True)
 
 
-def _entry(to: Writer, name: str, key: Code, value: Node, *, optional: bool) -> None:
+def _entry(to: SourceWriter, name: str, key: Code, value: Node, *, optional: bool) -> None:
     """One entry of a map or field of an object."""
     if optional:
         held = to.held(to.optional(value))
@@ -59,12 +59,12 @@ def _entry(to: Writer, name: str, key: Code, value: Node, *, optional: bool) -> 
         to.line(f"put({name}, {key.text}, {to.value(value).text})")
 
 
-def _entries(to: Writer, items: Iterable[tuple[str, Node]]) -> str:
+def _entries(to: SourceWriter, items: Iterable[tuple[str, Node]]) -> str:
     """A map of values under constant texts, none of them twice."""
     return f"{{{', '.join(f'{to.constant(key)}: {to.value(value).text}' for key, value in items)}}}"
 
 
-def struct(to: Writer, node: CreateStruct) -> Code:
+def struct(to: SourceWriter, node: CreateStruct) -> Code:
     """An object of a mutation."""
     to.spend(charges.STRUCT)
     named = to.checked.structs.get(node.id, node.type_name)
@@ -88,7 +88,7 @@ _PATCH = (("op", "op", "''"), ("path", "path", "''"), ("from", "from_", "''"), (
 """Fields of a JSONPatch, their attributes, and what these are where nothing was set."""
 
 
-def _made(to: Writer, cls: str, parts: dict[str, str], found: Type | None) -> Code:
+def _made(to: SourceWriter, cls: str, parts: dict[str, str], found: Type | None) -> Code:
     """An object of a class that only holds its parts: setting them is twice as fast as calling the class."""
     name = to.fresh()
     to.line(f"{name} = new({cls})")

@@ -16,7 +16,7 @@ from webhook.cel import host
 from webhook.cel.check.checker import Checked
 from webhook.cel.codegen import calls, charges, displays, folds, selects
 from webhook.cel.codegen.functions import Fast
-from webhook.cel.codegen.known import Known, asked
+from webhook.cel.codegen.known import KnownFacts, asked
 from webhook.cel.codegen.runtime import LIMIT, boxes_plain
 from webhook.cel.codegen.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
 from webhook.cel.env import VARIABLES, Env
@@ -26,7 +26,7 @@ from webhook.cel.interpreter.dispatch import size
 from webhook.cel.interpreter.planner import Planner
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
-from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Kind, Type
+from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Type, TypeKind
 from webhook.cel.values import ABSENT, TypeValue, Uint
 
 TRUSTED = frozenset({BOOL, DOUBLE, INT, STRING})
@@ -50,7 +50,7 @@ class Emitter:
     metered: bool = False
     spent: int = 0
     written: set[int] = field(default_factory=set)
-    known: Known = field(default_factory=Known)
+    known: KnownFacts = field(default_factory=KnownFacts)
     often: frozenset[str] = frozenset()
     shared: frozenset[tuple[str, ...]] = frozenset()
     kept: dict[str, str] = field(default_factory=dict)
@@ -203,13 +203,13 @@ class Emitter:
         for scope in reversed(self.scopes):
             if name in scope:
                 found = self.checked.types[node.id]
-                if found.kind is Kind.OPAQUE and found.name == "optional_type":
+                if found.kind is TypeKind.OPAQUE and found.name == "optional_type":
                     return Code(f"read({scope[name].text})", None, False, True)
                 return scope[name]
         if name is not None and name in self.env.variables:
             declared = self.env.variables[name]
             sure = self.env.trusted and declared in TRUSTED
-            kept = declared if sure or (declared.kind is Kind.OBJECT and host.known(declared.name)) else None
+            kept = declared if sure or (declared.kind is TypeKind.OBJECT and host.known(declared.name)) else None
             return Code(f"v{list(self.env.variables).index(name)}", kept, True)
         named = self.env.type_value(name) if name is not None else None
         if named is None:
@@ -222,7 +222,7 @@ class Emitter:
             return self.ident(node)
         self.spend(charges.step(node.operand))
         over = self.checked.types.get(node.operand.id)
-        if over is not None and over.kind is Kind.OBJECT:
+        if over is not None and over.kind is TypeKind.OBJECT:
             if host.known(over.name):
                 return self.attribute(node, over)
             if over.name == VARIABLES:
@@ -251,8 +251,8 @@ class Emitter:
             raise Unsupported("host object behind dyn")
         found = host.fields(over.name)[node.field]
         text = f"{operand.text}.{host.attribute_of(node.field)}"
-        if found.kind is Kind.DYN or found.params or host.converts(over.name, node.field):
-            return Code(f"plain_host({text})", None if found.kind is Kind.DYN else found)
+        if found.kind is TypeKind.DYN or found.params or host.converts(over.name, node.field):
+            return Code(f"plain_host({text})", None if found.kind is TypeKind.DYN else found)
         return Code(text, found)
 
 

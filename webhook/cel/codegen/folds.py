@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webhook.cel.codegen import charges, selects
-from webhook.cel.codegen.source import MAX_BLOCKS, Code, Unsupported, Writer
+from webhook.cel.codegen.source import MAX_BLOCKS, Code, SourceWriter, Unsupported
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, Fold, Ident, Node
-from webhook.cel.types import BOOL, STRING, Kind, Type
+from webhook.cel.types import BOOL, STRING, Type, TypeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Rounds:
     kind: str = ""
     either: str = ""
 
-    def write(self, to: Writer, body: Callable[[], None]) -> None:
+    def write(self, to: SourceWriter, body: Callable[[], None]) -> None:
         """The loop with the body."""
         at = len(to.lines)
         to.line(self.header)
@@ -44,7 +44,7 @@ class Rounds:
             to.lines[at : at + 1] = [pad + test, f"{pad}for {self.first} in {self.either}:"]
 
 
-def fold(to: Writer, node: Fold) -> Code:
+def fold(to: SourceWriter, node: Fold) -> Code:
     """A comprehension."""
     if node.macro == "bind":
         return _bind(to, node)
@@ -66,7 +66,7 @@ def fold(to: Writer, node: Fold) -> Code:
     return code
 
 
-def _kind(to: Writer, node: Fold, over: Code) -> str | None:
+def _kind(to: SourceWriter, node: Fold, over: Code) -> str | None:
     """Whether the range is certainly a `list` or a `dict`; where the checker says so, another value leaves."""
     if isinstance(over.const, (list, dict)):
         return type(over.const).__name__
@@ -78,7 +78,7 @@ def _kind(to: Writer, node: Fold, over: Code) -> str | None:
     return known
 
 
-def _loop(to: Writer, node: Fold, over: Code, kind: str | None) -> Code:
+def _loop(to: SourceWriter, node: Fold, over: Code, kind: str | None) -> Code:
     """The loop and what it gives."""
     if _copies(to, node):
         return _copy(to, node, over, kind)
@@ -96,22 +96,22 @@ def _loop(to: Writer, node: Fold, over: Code, kind: str | None) -> Code:
     return replace(code, size=over.size) if shape in ("map", "transformMap") else code
 
 
-def _variables(to: Writer, node: Fold, over: Code, first: str, second: str) -> dict[str, Code]:
+def _variables(to: SourceWriter, node: Fold, over: Code, first: str, second: str) -> dict[str, Code]:
     """The iteration variables; what they certainly are is known only where the range certainly is."""
-    if over.type is None or over.type.kind not in (Kind.LIST, Kind.MAP):
+    if over.type is None or over.type.kind not in (TypeKind.LIST, TypeKind.MAP):
         return {node.var: Code(first, None, True), **({node.var2: Code(second, None, True)} if node.var2 else {})}
     element = _certain(over.type.params[-1])
     if not node.var2:
-        return {node.var: Code(first, element if over.type.kind is Kind.LIST else None, True)}
+        return {node.var: Code(first, element if over.type.kind is TypeKind.LIST else None, True)}
     return {node.var: Code(first, None, True), node.var2: Code(second, element, True)}
 
 
 def _certain(t: Type) -> Type | None:
     """Element types are only declared, not seen; none is certain but those of host objects."""
-    return t if t.kind is Kind.OBJECT else None
+    return t if t.kind is TypeKind.OBJECT else None
 
 
-def _rounds(to: Writer, node: Fold, over: Code, kind: str | None, first: str, second: str) -> Rounds:
+def _rounds(to: SourceWriter, node: Fold, over: Code, kind: str | None, first: str, second: str) -> Rounds:
     """What a comprehension goes over; keys of a map are texts, or leave the fast form."""
     if kind == "dict":
         header = f"for {first}, {second} in {over.text}.items():" if node.var2 else f"for {first} in {over.text}:"
@@ -124,10 +124,10 @@ def _rounds(to: Writer, node: Fold, over: Code, kind: str | None, first: str, se
     return Rounds(header, first, either=over.text)
 
 
-def _text(to: Writer, node: Fold) -> str:
+def _text(to: SourceWriter, node: Fold) -> str:
     """Where the checker says that elements are texts, others leave."""
     found = to.checked.types.get(node.range.id)
-    return "key" if found is not None and found.kind is Kind.LIST and found.params[0] == STRING else ""
+    return "key" if found is not None and found.kind is TypeKind.LIST and found.params[0] == STRING else ""
 
 
 def _shape(node: Fold) -> str:
@@ -136,7 +136,7 @@ def _shape(node: Fold) -> str:
     )
 
 
-def _quantifier(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
+def _quantifier(to: SourceWriter, node: Fold, result: str, rounds: Rounds) -> Code:
     """`all` and `exists`: leave at the first element that decides."""
     assert isinstance(node.step, Call)
     every = node.macro == "all"
@@ -153,7 +153,7 @@ def _quantifier(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     return Code(result, BOOL, True)
 
 
-def _one(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
+def _one(to: SourceWriter, node: Fold, result: str, rounds: Rounds) -> Code:
     """`exists_one`: every element is looked at."""
     to.line(f"{result} = 0")
 
@@ -165,7 +165,7 @@ def _one(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     return Code(f"({result} == 1)", BOOL)
 
 
-def _keeping(to: Writer, step: Node, write: Callable[[Call], None]) -> None:
+def _keeping(to: SourceWriter, step: Node, write: Callable[[Call], None]) -> None:
     """Write the step, under its condition where it has one."""
     assert isinstance(step, Call)
     if step.function == nodes.CONDITIONAL:
@@ -175,7 +175,7 @@ def _keeping(to: Writer, step: Node, write: Callable[[Call], None]) -> None:
         write(step)
 
 
-def _map(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
+def _map(to: SourceWriter, node: Fold, result: str, rounds: Rounds) -> Code:
     """`map`, `filter` and `transformList`: a list that grows."""
     to.line(f"{result} = []")
     kinds: list[str] = []
@@ -194,7 +194,7 @@ def _map(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     return Code(result, to.checked.types.get(node.id), True)
 
 
-def _copy(to: Writer, node: Fold, over: Code, kind: str | None) -> Code:
+def _copy(to: SourceWriter, node: Fold, over: Code, kind: str | None) -> Code:
     """A `map` that takes each element, or key, as it is. A list is that itself: no value is ever changed."""
     found = to.checked.types.get(node.id)
     if kind == "list":
@@ -212,7 +212,7 @@ def _copy(to: Writer, node: Fold, over: Code, kind: str | None) -> Code:
     return Code(result, found, True, size=over.size)
 
 
-def _copies(to: Writer, node: Fold) -> bool:
+def _copies(to: SourceWriter, node: Fold) -> bool:
     """Whether a `map` takes each element, or key, as it is. Reading an optional changes it."""
     if node.macro != "map" or not isinstance(node.step, Call) or node.step.function == nodes.CONDITIONAL:
         return False
@@ -220,10 +220,10 @@ def _copies(to: Writer, node: Fold) -> bool:
     if not isinstance(made, CreateList) or made.optional or not isinstance(made.elements[0], Ident):
         return False
     found = to.checked.types[made.elements[0].id]
-    return made.elements[0].name == node.var and not (found.kind is Kind.OPAQUE and found.name == "optional_type")
+    return made.elements[0].name == node.var and not (found.kind is TypeKind.OPAQUE and found.name == "optional_type")
 
 
-def _transform_map(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
+def _transform_map(to: SourceWriter, node: Fold, result: str, rounds: Rounds) -> Code:
     """`transformMap`: a map that grows; its keys are unique since those of the range are."""
     to.line(f"{result} = {{}}")
 
@@ -236,7 +236,7 @@ def _transform_map(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
     return Code(result, to.checked.types.get(node.id), True)
 
 
-def _transform_entry(to: Writer, node: Fold, result: str, rounds: Rounds) -> Code:
+def _transform_entry(to: SourceWriter, node: Fold, result: str, rounds: Rounds) -> Code:
     """`transformMapEntry`: a map that grows by whole entries; a key that is there already is an error."""
     to.line(f"{result} = {{}}")
 
@@ -247,7 +247,7 @@ def _transform_entry(to: Writer, node: Fold, result: str, rounds: Rounds) -> Cod
     return Code(result, to.checked.types.get(node.id), True)
 
 
-def _bind(to: Writer, node: Fold) -> Code:
+def _bind(to: SourceWriter, node: Fold) -> Code:
     """A local name for a value."""
     value = to.held(to.value(node.init))
     to.scopes.append({node.accu: value})

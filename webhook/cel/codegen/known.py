@@ -18,7 +18,7 @@ MARK = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class WrittenLoop:
     """A loop that is being written: what was taken out of it stands at `mark`, in the block numbered `block`."""
 
     mark: str
@@ -28,13 +28,13 @@ class Loop:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownFacts:
     """Facts by the block that they were found in, the outermost first."""
 
     blocks: list[dict[Fact, str]] = field(default_factory=lambda: [{}])
-    loops: list[Loop] = field(default_factory=list)
+    loops: list[WrittenLoop] = field(default_factory=list)
     taken_out: dict[str, list[str]] = field(default_factory=dict)
-    homes: dict[str, Loop] = field(default_factory=dict)
+    homes: dict[str, WrittenLoop] = field(default_factory=dict)
     """The loops that names were taken out of."""
 
     def find(self, fact: Fact) -> str | None:
@@ -49,7 +49,7 @@ class Known:
         """Begin a loop; gives the line that stands before it."""
         mark = f"{MARK}{len(self.taken_out)}"
         lines = self.taken_out[mark] = []
-        self.loops.append(Loop(mark, len(self.blocks) - 1, indent, lines))
+        self.loops.append(WrittenLoop(mark, len(self.blocks) - 1, indent, lines))
         return mark
 
     def end(self) -> None:
@@ -64,7 +64,7 @@ class Known:
             else:
                 yield line
 
-    def outside(self, needed: tuple[Fact, ...]) -> Loop | None:
+    def outside(self, needed: tuple[Fact, ...]) -> WrittenLoop | None:
         """The outermost loop before which all these facts are known: a line that needs them can stand there."""
         for loop in self.loops:
             if all(any(fact in block for block in self.blocks[: loop.block + 1]) for fact in needed):

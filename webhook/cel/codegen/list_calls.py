@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from webhook.cel.codegen import selects
-from webhook.cel.codegen.source import Code, Writer
+from webhook.cel.codegen.source import Code, SourceWriter
 from webhook.cel.lib import costs
 from webhook.cel.types import Type
 
 _DEEPEST = 8
 
 
-def written(to: Writer, row: str, codes: list[Code], result: Type) -> Code | None:
+def written(to: SourceWriter, row: str, codes: list[Code], result: Type) -> Code | None:
     """A call of a row whose arguments are as declared, None where it is no such function."""
     if row == "list_distinct":
         return _distinct(to, to.held(codes[0]).text, result)
@@ -20,7 +20,7 @@ def written(to: Writer, row: str, codes: list[Code], result: Type) -> Code | Non
     return _flatten(to, to.held(codes[0]).text, depth, result)
 
 
-def _distinct(to: Writer, name: str, result: Type) -> Code:
+def _distinct(to: SourceWriter, name: str, result: Type) -> Code:
     """`distinct`: a list of one element has none twice."""
     made = to.fresh()
     to.spend(costs.allocated(3, 1))
@@ -36,7 +36,7 @@ def _distinct(to: Writer, name: str, result: Type) -> Code:
     return Code(made, result, True)
 
 
-def _flatten(to: Writer, name: str, depth: int, result: Type) -> Code:
+def _flatten(to: SourceWriter, name: str, depth: int, result: Type) -> Code:
     """`flatten`: charged for the outer list, once for each level."""
     to.spend(costs.allocated(0, 0))
     to.charge(f"len({name}) * {depth}" if depth > 1 else f"len({name})")
@@ -46,7 +46,7 @@ def _flatten(to: Writer, name: str, depth: int, result: Type) -> Code:
     return Code(made, result, True)
 
 
-def joined(to: Writer, a: Code, b: Code) -> Code | None:
+def joined(to: SourceWriter, a: Code, b: Code) -> Code | None:
     """`a + b` where one is certainly a list, None where none is; mostly one of them is empty."""
     if "list" not in (to.known.find(("is", a.text)), to.known.find(("is", b.text))):
         return None

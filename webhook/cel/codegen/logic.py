@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from webhook.cel.codegen.source import Code, Writer
+from webhook.cel.codegen.source import Code, SourceWriter
 from webhook.cel.syntax.nodes import Node
 from webhook.cel.types import BOOL
 
 _BEGINS = re.compile(r"\((\w+)\.startswith\(k(\d+)\)\)")
 
 
-def logical(to: Writer, word: str, args: tuple[Node, ...]) -> Code:
+def logical(to: SourceWriter, word: str, args: tuple[Node, ...]) -> Code:
     """`&&` and `||`: inline where the right side needs no statements."""
     left = to.condition(args[0])
     written, right = to.later(lambda: to.condition(args[1]))
@@ -25,7 +25,7 @@ def logical(to: Writer, word: str, args: tuple[Node, ...]) -> Code:
     return Code(name, BOOL, True)
 
 
-def _either(to: Writer, *sides: str) -> str:
+def _either(to: SourceWriter, *sides: str) -> str:
     """`a or b` without statements. Texts that one text may begin with are asked for together."""
     parts: list[str] = []
     beginnings: dict[str, int] = {}
@@ -48,6 +48,6 @@ def _either(to: Writer, *sides: str) -> str:
     return text
 
 
-def _texts(to: Writer, number: str) -> tuple[object, ...]:
+def _texts(to: SourceWriter, number: str) -> tuple[object, ...]:
     value = to.constants[int(number)]
     return value if isinstance(value, tuple) else (value,)

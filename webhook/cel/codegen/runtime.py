@@ -17,7 +17,7 @@ from webhook.cel.interpreter.evaluators import new_object
 from webhook.cel.lib import lists, memory
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
-from webhook.cel.types import Kind, Type
+from webhook.cel.types import Type, TypeKind
 from webhook.cel.values import ABSENT, NONE, JSONPatchValue, ObjectValue, Optional, bare
 
 LIMIT = 1_000_000
@@ -62,7 +62,7 @@ def remembered(row: Overload) -> Callable[..., object]:
 def is_matrix(wanted: Type) -> bool:
     """Whether a type is a list of lists of anything."""
     inner = wanted.params[0]
-    return inner.kind is Kind.LIST and inner.params[0].kind in (Kind.DYN, Kind.PARAM)
+    return inner.kind is TypeKind.LIST and inner.params[0].kind in (TypeKind.DYN, TypeKind.PARAM)
 
 
 def flattened(elements: list[object], depth: int) -> list[object]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from webhook.cel.codegen import charges
 from webhook.cel.codegen.known import Fact, path
 from webhook.cel.codegen.runtime import LONG
-from webhook.cel.codegen.source import Code, Unsupported, Writer
+from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, Ident, Node, Select
-from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Kind, Type, list_of, map_of
+from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Type, TypeKind, list_of, map_of
 
 KINDS = {
     "str": STRING,
@@ -31,7 +31,7 @@ _HERE_ONLY: tuple[Fact, ...] = (("never",),)
 """Needed by what must not be taken out of a loop."""
 
 
-def certain(to: Writer, code: Code) -> Code:
+def certain(to: SourceWriter, code: Code) -> Code:
     """The code, with what a line before this one made certain: that it is a short text, a text, a list or a map."""
     if code.type is not None or not code.name:
         return code
@@ -42,7 +42,7 @@ def certain(to: Writer, code: Code) -> Code:
     return code if kind is None else Code(code.text, KINDS[kind], True, size=code.size)
 
 
-def must_be(to: Writer, name: str, kind: str, *, early: bool = False) -> None:
+def must_be(to: SourceWriter, name: str, kind: str, *, early: bool = False) -> None:
     """Leave the fast form where a name does not hold a `str`, `list` or `dict`; asked once, `early` before a loop."""
     if to.known.find(("is", name)) == kind:
         return
@@ -56,7 +56,7 @@ def must_be(to: Writer, name: str, kind: str, *, early: bool = False) -> None:
         to.known.blocks[loop.block]["is", name] = kind
 
 
-def same_kind(to: Writer, text: str, name: str) -> None:
+def same_kind(to: SourceWriter, text: str, name: str) -> None:
     """Note that a name holds what a text gives."""
     kind = to.known.find(("is", text))
     if kind is not None:
@@ -65,12 +65,12 @@ def same_kind(to: Writer, text: str, name: str) -> None:
 
 def declared(found: Type | None) -> str | None:
     """What Python calls a type that the checker found, None where it tells nothing of the value."""
-    if found is None or found.kind in (Kind.LIST, Kind.MAP):
-        return None if found is None else {Kind.LIST: "list", Kind.MAP: "dict"}[found.kind]
+    if found is None or found.kind in (TypeKind.LIST, TypeKind.MAP):
+        return None if found is None else {TypeKind.LIST: "list", TypeKind.MAP: "dict"}[found.kind]
     return next((name for name, known in KINDS.items() if known == found), None)
 
 
-def element_kind(to: Writer, code: Code) -> str:
+def element_kind(to: SourceWriter, code: Code) -> str:
     """What `learn_element` may take for granted of this value, nothing where it is not known."""
     code = certain(to, code)
     if code.type is STRING:
@@ -78,14 +78,14 @@ def element_kind(to: Writer, code: Code) -> str:
     return "list" if to.known.find(("is", code.text)) == "list" else ""
 
 
-def learn_element(to: Writer, name: str, kind: str) -> None:
+def learn_element(to: SourceWriter, name: str, kind: str) -> None:
     """Take for certain what all elements of a list are known to be."""
     to.known.learn(("is", name), "str" if kind == "short" else kind)
     if kind == "short":
         to.known.learn(("short", "str", name), str(LONG))
 
 
-def field(to: Writer, node: Select, operand: Code, key: str) -> Code:
+def field(to: SourceWriter, node: Select, operand: Code, key: str) -> Code:
     """`operand.key`, in a local name where it stands more than once."""
     text = f"{operand.text}[{key}]"
     if path(node) not in to.shared:
@@ -93,10 +93,10 @@ def field(to: Writer, node: Select, operand: Code, key: str) -> Code:
     return Code(_once(to, ("field", text), text, _HERE_ONLY), None, True)
 
 
-def index(to: Writer, name: str, container: Node, key: Node, other: str = "ABSENT") -> Code:
+def index(to: SourceWriter, name: str, container: Node, key: Node, other: str = "ABSENT") -> Code:
     """`a[k]`, `a[?k]`, `a.?k`; where an optional step finds nothing, it gives `other`."""
     over = to.checked.types.get(container.id)
-    if over is not None and over.kind is Kind.OBJECT:
+    if over is not None and over.kind is TypeKind.OBJECT:
         raise Unsupported("index of an object")
     to.spend(charges.step(container))
     optional = name != nodes.INDEX
@@ -114,21 +114,21 @@ def index(to: Writer, name: str, container: Node, key: Node, other: str = "ABSEN
     return Code(f"index({a.text}, {k.text})")
 
 
-def _base(to: Writer, node: Node) -> Code:
+def _base(to: SourceWriter, node: Node) -> Code:
     """What an optional step is taken from: where that is such a step itself, an empty map stands for none."""
     if isinstance(node, Call) and node.function in _STEPS:
         return _stepped(to, node, to.constant({}))
     return to.code(node)
 
 
-def _stepped(to: Writer, node: Call, other: str) -> Code:
+def _stepped(to: SourceWriter, node: Call, other: str) -> Code:
     """An optional step that gives `other` where there is nothing."""
     to.written.add(id(node))
     container, key = node.args
     return index(to, node.function, container, key, other)
 
 
-def maybe(to: Writer, operand: Code, key: str, other: str = "ABSENT") -> Code:
+def maybe(to: SourceWriter, operand: Code, key: str, other: str = "ABSENT") -> Code:
     """`operand.?key`, where the operand is a value, or what an optional holds; `other` where there is nothing.
 
     ABSENT may stand for none all the same: the result says whether it does.
@@ -146,7 +146,7 @@ def maybe(to: Writer, operand: Code, key: str, other: str = "ABSENT") -> Code:
     return Code(name, None, True, other == "ABSENT")
 
 
-def _maybe_any(to: Writer, a: Code, key: Code) -> Code:
+def _maybe_any(to: SourceWriter, a: Code, key: Code) -> Code:
     """`a[?k]` of a key that is not constant."""
     held, k = to.held(a), to.held(key)
     step = f"maybe_index({held.text}, {k.text})"
@@ -158,7 +158,7 @@ def _maybe_any(to: Writer, a: Code, key: Code) -> Code:
     return Code(_once(to, ("any", held.text, k.text), text, _HERE_ONLY), None, True, True)
 
 
-def or_constant(to: Writer, node: Node, other: object) -> Code:
+def or_constant(to: SourceWriter, node: Node, other: object) -> Code:
     """`node.orValue(other)` of a constant. What stands in for a map or a list is hardly meant for anything else."""
     default = to.constant(other)
     if isinstance(node, Call) and node.function in _STEPS:
@@ -173,12 +173,12 @@ def or_constant(to: Writer, node: Node, other: object) -> Code:
     return certain(to, Code(name, None, True))
 
 
-def shared(to: Writer, word: str, text: str, held: str) -> str:
+def shared(to: SourceWriter, word: str, text: str, held: str) -> str:
     """The local name of what a helper makes of a held value, asked for once."""
     return _once(to, (word, held), text, _HERE_ONLY)
 
 
-def _once(to: Writer, fact: Fact, text: str, needed: tuple[Fact, ...]) -> str:
+def _once(to: SourceWriter, fact: Fact, text: str, needed: tuple[Fact, ...]) -> str:
     """The local name of a value, written where it is asked for, or before the loops that do not change it.
 
     `needed` must be known there for the text to give a value without giving up.
@@ -200,7 +200,7 @@ def _once(to: Writer, fact: Fact, text: str, needed: tuple[Fact, ...]) -> str:
     return name
 
 
-def variable(to: Writer, node: Select) -> Code:
+def variable(to: SourceWriter, node: Select) -> Code:
     """A variable of a policy: computed when it is first asked for. One of another type than was found leaves."""
     asked = f"{to.value(node.operand).text}.cel_find({to.constant(node.field)})"
     if node.test:
@@ -224,7 +224,7 @@ def variable(to: Writer, node: Select) -> Code:
     return Code(text, found)
 
 
-def held_variable(to: Writer, text: str) -> str | None:
+def held_variable(to: SourceWriter, text: str) -> str | None:
     """Ask for a variable now that the text of `variable` asks for; gives its local name, None for other texts."""
     if text not in to.asking:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from webhook.cel.check.checker import Checked
-from webhook.cel.codegen.known import Known
+from webhook.cel.codegen.known import KnownFacts
 from webhook.cel.env import Env
 from webhook.cel.syntax.nodes import Node
 from webhook.cel.types import Type
@@ -41,7 +41,7 @@ class Code:
     const: object = ABSENT
 
 
-class Writer(Protocol):
+class SourceWriter(Protocol):
     """The emitter, as those see it who write a part of the source."""
 
     checked: Checked
@@ -53,7 +53,7 @@ class Writer(Protocol):
     blocks: int
     spent: int
     written: set[int]
-    known: Known
+    known: KnownFacts
     often: frozenset[str]
     shared: frozenset[tuple[str, ...]]
     kept: dict[str, str]

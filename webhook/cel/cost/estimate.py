@@ -13,14 +13,14 @@ from typing import Final
 from webhook.cel.check.checker import Checked
 from webhook.cel.cost.paths import NOWHERE
 from webhook.cel.cost.ranges import MOST, NOTHING, ONE, UNKNOWN, Charge, Estimate, Sizer, fixed
-from webhook.cel.cost.sizes import HIDDEN, Entries, Part, Sizes
+from webhook.cel.cost.sizes import HIDDEN, Entries, SizedOperand, Sizes
 from webhook.cel.env import Env
 from webhook.cel.overloads import Overload
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Literal, Node, Select
-from webhook.cel.types import Kind
+from webhook.cel.types import TypeKind
 
 _LIST, _MAP, _OBJECT = fixed(10), fixed(30), fixed(40)
-_SELECTED: Final = (Kind.MAP, Kind.OBJECT, Kind.PARAM)
+_SELECTED: Final = (TypeKind.MAP, TypeKind.OBJECT, TypeKind.PARAM)
 _ADDED: Final = frozenset({"add_string", "add_bytes", "add_list"})
 _INDEXED: Final = {"index_list": "@items", "index_map": "@values"}
 _EMPTY: Final = Estimate(MOST, 0)
@@ -74,7 +74,7 @@ class _Walk:
         for element in node.elements:
             cost += self.cost(element)
             value |= self.seen.known(element)
-        self.seen.entries[node.id] = Entries(Kind.LIST, ONE, value)
+        self.seen.entries[node.id] = Entries(TypeKind.LIST, ONE, value)
         return cost + _LIST
 
     def made_map(self, node: CreateMap) -> Estimate:
@@ -84,7 +84,7 @@ class _Walk:
             cost = cost + self.cost(entry.key) + self.cost(entry.value)
             key |= self.seen.known(entry.key)
             value |= self.seen.known(entry.value)
-        self.seen.entries[node.id] = Entries(Kind.MAP, key, value)
+        self.seen.entries[node.id] = Entries(TypeKind.MAP, key, value)
         return cost + _MAP
 
     def bind(self, node: Fold) -> Estimate:
@@ -103,7 +103,7 @@ class _Walk:
             self.seen.push(node.var2, self.seen.iterated(node.range, key=False))
         else:
             self.seen.push(
-                node.var, self.seen.iterated(node.range, key=self.seen.container(node.range) is not Kind.LIST)
+                node.var, self.seen.iterated(node.range, key=self.seen.container(node.range) is not TypeKind.LIST)
             )
         each = self.cost(node.condition) + self.cost(node.step)
         self.seen.pop(node.var)
@@ -149,7 +149,7 @@ class _Walk:
         known = {row.id: row for row in self.env.functions[function].overloads}
         return [known[i] for i in ids]
 
-    def charge(self, node: Call, row: Overload, parts: list[Part], costs: list[Estimate]) -> Charge:
+    def charge(self, node: Call, row: Overload, parts: list[SizedOperand], costs: list[Estimate]) -> Charge:
         """What one overload may cost, its operands included."""
         if row.id in ("logical_and", "logical_or"):
             left, right = costs

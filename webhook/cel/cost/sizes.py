@@ -13,7 +13,7 @@ from webhook.cel.cost.paths import NOWHERE, Path
 from webhook.cel.cost.ranges import ONE, UNKNOWN, Estimate, Sizer, fixed
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import CreateList, CreateMap, Ident, Literal, Node, Select
-from webhook.cel.types import BOOL, DOUBLE, DURATION, DYN, INT, TIMESTAMP, UINT, Kind, Type
+from webhook.cel.types import BOOL, DOUBLE, DURATION, DYN, INT, TIMESTAMP, UINT, Type, TypeKind
 from webhook.cel.values import ABSENT
 
 _SCALARS: Final = frozenset(t.name for t in (BOOL, DOUBLE, DURATION, INT, TIMESTAMP, UINT))
@@ -25,7 +25,7 @@ HIDDEN: Final = ("__result__", nodes.ACCUMULATOR)
 class Entries:
     """The sizes of keys (or indices) and values of what a literal or an operation makes."""
 
-    kind: Kind
+    kind: TypeKind
     key: Estimate
     value: Estimate
 
@@ -43,7 +43,7 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SizedOperand:
     """An operand as the formulas see it."""
 
     type: Type
@@ -58,12 +58,12 @@ class Part:
         """How big it is, from nothing to anything where nothing is known."""
         return self.unknown if self.size is None else self.size
 
-    def element(self) -> Part | None:
+    def element(self) -> SizedOperand | None:
         """What its elements are, None for a text."""
         if not self.type.params:
             return None
         size = self.sizes([*self.path.steps, "@items"]) if self.sizes and self.path.length else None
-        return Part(self.type.params[0], size, unknown=self.unknown)
+        return SizedOperand(self.type.params[0], size, unknown=self.unknown)
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class Sizes:
         path, entries = self.path(node), self.entries_of(node)
         return Local(path, self.size(node), entries)
 
-    def container(self, over: Node) -> Kind:
+    def container(self, over: Node) -> TypeKind:
         """Whether a range is a list, a map, or neither for sure."""
         entries = self.entries_of(over)
         return self.type(over).kind if entries is None else entries.kind
@@ -125,17 +125,17 @@ class Sizes:
         """What an iteration variable stands for: the keys or indices, or the values or elements."""
         entries = self.entries_of(over)
         size = None if entries is None else entries.key if key else entries.value
-        listed = self.container(over) is Kind.LIST
+        listed = self.container(over) is TypeKind.LIST
         step = ("@indices" if listed else "@keys") if key else "@items" if listed else "@values"
         return Local(self.path(over).plus(step), size)
 
-    def part(self, node: Node) -> Part:
+    def part(self, node: Node) -> SizedOperand:
         """A node as an operand of a call."""
         path = self.path(node)
         if path.length and path.steps[0] in HIDDEN:
             path = NOWHERE
         constant = node.value if isinstance(node, Literal) else ABSENT
-        return Part(self.type(node), self.size(node), path, self.sizer, constant, self.unknown)
+        return SizedOperand(self.type(node), self.size(node), path, self.sizer, constant, self.unknown)
 
     def known(self, node: Node) -> Estimate:
         """How big a value is, from nothing to anything where nothing is known."""
@@ -202,4 +202,4 @@ def _written(node: Node) -> int | None:
 def _is_scalar(found: Type) -> bool:
     if found.name == "optional_type":
         return _is_scalar(found.params[0])
-    return found.name in _SCALARS and found.kind in (Kind.PRIMITIVE, Kind.WELL_KNOWN, Kind.WRAPPER)
+    return found.name in _SCALARS and found.kind in (TypeKind.PRIMITIVE, TypeKind.WELL_KNOWN, TypeKind.WRAPPER)

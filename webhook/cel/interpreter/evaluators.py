@@ -18,7 +18,7 @@ UNBOUND = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class FoldLoop:
     """The parts of a comprehension."""
 
     over: Eval
@@ -248,7 +248,7 @@ def bind(slot: int, init: Eval, result: Eval) -> Eval:
     return evaluate
 
 
-def fold(loop: Loop) -> Eval:
+def fold(loop: FoldLoop) -> Eval:
     """A comprehension: an error of a step stays in the accumulator, as in cel-go."""
     accu, first, second = loop.accu, loop.first, loop.second
     condition, step = loop.condition, loop.step

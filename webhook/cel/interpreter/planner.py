@@ -19,7 +19,7 @@ from webhook.cel.lib import regex
 from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
-from webhook.cel.types import DYN, Kind
+from webhook.cel.types import DYN, TypeKind
 from webhook.cel.values import ABSENT, TypeValue, Uint
 
 PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
@@ -35,7 +35,7 @@ class PlanError(CelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NodePlan:
     """How a node is evaluated: a constant, a chain that may still grow, or a function."""
 
     eval: Eval | None = None
@@ -98,11 +98,11 @@ class Planner:
 
         return watch
 
-    def plan(self, node: Node) -> Plan:
+    def plan(self, node: Node) -> NodePlan:
         """How to evaluate a node."""
         match node:
             case Literal(value=value):
-                return Plan(const=value)
+                return NodePlan(const=value)
             case Ident():
                 return self.ident(node, node.name)
             case Select():
@@ -133,28 +133,28 @@ class Planner:
         self.size += 1
         return self.size - 1
 
-    def ident(self, node: Node, name: str) -> Plan:
+    def ident(self, node: Node, name: str) -> NodePlan:
         """A variable or the name of a type."""
         full = self.checked.idents.get(node.id)
         if full is None:
             return self.open_ident(name)
         slot = self.slot(full)
         # cel-go takes any name whose type is a type for the name of a type, a local variable too.
-        if slot is not None and self.checked.types.get(node.id, DYN).kind is not Kind.TYPE:
-            return Plan(attribute=Attribute(evaluators.reader(slot, full)))
+        if slot is not None and self.checked.types.get(node.id, DYN).kind is not TypeKind.TYPE:
+            return NodePlan(attribute=Attribute(evaluators.reader(slot, full)))
         named = self.env.type_value(full)
         if named is None:
             raise PlanError(f"reference to undefined type: {full}")
-        return Plan(const=TypeValue(named.name))
+        return NodePlan(const=TypeValue(named.name))
 
-    def open_ident(self, name: str) -> Plan:
+    def open_ident(self, name: str) -> NodePlan:
         """A name nobody checked: the first candidate that is there when it is read."""
         for candidate in self.env.candidates(name):
             if (slot := self.slot(candidate)) is not None:
-                return Plan(attribute=Attribute(evaluators.reader(slot, candidate)))
+                return NodePlan(attribute=Attribute(evaluators.reader(slot, candidate)))
             if (named := self.env.type_value(candidate)) is not None:
-                return Plan(attribute=Attribute(evaluators.constant(TypeValue(named.name))))
-        return Plan(attribute=Attribute(evaluators.unknown(name)))
+                return NodePlan(attribute=Attribute(evaluators.constant(TypeValue(named.name))))
+        return NodePlan(attribute=Attribute(evaluators.unknown(name)))
 
     def chain(self, node: Node) -> Attribute:
         """A node as the base of a chain."""
@@ -163,7 +163,7 @@ class Planner:
             return planned.attribute
         return Attribute(self.watched(node, planned.function()))
 
-    def select(self, node: Select) -> Plan:
+    def select(self, node: Select) -> NodePlan:
         """`a.b`, `has(a.b)`, or a dotted name."""
         if node.id in self.checked.idents:
             return self.ident(node, "")
@@ -171,28 +171,28 @@ class Planner:
             return dotted
         step = self.step(node.operand, node.field, test=node.test)
         attribute = self.chain(node.operand).then(step)
-        return Plan(eval=attribute.tester()) if node.test else Plan(attribute=attribute)
+        return NodePlan(eval=attribute.tester()) if node.test else NodePlan(attribute=attribute)
 
-    def dotted(self, node: Select) -> Plan | None:
+    def dotted(self, node: Select) -> NodePlan | None:
         """An unchecked `a.b` that is the name of a variable or type."""
         name = nodes.qualified_name(node)
         if name is None:
             return None
         for candidate in self.env.candidates(name):
             if (slot := self.slot(candidate)) is not None:
-                return Plan(attribute=Attribute(evaluators.reader(slot, candidate)))
+                return NodePlan(attribute=Attribute(evaluators.reader(slot, candidate)))
             if (named := self.env.type_value(candidate)) is not None:
-                return Plan(const=TypeValue(named.name))
+                return NodePlan(const=TypeValue(named.name))
         return None
 
     def step(self, operand: Node, key: object, *, optional: bool = False, test: bool = False) -> Qualifier:
         """A constant step from `operand`."""
         over = self.checked.types.get(operand.id)
-        name = over.name if over is not None and over.kind is Kind.OBJECT else ""
+        name = over.name if over is not None and over.kind is TypeKind.OBJECT else ""
         field = self.env.mutation and (name == "Object" or name.startswith("Object.")) and isinstance(key, str)
         return Qualifier(key, None, optional, test, field, host.known(name))
 
-    def index(self, node: Call, *, optional: bool) -> Plan:
+    def index(self, node: Call, *, optional: bool) -> NodePlan:
         """`a[i]`, `a[?i]`, `a.?b`."""
         operand, index = node.args
         attribute = self.chain(operand)
@@ -200,21 +200,21 @@ class Planner:
         if planned.const is not ABSENT:
             if type(planned.const) not in (str, int, bool, float, Uint):
                 raise PlanError(f"invalid qualifier type: {operators.shown(planned.const)}")
-            return Plan(attribute=attribute.then(self.step(operand, planned.const, optional=optional)))
+            return NodePlan(attribute=attribute.then(self.step(operand, planned.const, optional=optional)))
         if planned.attribute is not None:
             key_of = planned.attribute.resolver()
         else:
             key_of = Attribute(planned.function()).resolver()
-        return Plan(attribute=attribute.then(Qualifier(None, self.watched(index, key_of), optional)))
+        return NodePlan(attribute=attribute.then(Qualifier(None, self.watched(index, key_of), optional)))
 
     # Calls
 
-    def call(self, node: Call) -> Plan:
+    def call(self, node: Call) -> NodePlan:
         """An operator, function or method."""
         name, overloads, args = self.meaning(node)
         match name:
             case nodes.AND | nodes.OR:
-                return Plan(eval=evaluators.logical(name, tuple(self.function(a) for a in args)))
+                return NodePlan(eval=evaluators.logical(name, tuple(self.function(a) for a in args)))
             case nodes.CONDITIONAL:
                 return self.conditional(*args)
             case nodes.INDEX:
@@ -222,9 +222,9 @@ class Planner:
             case nodes.OPT_INDEX | nodes.OPT_SELECT:
                 return self.index(node, optional=True)
             case nodes.NOT_STRICTLY_FALSE:
-                return Plan(eval=evaluators.not_strictly_false(self.function(args[0])))
+                return NodePlan(eval=evaluators.not_strictly_false(self.function(args[0])))
         if name in ("or", "orValue") and len(args) == 2:
-            return Plan(
+            return NodePlan(
                 eval=evaluators.optional_or(self.function(args[0]), self.function(args[1]), unwrap=name == "orValue")
             )
         return self.function_call(node, name, overloads, args)
@@ -243,11 +243,11 @@ class Planner:
             return known.name, (), node.args
         return node.function, (), (node.target, *node.args)
 
-    def function_call(self, node: Call, name: str, overloads: tuple[str, ...], args: tuple[Node, ...]) -> Plan:
+    def function_call(self, node: Call, name: str, overloads: tuple[str, ...], args: tuple[Node, ...]) -> NodePlan:
         """A call of a function that has rows."""
         function = self.env.functions.get(name)
         if function is None:
-            return Plan(eval=dispatch.undefined(name, tuple(self.function(a) for a in args)))
+            return NodePlan(eval=dispatch.undefined(name, tuple(self.function(a) for a in args)))
         overload = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
         if not overloads and len(function.overloads) == 1 and len(function.overloads[0].args) != len(args):
             shape = {1: "arg", 2: "lhs, rhs"}.get(len(args), "...")
@@ -269,8 +269,8 @@ class Planner:
         if name == "value":
             evaluate = evaluators.held(evaluate)
         if name in CONVERSIONS and len(consts) == 1 and consts[0] is not ABSENT:
-            return Plan(const=evaluate([0, CALL_LIMIT]))
-        return Plan(eval=evaluate)
+            return NodePlan(const=evaluate([0, CALL_LIMIT]))
+        return NodePlan(eval=evaluate)
 
     def pattern(self, text: str) -> None:
         """Refuse a constant that is no regular expression."""
@@ -279,10 +279,10 @@ class Planner:
         except regex.PatternError as error:
             raise PlanError(str(error)) from None
 
-    def membership(self, element: Node, planned: Plan, items: list[object]) -> Plan:
+    def membership(self, element: Node, planned: NodePlan, items: list[object]) -> NodePlan:
         """`x in [constants]`: free of charge where all are primitive."""
         if not items:
-            return Plan(const=False)
+            return NodePlan(const=False)
         left = self.watched(element, planned.function())
         free = all(isinstance(i, (bool, int, float, str)) for i in items)
 
@@ -292,15 +292,15 @@ class Planner:
             finally:
                 frame[COST] += 0 if free else len(items)
 
-        return Plan(eval=evaluate)
+        return NodePlan(eval=evaluate)
 
-    def conditional(self, condition: Node, yes: Node, no: Node) -> Plan:
+    def conditional(self, condition: Node, yes: Node, no: Node) -> NodePlan:
         """`c ? a : b`."""
-        return Plan(attribute=Attribute(self.function(condition), branches=(self.chain(yes), self.chain(no))))
+        return NodePlan(attribute=Attribute(self.function(condition), branches=(self.chain(yes), self.chain(no))))
 
     # Literals
 
-    def list(self, node: CreateList) -> Plan:
+    def list(self, node: CreateList) -> NodePlan:
         """A list."""
         plans = [self.plan(e) for e in node.elements]
         parts = tuple(
@@ -309,10 +309,10 @@ class Planner:
         )
         build = evaluators.list_builder(parts)
         if all(p.const is not ABSENT for p in plans):
-            return Plan(const=build([0, 0]))
-        return Plan(eval=evaluators.charged(build, 10))
+            return NodePlan(const=build([0, 0]))
+        return NodePlan(eval=evaluators.charged(build, 10))
 
-    def map(self, node: CreateMap) -> Plan:
+    def map(self, node: CreateMap) -> NodePlan:
         """A map."""
         plans = [(self.plan(e.key), self.plan(e.value)) for e in node.entries]
         parts = tuple(
@@ -321,20 +321,20 @@ class Planner:
         )
         build = evaluators.map_builder(parts)
         if all(k.const is not ABSENT and v.const is not ABSENT for k, v in plans):
-            return Plan(const=build([0, 0]))
-        return Plan(eval=evaluators.charged(build, 30))
+            return NodePlan(const=build([0, 0]))
+        return NodePlan(eval=evaluators.charged(build, 30))
 
-    def struct(self, node: CreateStruct) -> Plan:
+    def struct(self, node: CreateStruct) -> NodePlan:
         """An object."""
         name = self.checked.structs.get(node.id, node.type_name)
         if self.env.type_named(name) is None and name not in MESSAGES:
             raise PlanError(f"unknown type: {name}")
         parts = tuple((f.name, self.function(f.value), f.optional) for f in node.fields)
-        return Plan(eval=evaluators.charged(evaluators.struct_builder(name, parts), 40))
+        return NodePlan(eval=evaluators.charged(evaluators.struct_builder(name, parts), 40))
 
     # Comprehensions
 
-    def fold(self, node: Fold) -> Plan:
+    def fold(self, node: Fold) -> NodePlan:
         """A comprehension."""
         over = self.function(node.range)
         init = self.function(node.init)
@@ -348,9 +348,9 @@ class Planner:
         result = self.function(node.result)
         self.scopes.pop()
         if node.macro == "bind":
-            return Plan(eval=evaluators.bind(accu, init, result))
-        return Plan(
+            return NodePlan(eval=evaluators.bind(accu, init, result))
+        return NodePlan(
             eval=evaluators.fold(
-                evaluators.Loop(over, init, condition, step, result, accu, first, second if node.var2 else 0)
+                evaluators.FoldLoop(over, init, condition, step, result, accu, first, second if node.var2 else 0)
             )
         )

@@ -23,12 +23,12 @@ AUTHORIZER_TYPE: Final = object_type(_PREFIX + "Authorizer")
 PATH_CHECK_TYPE: Final = object_type(_PREFIX + "PathCheck")
 GROUP_CHECK_TYPE: Final = object_type(_PREFIX + "GroupCheck")
 RESOURCE_CHECK_TYPE: Final = object_type(_PREFIX + "ResourceCheck")
-DECISION_TYPE: Final = object_type(_PREFIX + "Decision")
+DECISION_TYPE: Final = object_type(_PREFIX + "AuthorizerDecision")
 CHECK_COST: Final = 350_000
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class AuthorizerCheck:
     """A question: may the user do this? `service_account` (namespace, name) asks for another one than the requester."""
 
     verb: str = ""
@@ -49,7 +49,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AuthorizerDecision:
     """An answer. `error` is the sentence of what went wrong while asking, None if nothing did."""
 
     cel_type: ClassVar[Type] = DECISION_TYPE
@@ -62,7 +62,7 @@ class Decision:
         raise CelError(NO_OVERLOAD)
 
 
-Ask = Callable[[Check], Decision]
+Ask = Callable[[AuthorizerCheck], AuthorizerDecision]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class _Question:
     """A question that is being built."""
 
     ask: Ask
-    check: Check = Check()
+    check: AuthorizerCheck = AuthorizerCheck()
 
     def cel_equal(self, other: object) -> bool:
         """Not comparable, as in the API server."""
@@ -139,7 +139,7 @@ def _setter(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     return set_field
 
 
-def decide(check: PathCheck | ResourceCheck, verb: str) -> Decision:
+def decide(check: PathCheck | ResourceCheck, verb: str) -> AuthorizerDecision:
     """Ask the host whether the verb is allowed."""
     return check.ask(replace(check.check, verb=verb))
 
@@ -169,7 +169,7 @@ def _more(name: str, field: str, doc: str, cost: Cost | Price = costs.nominal, o
     return Function(name, (row,), doc)
 
 
-def _answer(name: str, result: Type, call: Callable[[Decision], object], doc: str) -> Function:
+def _answer(name: str, result: Type, call: Callable[[AuthorizerDecision], object], doc: str) -> Function:
     return Function(name, (member(f"decision_{name}", DECISION_TYPE, (), result, call, costs.nominal),), doc)
 
 

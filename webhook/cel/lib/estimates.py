@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.cel.cost.ranges import MOST, NOTHING, ONE, Bound, Charge, Estimate, Operand, fixed
-from webhook.cel.types import BYTES, STRING, Kind
+from webhook.cel.types import BYTES, STRING, TypeKind
 
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
@@ -81,7 +81,7 @@ def walked(operands: Operands) -> Charge:
     if element is None:
         return Charge(whole.known.scaled(STRING_FACTOR))
     each = ONE
-    if element.type.kind in (Kind.PRIMITIVE, Kind.WRAPPER) and element.type.name in (STRING.name, BYTES.name):
+    if element.type.kind in (TypeKind.PRIMITIVE, TypeKind.WRAPPER) and element.type.name in (STRING.name, BYTES.name):
         each += element.known.scaled(STRING_FACTOR)
     return Charge(whole.known * each)
 

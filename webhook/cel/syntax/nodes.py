@@ -69,7 +69,7 @@ class CreateList(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class MapEntry:
     """`key: value` of a map literal."""
 
     id: int
@@ -83,7 +83,7 @@ class Entry:
 class CreateMap(Node):
     """`{k: v, ?k: v}`."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[MapEntry, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,10 +18,10 @@ from webhook.cel.syntax.nodes import (
     CreateList,
     CreateMap,
     CreateStruct,
-    Entry,
     Field,
     Ident,
     Literal,
+    MapEntry,
     Node,
     Select,
 )
@@ -418,12 +418,12 @@ class Parser:
         """`{k: v, ?k: v}`."""
         op = self.expect("{")
         op_id = self.new_id()
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         while self.token.kind not in ("}", ","):
             optional = self.accept("?") is not None
             key = self.expression()
             colon = self.expect(":")
-            entries.append(Entry(self.new_id(), colon.pos, key, self.expression(), optional))
+            entries.append(MapEntry(self.new_id(), colon.pos, key, self.expression(), optional))
             if not self.accept(",") or self.token.kind == "}":
                 break
         self.close("}", bool(entries))

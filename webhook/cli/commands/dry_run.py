@@ -47,7 +47,7 @@ Examples:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DryRunInputs:
     """What is tried, what is only known, and how it is sent."""
 
     inputs: tuple[Input, ...]
@@ -140,7 +140,7 @@ def _world(
     authorized: bool,
     sender: Sender,
     from_cluster: tuple[Sequence[Document], Sequence[Document]],
-) -> World:
+) -> DryRunInputs:
     """Read what is to be tried and what is only known. Raises SourceError; ends the program where there is nothing."""
     read = _read(files)
     known = read_files(cluster)
@@ -154,7 +154,7 @@ def _world(
         click.echo("sluice dry-run: there are no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     objects = objects_of((*known.documents, *from_cluster[1]))
-    return World(tuple(found), (*(i.obj for i in found), *objects), labels, authorized, sender)
+    return DryRunInputs(tuple(found), (*(i.obj for i in found), *objects), labels, authorized, sender)
 
 
 def _read(files: Sequence[str]) -> Files:
@@ -167,7 +167,7 @@ def _read(files: Sequence[str]) -> Files:
     return Files((*read.documents, *piped.documents), (*read.names, *piped.names), (*read.errors, *piped.errors))
 
 
-def _try(world: World, bundle: Bundle) -> Trial:
+def _try(world: DryRunInputs, bundle: Bundle) -> Trial:
     objects = (*world.known, *bundle.objects)
     facts = FileFacts(objects, world.labels, authorized=world.authorized)
     trial = dry_run(world.inputs, bundle, facts, world.sender, clock=time.time)

@@ -132,7 +132,7 @@ def _print(answer: dict[str, Any], *, as_json: bool, text: str = "") -> None:
         click.echo(f"    {text.splitlines()[line]}\n    {' ' * column}^", err=True)
 
 
-def _lines(text: str, step: trace.Step) -> list[str]:
+def _lines(text: str, step: trace.TracedPart) -> list[str]:
     """The clauses, the one that decided marked; then every part, indented under what it is part of."""
     out = []
     clauses = trace.clauses(step)
@@ -146,14 +146,14 @@ def _lines(text: str, step: trace.Step) -> list[str]:
     return out
 
 
-def _tree(text: str, step: trace.Step, depth: int, out: list[str]) -> None:
+def _tree(text: str, step: trace.TracedPart, depth: int, out: list[str]) -> None:
     if step.values:
         out.append(f"{'  ' * depth}{text[step.start : step.end]} = {_values(step)}")
     for part in step.parts:
         _tree(text, part, depth + 1, out)
 
 
-def _values(step: trace.Step) -> str:
+def _values(step: trace.TracedPart) -> str:
     if not step.values:
         return "not evaluated"
     return ", ".join(f"error: {v.message}" if isinstance(v, Failure) else shown(encode(v)) for v in step.values)

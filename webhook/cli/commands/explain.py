@@ -16,14 +16,14 @@ from rich.text import Text
 from webhook.admission.wire import BadReview
 from webhook.cel import batch
 from webhook.cel.interpreter.attributes import Failure
-from webhook.cel.trace import Step, clauses
+from webhook.cel.trace import TracedPart, clauses
 from webhook.cli import exits
 from webhook.cli.commands.eval import shown
 from webhook.cli.inputs import files_or_stdin
 from webhook.cli.values import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
-from webhook.offline.dryrun.outcome import Outcome
+from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import inputs
 from webhook.offline.dryrun.show import outcome_json
@@ -92,7 +92,7 @@ def explain_command(
     sys.exit(exits.PASSED if all(outcome.allowed for outcome, _ in explained) else exits.FAILED)
 
 
-def _print(explained: Iterable[tuple[Outcome, list[PolicyTrace]]], output: str) -> None:
+def _print(explained: Iterable[tuple[ObjectOutcome, list[PolicyTrace]]], output: str) -> None:
     if output == "json":
         value = [{**outcome_json(o), "trace": [_policy_json(t) for t in traces]} for o, traces in explained]
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
@@ -128,7 +128,7 @@ def clause_text(clause: Clause) -> Iterator[Text]:
             yield from _parts(clause.text, part, 0, "")
 
 
-def _parts(text: str, step: Step, depth: int, above: str) -> Iterator[Text]:
+def _parts(text: str, step: TracedPart, depth: int, above: str) -> Iterator[Text]:
     """Give a part and what it is made of; a part that is written like the one above it is left out."""
     source = _source(text, step)
     if step.values and depth <= _DEPTH and source != above:
@@ -137,7 +137,7 @@ def _parts(text: str, step: Step, depth: int, above: str) -> Iterator[Text]:
         yield from _parts(text, part, depth + (source != above), source)
 
 
-def _source(text: str, step: Step) -> str:
+def _source(text: str, step: TracedPart) -> str:
     """Give a part's text on one line, with the bracket before it that it closes; cut where it closes another."""
     start = step.start
     before = text[:start].rstrip()
@@ -152,7 +152,7 @@ def _source(text: str, step: Step) -> str:
     return part
 
 
-def _values(step: Step) -> str:
+def _values(step: TracedPart) -> str:
     return ", ".join(_short(_value(v)) for v in step.values)
 
 
@@ -187,7 +187,7 @@ def _clause_json(clause: Clause) -> dict[str, Any]:
     return {key: value for key, value in made.items() if value not in ("", None)}
 
 
-def _part_json(text: str, step: Step) -> dict[str, Any]:
+def _part_json(text: str, step: TracedPart) -> dict[str, Any]:
     return {
         "expression": text[step.start : step.end],
         "values": [_value(v) for v in step.values],

@@ -20,7 +20,7 @@ from webhook.cli.values import FOLDER, GIVEN, TEXT
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown
 from webhook.offline.lint.pages import page, pages
-from webhook.offline.lint.run import Report, lint, mended
+from webhook.offline.lint.run import LintReport, lint, mended
 from webhook.offline.lint.table import BY_CODE, ON_REQUEST, RULES, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
@@ -122,7 +122,7 @@ def _read(paths: tuple[Path, ...]) -> Files:
     return read_files(paths, Path.cwd())
 
 
-def _write(report: Report, paths: Iterable[Path]) -> bool:
+def _write(report: LintReport, paths: Iterable[Path]) -> bool:
     """Write the repairs, each file in one step; standard input has no file to write to."""
     named = {shown(path, Path.cwd()): path for given in paths for path in expand(given)}
     written = False

@@ -19,8 +19,8 @@ from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks import registration
 from webhook.cluster.webhooks.hooks import hooks
-from webhook.cluster.webhooks.registration import Options, Target, configurations
-from webhook.config import Mode
+from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
+from webhook.config import QueueMode
 from webhook.policy.loading.files import load_bundle
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
@@ -50,7 +50,7 @@ Examples:
     type=NAMESPACE,
     help="A namespace that is never matched, besides the system's and our own.",
 )
-@click.option("--mode", type=click.Choice([m.value for m in Mode]), default="embedded", show_default=True)
+@click.option("--mode", type=click.Choice([m.value for m in QueueMode]), default="embedded", show_default=True)
 @click.option(
     "--name",
     type=Read("name", setting_values.name),
@@ -87,7 +87,7 @@ def register(
         click.echo(f"removed {name}")
         return
     namespace, own, port = service
-    target = Target(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)
+    target = WebhookEndpoint(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)
     notes = {"cert-manager.io/inject-ca-from": cert_manager} if cert_manager else {}
     options = Options(name, namespace_selector, (*never, namespace), timeout, notes)
     objects = _objects(policies, mode, target, options)
@@ -99,9 +99,9 @@ def register(
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
 
 
-def _objects(policies: tuple[Path, ...], mode: str, target: Target, options: Options) -> list[Object]:
+def _objects(policies: tuple[Path, ...], mode: str, target: WebhookEndpoint, options: Options) -> list[Object]:
     bundle = load_bundle(path.absolute() for path in policies)
-    return configurations(hooks(bundle.policies, gate=mode == Mode.EMBEDDED), target, options)
+    return configurations(hooks(bundle.policies, gate=mode == QueueMode.EMBEDDED), target, options)
 
 
 def _write(kubeconfig: Path | None, context: str | None, do: Callable[[LiveStore], Awaitable[None]]) -> None:

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from webhook import setting_values
 from webhook.cli import exits, shipped
-from webhook.cli.demo.api_server import Front, Outcome
+from webhook.cli.demo.api_server import CreateOutcome, Front
 from webhook.cli.demo.kubelet import Kubelet
 from webhook.cli.demo.tables import Life, ended_table, sent_table
 from webhook.cli.inputs import manifests
@@ -47,14 +47,14 @@ PIPED_WIDTH = 150
 
 
 @dataclass(slots=True)
-class Run:
+class EmbeddedRun:
     """What happened so far, by uid of the object sent."""
 
     console: Console
     begun: float = field(default_factory=monotonic)
     lives: dict[str, Life] = field(default_factory=dict)
 
-    def sent(self, outcome: Outcome) -> None:
+    def sent(self, outcome: CreateOutcome) -> None:
         """Note one create."""
         self.lives[uid_of(outcome.obj)] = Life(outcome, monotonic() - self.begun)
 
@@ -126,7 +126,7 @@ async def _run(
     config: Config, there: list[Object], sent: list[tuple[Path, list[Object]]], *, once: bool, seconds: float
 ) -> int:
     console = Console()
-    store, happened = MemoryStore(), Run(console if console.is_terminal else Console(width=PIPED_WIDTH))
+    store, happened = MemoryStore(), EmbeddedRun(console if console.is_terminal else Console(width=PIPED_WIDTH))
     for obj in there:
         await store.create(obj)
     daemon = Daemon(config, store)
@@ -152,7 +152,7 @@ async def _run(
     return exits.FAILED if happened.running() else exits.PASSED
 
 
-async def _send(front: Front, happened: Run, path: Path, objects: list[Object]) -> None:
+async def _send(front: Front, happened: EmbeddedRun, path: Path, objects: list[Object]) -> None:
     outcomes = []
     for obj in objects:
         outcome = await front.create(obj)
@@ -163,7 +163,7 @@ async def _send(front: Front, happened: Run, path: Path, objects: list[Object]) 
     happened.console.print(sent_table(path.stem, outcomes))
 
 
-async def _settle(happened: Run, *, once: bool) -> None:
+async def _settle(happened: EmbeddedRun, *, once: bool) -> None:
     """Let the jobs run: to their end with `once`, else until Ctrl-C or SIGTERM."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

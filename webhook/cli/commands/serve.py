@@ -17,8 +17,8 @@ import click
 import uvloop
 
 from webhook.cli import exits
-from webhook.cli.values import FILE, FOLDER, TEXT, THERE, Place
-from webhook.config import LEVELS, Config, Mode, load, typed
+from webhook.cli.values import FILE, FOLDER, TEXT, THERE, PathOption
+from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
 from webhook.policy_set.policies import LoaderError
 from webhook.server.alarm import set_alarm
@@ -69,13 +69,13 @@ Examples:
 @click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
 @click.option(
     "--cert-dir",
-    type=Place(exists=True, file_okay=False),
+    type=PathOption(exists=True, file_okay=False),
     help="The folder with tls.crt and tls.key.  [default: certs/dev]",
 )
 @click.option("--kubeconfig", type=FILE, help="A kubeconfig file.  [default: the pod's service account, else your own]")
 @click.option("--context", type=TEXT, help="The kubeconfig's context.")
 @click.option("--cluster/--no-cluster", default=None, help="Without a cluster only the policies are served.")
-@click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="Who decides the queues.")
+@click.option("--mode", type=click.Choice([mode.value for mode in QueueMode]), help="Who decides the queues.")
 @click.option("--namespace", type=Setting("name"), help="Sluice's own namespace.  [default: sluice-system]")
 @click.option(
     "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose jobs the queues hold."

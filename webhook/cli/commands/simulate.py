@@ -25,7 +25,7 @@ from webhook.offline.simulate import simulation as virtual
 from webhook.offline.simulate.arrivals import Arrival, read_trace
 from webhook.offline.simulate.generate import generate
 from webhook.offline.simulate.plot import plot
-from webhook.offline.simulate.simulation import Outcome
+from webhook.offline.simulate.simulation import SimulationResult
 from webhook.offline.simulate.summary import summarise
 from webhook.offline.simulate.tables import document, tables
 from webhook.queue.model import Snapshot
@@ -129,7 +129,7 @@ def _queues(files: tuple[Path, ...]) -> Snapshot:
         return snapshot(cluster_of(d.value for d in found.documents).objects)
 
 
-def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, name: str) -> Outcome:
+def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, name: str) -> SimulationResult:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(name, total=len(arrivals))

@@ -32,7 +32,7 @@ USER: Final = {"username": "alice@example.com", "groups": ["ml-engineers", "syst
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CreateOutcome:
     """What became of one create: `steps` is the patch as it came over the wire, `obj` what was stored or refused.
 
     `stored` is False for what was refused, and for what was allowed and could not be kept.
@@ -58,7 +58,7 @@ class Front:
     ) -> None:
         self._store, self._session, self._url, self._now = store, session, url, now
 
-    async def create(self, obj: Object, namespace: str = "default") -> Outcome:
+    async def create(self, obj: Object, namespace: str = "default") -> CreateOutcome:
         """Create `obj`; where it names no namespace it goes to `namespace`.
 
         What cannot be stored (a name that is taken, no name at all) is an outcome too. Raises aiohttp.ClientError where
@@ -71,7 +71,7 @@ class Front:
             answer = await self._review(path, obj)
             warnings += answer.get("warnings", [])
             if not answer["allowed"]:
-                return Outcome(obj, False, False, answer["status"]["message"], tuple(steps), tuple(warnings))
+                return CreateOutcome(obj, False, False, answer["status"]["message"], tuple(steps), tuple(warnings))
             wire = orjson.loads(base64.b64decode(answer.get("patch", "W10=")))
             obj = patch.apply(obj, [_operation(step) for step in wire])
             steps += wire
@@ -79,7 +79,7 @@ class Front:
             stored, message = await self._store.create(await self._converted(obj)), ""
         except (StoreError, ValueError) as error:
             stored, message = obj, str(error)
-        return Outcome(stored, True, not message, message, tuple(steps), tuple(warnings))
+        return CreateOutcome(stored, True, not message, message, tuple(steps), tuple(warnings))
 
     def _received(self, obj: Object, namespace: str) -> Object:
         """Give the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""

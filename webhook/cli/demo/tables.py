@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from webhook.cli.demo.api_server import Outcome
+from webhook.cli.demo.api_server import CreateOutcome
 from webhook.cli.demo.patch_words import changes
 from webhook.jobs.describe import describe
 from webhook.store.objects import key_of
@@ -19,13 +19,13 @@ from webhook.store.objects import key_of
 class Life:
     """When a job was sent, started and finished, in seconds of the run."""
 
-    outcome: Outcome
+    outcome: CreateOutcome
     sent: float
     started: float | None = None
     finished: float | None = None
 
 
-def sent_table(title: str, outcomes: Sequence[Outcome]) -> Table:
+def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
     """Give a row per manifest that a policy touched: what was changed, why it was refused, where it waits.
 
     What passed as it came, without a word, is told in one line below.
@@ -66,7 +66,7 @@ def _name(obj: dict[str, Any]) -> str:
     return f"{obj['kind']} {namespace}/{name}" if namespace else f"{obj['kind']} {name}"
 
 
-def _verdict(outcome: Outcome) -> Text:
+def _verdict(outcome: CreateOutcome) -> Text:
     if not outcome.allowed:
         return Text("refused", "bold red")
     if not outcome.stored:
@@ -74,7 +74,7 @@ def _verdict(outcome: Outcome) -> Text:
     return Text("shaped", "yellow") if outcome.steps else Text("as is", "green")
 
 
-def _said(outcome: Outcome) -> str:
+def _said(outcome: CreateOutcome) -> str:
     return "\n".join([outcome.message, *outcome.warnings] if outcome.message else outcome.warnings)
 
 

@@ -20,7 +20,7 @@ class NotLeading(Exception):
     """This replica does not lead (any more), so it must not write."""
 
 
-class Writer:
+class LeaderWriter:
     """Writes objects with the version they were read at as a precondition."""
 
     def __init__(self, view: View, leads: Callable[[], bool], now: Callable[[], datetime]) -> None:

@@ -12,10 +12,10 @@ import orjson
 from webhook.api.workloads import priority_of, workload_of
 from webhook.cluster.api.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import Writer
+from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.placement import restored, started, suspend, ungated
-from webhook.cluster.jobs.steps import ARRIVAL, DIGEST, FINALIZER, Step, finalizers
+from webhook.cluster.jobs.steps import ARRIVAL, DIGEST, FINALIZER, JobStep, finalizers
 from webhook.cluster.queues import workload_status
 from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.jobs.describe import at
@@ -34,7 +34,7 @@ NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was let go b
 class Actions:
     """Does one step for one job."""
 
-    def __init__(self, view: View, writer: Writer) -> None:
+    def __init__(self, view: View, writer: LeaderWriter) -> None:
         self._view, self._writer = view, writer
 
     def draft(self, job: Object, described: Job) -> tuple[Object, str]:
@@ -48,35 +48,35 @@ class Actions:
         workload["metadata"]["finalizers"] = [FINALIZER]
         return workload, digest
 
-    async def take(self, step: Step, job: Object, described: Job, workload: Object | None) -> None:
+    async def take(self, step: JobStep, job: Object, described: Job, workload: Object | None) -> None:
         """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
         log.info("%s %s: %s", job["kind"], "/".join(key_of(job)), step.value)
-        if step is Step.CREATE:
+        if step is JobStep.CREATE:
             await self._writer.create(self.draft(job, described)[0])
-        elif step is Step.START and workload is not None:
+        elif step is JobStep.START and workload is not None:
             flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
             await self._writer.replace(started(job, described, workload, flavors))
-        elif step is Step.STOP and not described.kind.gate:
+        elif step is JobStep.STOP and not described.kind.gate:
             await self._writer.replace(suspend(job, described, True))
-        elif step is Step.STOP and workload is not None:
+        elif step is JobStep.STOP and workload is not None:
             await self._end(job, workload)
         elif workload is not None:
             await self._change(step, job, described, workload)
 
-    async def _change(self, step: Step, job: Object, described: Job, workload: Object) -> None:
-        if step is Step.RENEW:
+    async def _change(self, step: JobStep, job: Object, described: Job, workload: Object) -> None:
+        if step is JobStep.RENEW:
             await self._renew(workload, self.draft(job, described)[0])
-        elif step is Step.RESTORE:
+        elif step is JobStep.RESTORE:
             await self._restore(job, described, workload)
-        elif step is Step.RELEASE:
+        elif step is JobStep.RELEASE:
             if not await self.pods_left(uid_of(job), key_of(job)[0]):
                 await self._writer.status(workload, workload_status.released(workload, self._writer.stamp()))
-        elif step is Step.FINISH and (finish := finish_of(job)) is not None:
+        elif step is JobStep.FINISH and (finish := finish_of(job)) is not None:
             written = await self._writer.status(
                 workload, workload_status.finished(workload, finish, self._writer.stamp())
             )
             await self.let_go(written)
-        elif step is Step.LET_GO:
+        elif step is JobStep.LET_GO:
             await self.let_go(workload)
 
     async def ungate(self, pod: Object, described: Job) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from webhook.jobs.describe import at
-from webhook.jobs.model import Job, Path, PodSet
+from webhook.jobs.model import Job, JobPodSet, Path
 from webhook.store.objects import Object, copy_json
 
 FIELDS = ("nodeSelector", "tolerations")
@@ -79,7 +79,7 @@ def is_changed(described: Job, workload: Object) -> bool:
     return False
 
 
-def differs(pods: PodSet, before: Mapping[str, Any]) -> bool:
+def differs(pods: JobPodSet, before: Mapping[str, Any]) -> bool:
     """Say whether a template's node selector or tolerations are not those of `before`."""
     now = pods.template.get("spec") or {}
     return any((now.get(field) or None) != (before.get(field) or None) for field in FIELDS)

@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.api.snapshot import MALFORMED
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import NotLeading, Writer
+from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.managed import (
     MANAGED_KINDS,
@@ -18,7 +18,7 @@ from webhook.cluster.jobs.managed import (
     workload_of_key,
 )
 from webhook.cluster.jobs.placement import is_changed
-from webhook.cluster.jobs.steps import Step, gone, next_step
+from webhook.cluster.jobs.steps import JobStep, gone, next_step
 from webhook.cluster.queues.conditions import EVICTED, QUOTA_RESERVED, holds
 from webhook.jobs.model import Job
 from webhook.jobs.owners import DEPTH, ancestors, owned
@@ -33,13 +33,13 @@ POLL: Final = 1.0
 """Seconds between two looks at pods that have to end."""
 LATER: Final = 30.0
 """Seconds until a write that the API server refused is tried again: something must change first."""
-NOT_TIDY: Final = frozenset({Step.NONE, Step.WAIT})
+NOT_TIDY: Final = frozenset({JobStep.NONE, JobStep.WAIT})
 
 
 class Reconciler:
     """`look(key)` does at most one step, and says when to look again. Does nothing while this replica follows."""
 
-    def __init__(self, view: View, writer: Writer, opted: Opted) -> None:
+    def __init__(self, view: View, writer: LeaderWriter, opted: Opted) -> None:
         self._view, self._writer, self._opted = view, writer, opted
         self._owners = ViewOwners(view)
         self.actions = Actions(view, writer)
@@ -76,14 +76,14 @@ class Reconciler:
         except MALFORMED as error:
             log.error("%s is malformed, and left as it is: %r", key, error)
             return None
-        if step is Step.WAIT:
+        if step is JobStep.WAIT:
             return POLL
-        if step is Step.NONE:
+        if step is JobStep.NONE:
             return None
         await self.actions.take(step, job, described, workload)
-        return POLL if step is Step.RELEASE else SOON
+        return POLL if step is JobStep.RELEASE else SOON
 
-    def _next(self, job: Object, described: Job, workload: Object | None) -> Step:
+    def _next(self, job: Object, described: Job, workload: Object | None) -> JobStep:
         """Give the next step. Raises what reading a malformed job does: custom kinds may hold anything."""
         waits = workload is None or not holds(workload, QUOTA_RESERVED)
         digest = self.actions.draft(job, described)[1] if waits else ""

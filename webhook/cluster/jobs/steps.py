@@ -33,7 +33,7 @@ FINALIZER: Final = "kueue.x-k8s.io/resource-in-use"
 """Keeps a Workload, and so the quota it holds, until the pods of its job are gone."""
 
 
-class Step(StrEnum):
+class JobStep(StrEnum):
     """One write, or nothing."""
 
     NONE = "none"
@@ -48,7 +48,7 @@ class Step(StrEnum):
     WAIT = "wait for the job's pods to end"
 
 
-def next_step(job: Object, described: Job, workload: Object | None, digest: str, changed: bool) -> Step:
+def next_step(job: Object, described: Job, workload: Object | None, digest: str, changed: bool) -> JobStep:
     """Give the next step for a managed job.
 
     `digest` is that of the Workload the job would get now; `changed` says whether its templates carry what an
@@ -56,34 +56,34 @@ def next_step(job: Object, described: Job, workload: Object | None, digest: str,
     """
     over = finish_of(job) is not None
     if workload is None:
-        return Step.NONE if over or gone(job) else Step.CREATE
+        return JobStep.NONE if over or gone(job) else JobStep.CREATE
     if holds(workload, FINISHED):
-        return Step.LET_GO if FINALIZER in finalizers(workload) else Step.NONE
+        return JobStep.LET_GO if FINALIZER in finalizers(workload) else JobStep.NONE
     if over:
-        return Step.FINISH
+        return JobStep.FINISH
     if described.kind.gate and gone(job):
-        return Step.NONE
+        return JobStep.NONE
     stopped = bool(suspended(job, described.kind))
     if gone(workload):
-        return Step.STOP if not stopped else Step.WAIT if still_there(job) else Step.LET_GO
+        return JobStep.STOP if not stopped else JobStep.WAIT if still_there(job) else JobStep.LET_GO
     if holds(workload, QUOTA_RESERVED):
         return _with_quota(job, workload, stopped, changed)
     if not stopped:
-        return Step.STOP
+        return JobStep.STOP
     old = (at(workload, ("metadata", "annotations")) or {}).get(DIGEST)
-    return Step.RENEW if old and old != digest else Step.NONE
+    return JobStep.RENEW if old and old != digest else JobStep.NONE
 
 
-def _with_quota(job: Object, workload: Object, stopped: bool, changed: bool) -> Step:
+def _with_quota(job: Object, workload: Object, stopped: bool, changed: bool) -> JobStep:
     if holds(workload, EVICTED):
         if not stopped:
-            return Step.STOP
+            return JobStep.STOP
         if still_there(job):
-            return Step.WAIT
-        return Step.RESTORE if changed else Step.RELEASE
+            return JobStep.WAIT
+        return JobStep.RESTORE if changed else JobStep.RELEASE
     if not holds(workload, ADMITTED):
-        return Step.NONE if stopped else Step.STOP
-    return Step.START if stopped and not gone(job) else Step.NONE
+        return JobStep.NONE if stopped else JobStep.STOP
+    return JobStep.START if stopped and not gone(job) else JobStep.NONE
 
 
 def still_there(job: Object) -> bool:

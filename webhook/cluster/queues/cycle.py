@@ -14,11 +14,11 @@ from typing import Any, Final
 from webhook.api import amounts
 from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import NotLeading, Writer
+from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.queues import workload_status
 from webhook.cluster.queues.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
 from webhook.cluster.queues.core import Core
-from webhook.cluster.queues.metrics import Report
+from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
@@ -36,7 +36,9 @@ PREEMPTED: Final = "Preempted"
 class Cycle:
     """Runs rounds; remembers only which writes are unsettled."""
 
-    def __init__(self, view: View, writer: Writer, core: Core, clock_ms: Callable[[], int], report: Report) -> None:
+    def __init__(
+        self, view: View, writer: LeaderWriter, core: Core, clock_ms: Callable[[], int], report: QueueMetrics
+    ) -> None:
         self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
         self._unsettled: dict[tuple[str, str], Object] = {}
 

@@ -20,7 +20,7 @@ BUCKETS: Final = (1.0, *(2.5 * 2**n for n in range(13)))
 ROLE: Final = "replica_role"
 
 
-class Report:
+class QueueMetrics:
     """The metrics of one replica. `role` is leader, follower or standalone."""
 
     def __init__(self, registry: CollectorRegistry, role: str = "standalone") -> None:

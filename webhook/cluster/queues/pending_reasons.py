@@ -13,7 +13,7 @@ from typing import Final
 from webhook.api.pending import message_of
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import Writer
+from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues import workload_status
 from webhook.cluster.queues.conditions import QUOTA_RESERVED, find, holds, same
 from webhook.cluster.queues.core import Core
@@ -30,7 +30,7 @@ AGAIN: Final = 60_000
 class Explainer:
     """`told` has the latest explanation of every waiting workload, by `namespace/name`."""
 
-    def __init__(self, view: View, writer: Writer, core: Core, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, view: View, writer: LeaderWriter, core: Core, clock_ms: Callable[[], int]) -> None:
         self._view, self._writer, self._core, self._clock_ms = view, writer, core, clock_ms
         self._written: dict[str, int] = {}
         self._revision = -1

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import Writer
-from webhook.cluster.queues.metrics import Report
+from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_status import QueueTally, status_of, tally
 from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 class Publisher:
     """Writes what the view says of the queues."""
 
-    def __init__(self, view: View, writer: Writer, report: Report, told: Mapping[str, Pending]) -> None:
+    def __init__(self, view: View, writer: LeaderWriter, report: QueueMetrics, told: Mapping[str, Pending]) -> None:
         self._view, self._writer, self._report, self._told = view, writer, report, told
 
     async def publish(self) -> None:

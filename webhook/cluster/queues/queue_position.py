@@ -14,7 +14,7 @@ from webhook.queue.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WaitingRow:
     """One resource of one flavor, in the core's numbers: what is asked, free now, and could ever be used."""
 
     resource: str
@@ -40,7 +40,7 @@ class Standing:
     """`position` counts from 1; `never` says why it can never be admitted as the quotas are, empty where it can."""
 
     position: int
-    rows: tuple[Row, ...]
+    rows: tuple[WaitingRow, ...]
     never: str = ""
 
     @property
@@ -49,7 +49,7 @@ class Standing:
         return all(row.asked <= row.free for row in self.rows)
 
     @property
-    def tightest(self) -> Row | None:
+    def tightest(self) -> WaitingRow | None:
         """The resource that decides: the one that lacks most of what is asked; of equals, devices first."""
         return max(self.rows, key=lambda row: (_lack(row), "/" in row.resource), default=None)
 
@@ -59,7 +59,7 @@ def standing(state: State, pending_queue: PendingQueue, workload: Workload, rule
     plan = make_plan(workload.pod_sets, pending_queue.node, state.flavors, rules)
     rank = rules.order(workload, pending_queue.queue, now, 0.0)
     position = 1 + sum(other.rank <= rank for other in pending_queue.waiting())
-    rows: dict[tuple[str, str], Row] = {}
+    rows: dict[tuple[str, str], WaitingRow] = {}
     for pod_set in plan.pod_sets:
         if pod_set.missing:
             return Standing(position, (), f"ClusterQueue {pending_queue.queue.name} has no quota for {pod_set.missing}")
@@ -73,21 +73,23 @@ def standing(state: State, pending_queue: PendingQueue, workload: Workload, rule
     return Standing(position, tuple(rows.values()))
 
 
-def _options(pending_queue: PendingQueue, group: GroupPlan, pod_set: PodSetPlan) -> Iterator[tuple[Choice, list[Row]]]:
+def _options(
+    pending_queue: PendingQueue, group: GroupPlan, pod_set: PodSetPlan
+) -> Iterator[tuple[Choice, list[WaitingRow]]]:
     for choice in group.choices:
         if not choice.why:
             yield choice, [_row(pending_queue, choice.flavor, *ask, pod_set.count) for ask in choice.asks]
 
 
-def _row(pending_queue: PendingQueue, flavor: str, resource: str, column: int, each: int, count: int) -> Row:
+def _row(pending_queue: PendingQueue, flavor: str, resource: str, column: int, each: int, count: int) -> WaitingRow:
     tree, at = pending_queue.node.tree, pending_queue.node.base + column
     cell = tree.cells[at]
     free, borrowed = tree.available(at, tree.usage), max(0, tree.usage[at] - cell.nominal)
-    return Row(resource, flavor, each * count, free, cell.most, cell.nominal, borrowed)
+    return WaitingRow(resource, flavor, each * count, free, cell.most, cell.nominal, borrowed)
 
 
 def _never(
-    options: list[tuple[Choice, list[Row]]], group: GroupPlan, pod_set: PodSetPlan, pending_queue: PendingQueue
+    options: list[tuple[Choice, list[WaitingRow]]], group: GroupPlan, pod_set: PodSetPlan, pending_queue: PendingQueue
 ) -> str:
     """Say why none of the flavors could ever hold the pod set, at its smallest; empty where one could."""
     queue = pending_queue.queue.name
@@ -106,16 +108,16 @@ def _never(
     return "; ".join(told)
 
 
-def _best(options: list[tuple[Choice, list[Row]]]) -> list[Row]:
+def _best(options: list[tuple[Choice, list[WaitingRow]]]) -> list[WaitingRow]:
     """Give the rows of the first flavor that fits now, else of the one that lacks least."""
     return min((rows for _, rows in options), key=lambda rows: max((_lack(row) for row in rows), default=0.0))
 
 
-def _sum(one: Row, other: Row) -> Row:
+def _sum(one: WaitingRow, other: WaitingRow) -> WaitingRow:
     asked = one.asked + other.asked
-    return Row(one.resource, one.flavor, asked, one.free, one.most, one.nominal, one.borrowed)
+    return WaitingRow(one.resource, one.flavor, asked, one.free, one.most, one.nominal, one.borrowed)
 
 
-def _lack(row: Row) -> float:
+def _lack(row: WaitingRow) -> float:
     """Give the part of what is asked that is not free, 0 where all is."""
     return max(0.0, (row.asked - row.free) / row.asked) if row.asked > 0 else 0.0

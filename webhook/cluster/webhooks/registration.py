@@ -29,7 +29,7 @@ NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WebhookEndpoint:
     """Where the API server finds us: a URL (`https://host:port`), or a Service; and whom it trusts there (PEM)."""
 
     authority: bytes
@@ -58,7 +58,7 @@ class Options:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-def configurations(hooks: Sequence[Hook], target: Target, options: Options) -> list[Object]:
+def configurations(hooks: Sequence[Hook], target: WebhookEndpoint, options: Options) -> list[Object]:
     """Give the configurations; one without entries is left out."""
     made = []
     for gvk, mutating in ((MUTATING, True), (VALIDATING, False)):
@@ -75,7 +75,7 @@ async def register(
     store: ObjectStore,
     objects: Sequence[Object],
     name: str,
-    target: Target | None = None,
+    target: WebhookEndpoint | None = None,
     options: Options | None = None,
 ) -> None:
     """Write the configurations; a kind that has none any more is taken away. Raises StoreError.
@@ -98,7 +98,7 @@ async def remove(store: ObjectStore, name: str) -> None:
         await _delete(store, gvk, name)
 
 
-async def convert_at(store: ObjectStore, target: Target, options: Options) -> None:
+async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Options) -> None:
     """Write into our own CRDs where `/convert` is and whom to trust there; those of a Kueue are left alone."""
     for kind in KINDS:
         if len(kind.versions) < 2:
@@ -126,7 +126,7 @@ async def _delete(store: ObjectStore, gvk: GroupVersionKind, name: str) -> None:
         return
 
 
-def _entry(hook: Hook, target: Target, options: Options) -> dict[str, Any]:
+def _entry(hook: Hook, target: WebhookEndpoint, options: Options) -> dict[str, Any]:
     conditions = [{"name": "not-a-lease", "expression": NO_LEASES}] if _may_match_leases(hook) else []
     if hook.condition:
         conditions.append({"name": "wanted-by-a-policy", "expression": hook.condition})

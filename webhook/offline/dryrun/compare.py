@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from webhook.offline.dryrun.outcome import Outcome, diff_of
+from webhook.offline.dryrun.outcome import ObjectOutcome, diff_of
 
 
 class Change(StrEnum):
@@ -29,8 +29,8 @@ class Difference:
     """One object whose outcome differs. `old` is under the other policies, `new` under these."""
 
     change: Change
-    old: Outcome
-    new: Outcome
+    old: ObjectOutcome
+    new: ObjectOutcome
 
     def diff(self) -> list[str]:
         """Give the difference between the two stored forms, as a unified diff."""
@@ -62,14 +62,14 @@ def _be(change: Change) -> str:
     return f"be {change}" if now == change else f"now be {now}"
 
 
-def compare(old: Sequence[Outcome], new: Sequence[Outcome]) -> Comparison:
+def compare(old: Sequence[ObjectOutcome], new: Sequence[ObjectOutcome]) -> Comparison:
     """Hold the outcomes of the same objects, in the same order, against each other."""
     pairs = [(_change(a, b), a, b) for a, b in zip(old, new, strict=True)]
     found = [Difference(change, a, b) for change, a, b in pairs if change is not None]
     return Comparison(tuple(sorted(found, key=lambda d: ORDER.index(d.change))), len(pairs))
 
 
-def _change(old: Outcome, new: Outcome) -> Change | None:
+def _change(old: ObjectOutcome, new: ObjectOutcome) -> Change | None:
     if old.allowed != new.allowed:
         return Change.REFUSED if old.allowed else Change.ADMITTED
     if not new.allowed:

@@ -14,7 +14,7 @@ from webhook.queue.decisions import Reason
 NOWHERE: Final = Place("")
 
 
-class State(StrEnum):
+class OutcomeState(StrEnum):
     """The short word for what would happen."""
 
     DENIED = "denied"
@@ -25,7 +25,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Ref:
+class ObjectRef:
     """Which object: its kind, namespace, name, and where it stands."""
 
     kind: str
@@ -50,10 +50,10 @@ class QueueOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ObjectOutcome:
     """What would happen to one object. `before` is as admission sees it, `after` as it would be stored."""
 
-    ref: Ref
+    ref: ObjectRef
     allowed: bool
     policies: tuple[str, ...] = ()
     denials: tuple[str, ...] = ()
@@ -78,15 +78,15 @@ class Outcome:
         return self.allowed and self.after is not None and self.after != self.before
 
     @property
-    def state(self) -> State:
+    def state(self) -> OutcomeState:
         """The worst that would happen."""
         if not self.allowed:
-            return State.DENIED
+            return OutcomeState.DENIED
         if self.changed:
-            return State.CHANGED
+            return OutcomeState.CHANGED
         if self.warnings:
-            return State.WARNED
-        return State.ALLOWED if self.policies else State.UNMATCHED
+            return OutcomeState.WARNED
+        return OutcomeState.ALLOWED if self.policies else OutcomeState.UNMATCHED
 
     def diff(self) -> list[str]:
         """Give the change as lines of a unified diff of YAML, without file names; empty where nothing changes."""

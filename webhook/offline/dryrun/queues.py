@@ -9,7 +9,7 @@ from typing import Any, Final
 from webhook.api.pending import message_of
 from webhook.api.snapshot import snapshot
 from webhook.jobs.describe import at, describe
-from webhook.offline.dryrun.outcome import Outcome, QueueOutcome
+from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome
 from webhook.offline.dryrun.run import Trial
 from webhook.offline.plan.make_plan import Plan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
@@ -65,7 +65,7 @@ def goes_past(obj: dict[str, Any]) -> bool:
     return bool(at(obj, ("spec", "nodeName")))
 
 
-def _with(outcome: Outcome, found: dict[str, QueueOutcome]) -> Outcome:
+def _with(outcome: ObjectOutcome, found: dict[str, QueueOutcome]) -> ObjectOutcome:
     if outcome.allowed and outcome.after is not None and goes_past(outcome.after):
         return replace(outcome, queue=PAST)
     queue = found.get(f"{outcome.ref.kind} {outcome.ref.namespace}/{outcome.ref.name}") if outcome.allowed else None

@@ -13,7 +13,7 @@ from webhook.admission.wire import BadReview, parse
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
 from webhook.offline.dryrun.file_facts import FileFacts
-from webhook.offline.dryrun.outcome import Outcome, Ref
+from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.result import Observer
@@ -29,7 +29,7 @@ _REVIEW: Final = "AdmissionReview"
 class Input:
     """An object to try, and where it stands. `request` is set where the file holds a whole AdmissionReview."""
 
-    ref: Ref
+    ref: ObjectRef
     obj: Object
     request: Request | None = None
 
@@ -58,22 +58,22 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
 def _review_input(document: Document) -> Input:
     request = parse(document.value)
     obj = request.object or request.old_object or {}
-    ref = Ref(request.kind.kind, request.namespace, request.name, document.place())
+    ref = ObjectRef(request.kind.kind, request.namespace, request.name, document.place())
     return Input(ref, obj, request)
 
 
-def _ref(document: Document, value: Object, sender: Sender) -> Ref:
+def _ref(document: Document, value: Object, sender: Sender) -> ObjectRef:
     metadata = value.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     name = metadata.get("name") or metadata.get("generateName") or "unnamed"
-    return Ref(str(value["kind"]), str(metadata.get("namespace") or ""), str(name), document.place())
+    return ObjectRef(str(value["kind"]), str(metadata.get("namespace") or ""), str(name), document.place())
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """Outcomes of all objects under one set of policies, and what was assumed on the way."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ObjectOutcome, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -101,22 +101,22 @@ def outcome(
     gate: Gate | None,
     clock: Callable[[], float],
     observer: Observer | None = None,
-) -> Outcome:
+) -> ObjectOutcome:
     """Try one object."""
     obj = item.obj if item.request else received(item.obj, resources, sender)
     try:
         request = item.request or request_for(obj, resources, sender)
     except BadReview as error:
-        return Outcome(item.ref, allowed=False, denials=(str(error),), before=obj, code=400, reason="BadRequest")
+        return ObjectOutcome(item.ref, allowed=False, denials=(str(error),), before=obj, code=400, reason="BadRequest")
     ref = replace(item.ref, namespace=request.namespace, name=request.name or item.ref.name)
     verdict = review(request, bundle, facts, gate, observer=observer, clock=clock)
     assert not isinstance(verdict, NeedsAuthorization), "file facts answer every check"
     return _outcome(ref, verdict, request)
 
 
-def _outcome(ref: Ref, verdict: Verdict, request: Request) -> Outcome:
+def _outcome(ref: ObjectRef, verdict: Verdict, request: Request) -> ObjectOutcome:
     after = verdict.object if verdict.object is not None else request.object
-    return Outcome(
+    return ObjectOutcome(
         ref,
         verdict.allowed,
         verdict.policies,

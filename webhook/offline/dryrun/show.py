@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.kube.patch import diff
 from webhook.offline.dryrun.compare import ORDER, Comparison, Difference
-from webhook.offline.dryrun.outcome import Outcome, QueueOutcome, State
+from webhook.offline.dryrun.outcome import ObjectOutcome, OutcomeState, QueueOutcome
 from webhook.offline.dryrun.run import Trial
 
 MOST_SHOWN: Final = 50
@@ -25,13 +25,13 @@ def trial_json(trial: Trial) -> dict[str, Any]:
     }
 
 
-def totals(outcomes: Sequence[Outcome]) -> dict[str, int]:
+def totals(outcomes: Sequence[ObjectOutcome]) -> dict[str, int]:
     """Count outcomes by state, those that occur."""
     counted = Counter(o.state for o in outcomes)
-    return {str(state): counted[state] for state in State if counted[state]}
+    return {str(state): counted[state] for state in OutcomeState if counted[state]}
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
+def outcome_json(outcome: ObjectOutcome) -> dict[str, Any]:
     """Give one outcome as plain JSON values; what is empty is left out."""
     ref = outcome.ref
     fields: dict[str, Any] = {
@@ -105,7 +105,7 @@ def trial_markdown(trial: Trial) -> str:
     return "\n".join(lines) + "\n"
 
 
-def sentences(outcome: Outcome) -> Iterator[str]:
+def sentences(outcome: ObjectOutcome) -> Iterator[str]:
     """Give what a user would be told: the denials or the warnings, and what the queue does."""
     if not outcome.allowed:
         yield from (f"denied: {text}" for text in outcome.denials)

@@ -8,16 +8,16 @@ from typing import Final
 from rich.text import Text
 
 from webhook.offline.dryrun.compare import Change, Comparison
-from webhook.offline.dryrun.outcome import Outcome, State
+from webhook.offline.dryrun.outcome import ObjectOutcome, OutcomeState
 from webhook.offline.dryrun.run import Trial
 from webhook.offline.dryrun.show import sentences, totals
 
 STYLES: Final = {
-    State.DENIED: "bold red",
-    State.CHANGED: "bold cyan",
-    State.WARNED: "bold yellow",
-    State.ALLOWED: "bold green",
-    State.UNMATCHED: "dim",
+    OutcomeState.DENIED: "bold red",
+    OutcomeState.CHANGED: "bold cyan",
+    OutcomeState.WARNED: "bold yellow",
+    OutcomeState.ALLOWED: "bold green",
+    OutcomeState.UNMATCHED: "dim",
 }
 _CHANGES: Final = {Change.REFUSED: "bold red", Change.REWORDED: "bold red", Change.ADMITTED: "bold green"}
 _SAID: Final = {"denied": "red", "warning": "yellow", "queue": "cyan"}
@@ -27,17 +27,17 @@ _LINES: Final = {"+": "green", "-": "red", "@": "dim cyan"}
 def trial_text(trial: Trial, *, every: bool) -> Iterator[Text]:
     """Give what would happen, object by object; those that no policy is about only where `every` asks for them."""
     for outcome in trial.outcomes:
-        if every or outcome.state is not State.UNMATCHED or outcome.queue:
+        if every or outcome.state is not OutcomeState.UNMATCHED or outcome.queue:
             yield from outcome_text(outcome)
     for note in trial.notes:
         yield Text(f"note: {note}", "dim")
     total = len(trial.outcomes)
     counted = ", ".join(f"{n:,} {state}" for state, n in totals(trial.outcomes).items())
-    worst = next((STYLES[s] for s in State if any(o.state is s for o in trial.outcomes)), "")
+    worst = next((STYLES[s] for s in OutcomeState if any(o.state is s for o in trial.outcomes)), "")
     yield Text.assemble(f"{total:,} object{'s' if total != 1 else ''}: ", (counted or "nothing to try", worst))
 
 
-def outcome_text(outcome: Outcome) -> Iterator[Text]:
+def outcome_text(outcome: ObjectOutcome) -> Iterator[Text]:
     """Give one outcome: a head line, what the user would be told, and the change as a diff."""
     by = f"  by {', '.join(outcome.by)}" if outcome.by else ""
     yield Text.assemble((str(outcome.ref), "bold"), ": ", (str(outcome.state), STYLES[outcome.state]), (by, "dim"))

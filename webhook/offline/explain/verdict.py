@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook.cel.program import Budget, Program
-from webhook.cel.trace import Step, trace
+from webhook.cel.trace import TracedPart, trace
 from webhook.diagnostics import Place
 from webhook.jobs.describe import describe
 from webhook.offline.dryrun.file_facts import FileFacts
-from webhook.offline.dryrun.outcome import Outcome
+from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.dryrun.run import Input, outcome
 from webhook.offline.explain.why_not import why_not
@@ -37,7 +37,7 @@ class Clause:
     outcome: str
     where: str
     place: Place
-    step: Step | None
+    step: TracedPart | None
     said: str = ""
 
 
@@ -57,7 +57,7 @@ class _Listener:
     """Collects clauses; the traced programs leave their last step here."""
 
     policies: dict[tuple[str, bool], list[Clause]] = field(default_factory=dict)
-    last: tuple[Step, tuple[object, ...]] | None = None
+    last: tuple[TracedPart, tuple[object, ...]] | None = None
     request_object: dict[str, Any] | None = None
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
@@ -93,7 +93,7 @@ class _Traced:
 
 def explain(
     item: Input, bundle: Bundle, facts: FileFacts, sender: Sender, clock: Callable[[], float]
-) -> tuple[Outcome, tuple[PolicyTrace, ...]]:
+) -> tuple[ObjectOutcome, tuple[PolicyTrace, ...]]:
     """Say what would happen to an object and why, policy by policy in the order they run. Raises BadReview."""
     resources = Resources.of([*bundle.objects, item.obj])
     obj = item.obj if item.request else received(item.obj, resources, sender)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.diagnostics import Severity
-from webhook.offline.lint.model import Rule, World
+from webhook.offline.lint.model import LintContext, LintRule
 
 
-def _nothing(world: World) -> tuple[()]:
+def _nothing(world: LintContext) -> tuple[()]:
     """Find nothing: the finding is made while the file is read."""
     return ()
 
 
-def _row(code: str, title: str, why: str, severity: Severity = Severity.ERROR) -> Rule:
-    return Rule(code, severity, title, _nothing, why)
+def _row(code: str, title: str, why: str, severity: Severity = Severity.ERROR) -> LintRule:
+    return LintRule(code, severity, title, _nothing, why)
 
 
-READING: Final[tuple[Rule, ...]] = (
+READING: Final[tuple[LintRule, ...]] = (
     _row(
         "FILE001",
         "a file can be read",

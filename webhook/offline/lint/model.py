@@ -116,7 +116,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class LintContext:
     """All subjects of the files, and the same by (group, kind). `now` is the time of the run, for expiry dates."""
 
     subjects: tuple[Subject, ...]
@@ -137,13 +137,13 @@ class World:
         return {s.name for s in self.of(group, kind) if namespace is None or s.namespace == namespace}
 
 
-def world_of(documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY) -> World:
+def world_of(documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY) -> LintContext:
     """Read documents as subjects; the items of a List are subjects, documents that are no objects are left out."""
     subjects = tuple(subject for document in documents for subject in subjects_of(document))
     kinds: dict[tuple[str, str], list[Subject]] = {}
     for subject in subjects:
         kinds.setdefault((subject.gvk.group, subject.gvk.kind), []).append(subject)
-    return World(subjects, {key: tuple(found) for key, found in kinds.items()}, now, bundle)
+    return LintContext(subjects, {key: tuple(found) for key, found in kinds.items()}, now, bundle)
 
 
 def subjects_of(document: Document) -> Iterator[Subject]:
@@ -174,11 +174,11 @@ def _objects(value: Any, root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield root, value
 
 
-Check = Callable[[World], Iterable[Finding]]
+Check = Callable[[LintContext], Iterable[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintRule:
     """One row of the table of rules. `why` is the text of its page in `docs/findings/`."""
 
     code: str
@@ -188,11 +188,11 @@ class Rule:
     why: str = ""
 
 
-def rule(code: str, severity: Severity, title: str) -> Callable[[Check], Rule]:
+def rule(code: str, severity: Severity, title: str) -> Callable[[Check], LintRule]:
     """Make a row of a check; the check's docstring says why it matters."""
 
-    def row(check: Check) -> Rule:
-        return Rule(code, severity, title, check, _text(check.__doc__ or ""))
+    def row(check: Check) -> LintRule:
+        return LintRule(code, severity, title, check, _text(check.__doc__ or ""))
 
     return row
 

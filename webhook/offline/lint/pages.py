@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Final
 
 from webhook import documents
-from webhook.offline.lint.model import Rule
+from webhook.offline.lint.model import LintRule
 from webhook.offline.lint.table import BY_CODE
 
 _FAMILIES: Final = {
@@ -42,7 +42,7 @@ def examples(code: str) -> Mapping[str, str]:
     return {key: text for key, text in found.value.items() if isinstance(text, str)}
 
 
-def page(rule: Rule) -> str:
+def page(rule: LintRule) -> str:
     """Give a rule's page in Markdown."""
     parts = [f"# {rule.code}: {rule.title}", f"Severity: {rule.severity}.", rule.why]
     shown = examples(rule.code)

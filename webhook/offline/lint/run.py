@@ -9,20 +9,20 @@ from datetime import datetime
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
-from webhook.offline.lint.model import Edit, Rule, world_of
+from webhook.offline.lint.model import Edit, LintRule, world_of
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LintReport:
     """All findings in the order of the files, and the edits that would mend some of them."""
 
     findings: tuple[Diagnostic, ...]
     edits: tuple[Edit, ...] = ()
 
 
-def lint(files: Files, now: datetime, rules: Sequence[Rule] = RULES) -> Report:
+def lint(files: Files, now: datetime, rules: Sequence[LintRule] = RULES) -> LintReport:
     """Run the rules over what was read. What could not be read is a finding like the others."""
     bundle, wrong = loaded(files.documents)
     world = world_of(files.documents, now, bundle)
@@ -35,7 +35,7 @@ def lint(files: Files, now: datetime, rules: Sequence[Rule] = RULES) -> Report:
                 edits.append(found.edit)
                 told = replace(told, hint=f"{told.hint} (--fix does it)")
             findings.append(told)
-    return Report(tuple(sorted(set(findings), key=lambda f: (f.place, f.code, f.message))), tuple(edits))
+    return LintReport(tuple(sorted(set(findings), key=lambda f: (f.place, f.code, f.message))), tuple(edits))
 
 
 def safe(edit: Edit) -> bool:

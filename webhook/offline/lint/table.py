@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.offline.lint.loading import READING
-from webhook.offline.lint.model import Rule
+from webhook.offline.lint.model import LintRule
 from webhook.offline.lint.rules import (
     bypass,
     costs,
@@ -42,11 +42,11 @@ _MODULES: Final = (
 )
 
 
-RULES: Final[tuple[Rule, ...]] = tuple(rule for module in _MODULES for rule in module.RULES)
+RULES: Final[tuple[LintRule, ...]] = tuple(rule for module in _MODULES for rule in module.RULES)
 """Every rule that looks at documents."""
 
-ON_REQUEST: Final[tuple[Rule, ...]] = costs.ON_REQUEST
+ON_REQUEST: Final[tuple[LintRule, ...]] = costs.ON_REQUEST
 """Rules that only say something: `--costs`."""
 
-BY_CODE: Final[Mapping[str, Rule]] = {rule.code: rule for rule in (*READING, *RULES, *ON_REQUEST)}
+BY_CODE: Final[Mapping[str, LintRule]] = {rule.code: rule for rule in (*READING, *RULES, *ON_REQUEST)}
 TITLES: Final[Mapping[str, str]] = {code: rule.title for code, rule in BY_CODE.items()}

@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.cel.syntax import parser
 from webhook.cel.syntax.nodes import Ident, Select
-from webhook.jobs.model import Kind, Template
+from webhook.jobs.model import JobKind, Template
 from webhook.offline.lint.reading.expressions import walk
 
 _MOST: Final = 20
@@ -26,7 +26,7 @@ class Templates:
     many: bool
 
 
-def templates_of(kind: Kind) -> Templates:
+def templates_of(kind: JobKind) -> Templates:
     """Write how to get at the pod templates of a kind."""
     if len(kind.templates) == 1 and not {"*", "[]"} & set(kind.templates[0].path):
         return Templates(".".join(("object", *kind.templates[0].path)), many=False)

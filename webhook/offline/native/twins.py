@@ -14,7 +14,7 @@ from webhook.cel.errors import CelError, CompileError
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.jobs.kinds import KINDS
-from webhook.jobs.model import Kind
+from webhook.jobs.model import JobKind
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with
@@ -121,7 +121,7 @@ def _leaving_system_out(spec: dict[str, Any]) -> dict[str, Any]:
     return {**spec, "matchConstraints": {**match, "namespaceSelector": selector}}
 
 
-def _for_kind(policy: Policy, kind: Kind) -> dict[str, Any]:
+def _for_kind(policy: Policy, kind: JobKind) -> dict[str, Any]:
     """Write a policy on Pods for the templates of one kind. Raises NoTwin."""
     spec = dict(policy.spec)
     rules = [_rule(rule, kind) for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ()]
@@ -137,7 +137,7 @@ def _for_kind(policy: Policy, kind: Kind) -> dict[str, Any]:
     return _twin(policy, spec, f"{kind.resource}.{kind.group}-")
 
 
-def _mutating(policy: Policy, spec: dict[str, Any], kind: Kind, templates: Templates) -> None:
+def _mutating(policy: Policy, spec: dict[str, Any], kind: JobKind, templates: Templates) -> None:
     """Change the one template instead of a Pod. Raises NoTwin where there are several, or its schema is not known."""
     if templates.many:
         raise NoTwin("it has several pod templates; one fragment or patch cannot be for each of them")
@@ -194,7 +194,7 @@ def _exists(text: str, templates: Templates) -> str:
     return text if _plain(text) in WHOLE else f"({templates.text}).exists(pod, {renamed(text, 'pod')})"
 
 
-def _rule(rule: dict[str, Any], kind: Kind) -> dict[str, Any]:
+def _rule(rule: dict[str, Any], kind: JobKind) -> dict[str, Any]:
     return {**rule, "apiGroups": [kind.group], "apiVersions": list(kind.versions), "resources": [kind.resource]}
 
 

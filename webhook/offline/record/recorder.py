@@ -31,7 +31,7 @@ WAITING: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RecordLimits:
     """`sample` is the share of reviews that is kept (0 to 1). Sizes are in bytes; `files` counts rotated ones too."""
 
     sample: float = 1.0
@@ -58,12 +58,12 @@ class Recorder:
     def __init__(
         self,
         folder: Path,
-        limits: Limits | None = None,
+        limits: RecordLimits | None = None,
         pick: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._path = folder / FILE
-        self._limits, self._pick, self._clock = limits or Limits(), pick, clock
+        self._limits, self._pick, self._clock = limits or RecordLimits(), pick, clock
         self._waiting: queue.Queue[_Entry | None] = queue.Queue(WAITING)
         self.written = self.dropped = self.skipped = 0
         self.failure = ""

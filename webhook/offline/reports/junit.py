@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Outcome(StrEnum):
+class TestOutcome(StrEnum):
     """How a case ended. `ERROR`: it could not be run; `FAILURE`: it ran, and an expectation did not hold."""
 
     PASSED = "passed"
@@ -25,12 +25,12 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JunitCase:
     """One test: `group` is where it stands (policy or file), `message` one line, `details` the whole story."""
 
     name: str
     group: str
-    outcome: Outcome = Outcome.PASSED
+    outcome: TestOutcome = TestOutcome.PASSED
     message: str = ""
     details: str = ""
     seconds: float = 0.0
@@ -38,14 +38,14 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class JunitSuite:
     """Cases that belong together, mostly those of one file."""
 
     name: str
-    cases: tuple[Case, ...]
+    cases: tuple[JunitCase, ...]
 
 
-def junit(suites: Sequence[Suite], name: str = "sluice") -> str:
+def junit(suites: Sequence[JunitSuite], name: str = "sluice") -> str:
     """Give the XML document, with its declaration and a line break at the end."""
     cases = [case for suite in suites for case in suite.cases]
     root = ElementTree.Element("testsuites", {"name": clean(name), **_totals(cases, ("failures", "errors"))})
@@ -63,18 +63,18 @@ def clean(text: str) -> str:
     return _NOT_XML.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
-def _totals(cases: Sequence[Case], names: tuple[str, ...]) -> dict[str, str]:
-    kinds = {"failures": Outcome.FAILURE, "errors": Outcome.ERROR, "skipped": Outcome.SKIPPED}
+def _totals(cases: Sequence[JunitCase], names: tuple[str, ...]) -> dict[str, str]:
+    kinds = {"failures": TestOutcome.FAILURE, "errors": TestOutcome.ERROR, "skipped": TestOutcome.SKIPPED}
     counts = {name: str(sum(c.outcome is kinds[name] for c in cases)) for name in names}
     return {"tests": str(len(cases)), **counts, "time": f"{sum(c.seconds for c in cases):.3f}"}
 
 
-def _case(suite: ElementTree.Element, case: Case) -> None:
+def _case(suite: ElementTree.Element, case: JunitCase) -> None:
     attributes = {"name": clean(case.name), "classname": clean(case.group), "time": f"{case.seconds:.3f}"}
     element = ElementTree.SubElement(suite, "testcase", attributes)
-    if case.outcome is Outcome.SKIPPED:
+    if case.outcome is TestOutcome.SKIPPED:
         ElementTree.SubElement(element, "skipped", {"message": clean(case.message)})
-    elif case.outcome is not Outcome.PASSED:
+    elif case.outcome is not TestOutcome.PASSED:
         said = {"message": clean(case.message), "type": str(case.outcome)}
         ElementTree.SubElement(element, str(case.outcome), said).text = clean(case.details or case.message)
     if case.output:

@@ -11,7 +11,7 @@ from typing import Final
 
 from jinja2 import Environment
 
-from webhook.offline.simulate.simulation import Outcome, Sample
+from webhook.offline.simulate.simulation import SimulationResult, UsageSample
 from webhook.offline.simulate.summary import capacity, integral, summarise
 
 COLOURS: Final = ("#3366cc", "#dc7633", "#2e8b57", "#8e44ad", "#c0392b", "#16a085", "#7f8c8d", "#b7950b")
@@ -81,7 +81,7 @@ class Column:
     panels: tuple[Panel, ...]
 
 
-def plot(outcomes: Sequence[Outcome]) -> str:
+def plot(outcomes: Sequence[SimulationResult]) -> str:
     """Draw the outcomes beside each other on the same axes, as the text of an SVG file."""
     end = max((o.end for o in outcomes), default=0) or 1
     resource = _main_resource(outcomes[0])
@@ -104,7 +104,13 @@ def plot(outcomes: Sequence[Outcome]) -> str:
 
 
 def _column(
-    i: int, outcome: Outcome, end: int, resource: str, names: Sequence[str], most: float, waiting: Sequence[float]
+    i: int,
+    outcome: SimulationResult,
+    end: int,
+    resource: str,
+    names: Sequence[str],
+    most: float,
+    waiting: Sequence[float],
 ) -> Column:
     summary = summarise(outcome, ())
     quota = capacity(outcome.snapshot).get(resource) or 1
@@ -121,7 +127,7 @@ def _column(
     )
 
 
-def _stack(outcome: Outcome, end: int, resource: str, names: Sequence[str], quota: int) -> tuple[Area, ...]:
+def _stack(outcome: SimulationResult, end: int, resource: str, names: Sequence[str], quota: int) -> tuple[Area, ...]:
     base = [0.0] * BUCKETS
     areas = []
     for i, name in enumerate(names):
@@ -133,7 +139,7 @@ def _stack(outcome: Outcome, end: int, resource: str, names: Sequence[str], quot
     return tuple(areas)
 
 
-def _use_of(queue: str, resource: str) -> Callable[[Sample], float]:
+def _use_of(queue: str, resource: str) -> Callable[[UsageSample], float]:
     return lambda sample: float(sample.usage.get((queue, resource), 0))
 
 
@@ -146,7 +152,7 @@ def _points(values: Sequence[float], most: float) -> list[str]:
     return [f"{i * step:.1f},{HEIGHT * (1 - min(v / most, 1.0)):.1f}" for i, v in enumerate(values)]
 
 
-def _series(outcome: Outcome, end: int, value: Callable[[Sample], float]) -> list[float]:
+def _series(outcome: SimulationResult, end: int, value: Callable[[UsageSample], float]) -> list[float]:
     """Give the time-weighted mean of a sample's value in each of `BUCKETS` equal spans."""
     sums = [0.0] * BUCKETS
     width = end / BUCKETS
@@ -163,13 +169,13 @@ def _series(outcome: Outcome, end: int, value: Callable[[Sample], float]) -> lis
     return [total / width for total in sums]
 
 
-def _main_resource(outcome: Outcome) -> str:
+def _main_resource(outcome: SimulationResult) -> str:
     """The resource that is used most of what there is: the one worth drawing."""
     used = summarise(outcome, ()).utilisation
     return max(sorted(used), key=lambda r: used[r], default="cpu")
 
 
-def _largest(outcomes: Sequence[Outcome], resource: str) -> list[str]:
+def _largest(outcomes: Sequence[SimulationResult], resource: str) -> list[str]:
     """The queues that used most of it in any outcome, at most `MOST`, sorted by name."""
     used: dict[str, float] = {}
     for outcome in outcomes:

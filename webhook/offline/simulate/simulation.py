@@ -27,7 +27,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(slots=True)
-class Job:
+class SimulatedJob:
     """What became of one arrival: times in milliseconds, -1 where it did not come to that.
 
     `started` is the first admission, `waited` the sum of its waits, `lost` the time that preemptions threw away.
@@ -46,7 +46,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class UsageSample:
     """How things stood from `at` on: use by (ClusterQueue, resource), and how many wait in each queue."""
 
     at: int
@@ -55,12 +55,12 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationResult:
     """A simulation's end: every job, and how use changed over time. `end` is when the last job finished."""
 
     name: str
-    jobs: tuple[Job, ...]
-    samples: tuple[Sample, ...]
+    jobs: tuple[SimulatedJob, ...]
+    samples: tuple[UsageSample, ...]
     end: int
     decisions: int
     snapshot: Snapshot
@@ -68,7 +68,7 @@ class Outcome:
 
 def simulate(
     snapshot: Snapshot, arrivals: Iterable[Arrival], rules: Rules, name: str = "", progress: Progress | None = None
-) -> Outcome:
+) -> SimulationResult:
     """Run a trace to its end: until all work finished, or nothing that waits can ever start.
 
     Evicted work starts again from the beginning. `progress` is told the number of finished jobs.
@@ -82,7 +82,7 @@ class _Simulation:
         self.state = State.from_snapshot(self.snapshot)
         self.rules = rules
         self.progress = progress
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, SimulatedJob] = {}
         doors = {(q.namespace, q.name): q.cluster_queue for q in self.snapshot.local_queues}
         self.events: list[tuple[int, int, int, str]] = []
         self.run_of: dict[str, int] = {}
@@ -91,27 +91,27 @@ class _Simulation:
             if key in self.jobs:
                 arrival = replace(arrival, name=f"{arrival.name}-{number}")
                 key = f"{arrival.namespace}/{arrival.name}"
-            self.jobs[key] = Job(arrival, doors.get((arrival.namespace, arrival.queue), ""))
+            self.jobs[key] = SimulatedJob(arrival, doors.get((arrival.namespace, arrival.queue), ""))
             heapq.heappush(self.events, (arrival.at, ARRIVE, number, key))
         self.tick = len(self.jobs)
         self.pods: dict[object, tuple[PodSet, ...]] = {}
         """Equal pod sets are one object, which the core then need not compare."""
         self.usage: dict[tuple[str, str], int] = defaultdict(int)
         self.waiting: dict[str, int] = defaultdict(int)
-        self.samples: list[Sample] = []
+        self.samples: list[UsageSample] = []
         self.done = self.calls = self.now = 0
         self.woken = -1
 
-    def run(self, name: str) -> Outcome:
+    def run(self, name: str) -> SimulationResult:
         while self.events:
             self.now = self.events[0][0]
             while self.events and self.events[0][0] == self.now:
                 _, what, tick, key = heapq.heappop(self.events)
                 self.happen(what, tick, key)
             self.settle()
-            self.samples.append(Sample(self.now, dict(self.usage), dict(self.waiting)))
+            self.samples.append(UsageSample(self.now, dict(self.usage), dict(self.waiting)))
         end = max((j.finished for j in self.jobs.values()), default=0)
-        return Outcome(name, tuple(self.jobs.values()), tuple(self.samples), end, self.calls, self.snapshot)
+        return SimulationResult(name, tuple(self.jobs.values()), tuple(self.samples), end, self.calls, self.snapshot)
 
     def happen(self, what: int, tick: int, key: str) -> None:
         if what == ARRIVE:
@@ -181,7 +181,7 @@ class _Simulation:
         self.waiting[job.cluster_queue] += 1
         self.state.apply(WorkloadEvicted(key, job.arrival.at))
 
-    def hold(self, job: Job, sign: int) -> None:
+    def hold(self, job: SimulatedJob, sign: int) -> None:
         for resource, n in job.usage.items():
             self.usage[job.cluster_queue, resource] += sign * n
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.offline.simulate.simulation import Job, Outcome, Sample
+from webhook.offline.simulate.simulation import SimulatedJob, SimulationResult, UsageSample
 from webhook.queue.model import Snapshot
 
 ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SummaryRow:
     """Jobs of one queue and class. Times are milliseconds; waits are those of jobs that started, all waits summed."""
 
     queue: str
@@ -37,17 +37,17 @@ class Summary:
     """
 
     name: str
-    rows: tuple[Row, ...]
-    total: Row
+    rows: tuple[SummaryRow, ...]
+    total: SummaryRow
     makespan: int
     utilisation: Mapping[str, float]
     fairness: float
     never_started: int
 
 
-def summarise(outcome: Outcome, by: Sequence[str] = ("queue", "class")) -> Summary:
+def summarise(outcome: SimulationResult, by: Sequence[str] = ("queue", "class")) -> Summary:
     """Sum up an outcome, one row per queue and class (or per one of them, as `by` says)."""
-    groups: dict[tuple[str, str], list[Job]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[SimulatedJob]] = defaultdict(list)
     for job in outcome.jobs:
         queue = job.cluster_queue if "queue" in by else ALL
         groups[queue, job.arrival.group if "class" in by else ALL].append(job)
@@ -79,7 +79,7 @@ def capacity(snapshot: Snapshot) -> dict[str, int]:
     return dict(total)
 
 
-def utilisation(samples: Sequence[Sample], quota: Mapping[str, int], end: int) -> dict[str, float]:
+def utilisation(samples: Sequence[UsageSample], quota: Mapping[str, int], end: int) -> dict[str, float]:
     """Give the time-weighted mean of use per resource, as a fraction of quota, from the first event to `end`."""
     held = integral(samples, end)
     span = end - samples[0].at if samples else 0
@@ -89,7 +89,7 @@ def utilisation(samples: Sequence[Sample], quota: Mapping[str, int], end: int) -
     return {r: used[r] / (n * span) if n * span else 0.0 for r, n in sorted(quota.items())}
 
 
-def integral(samples: Sequence[Sample], end: int) -> dict[tuple[str, str], float]:
+def integral(samples: Sequence[UsageSample], end: int) -> dict[tuple[str, str], float]:
     """Give use times milliseconds, by (queue, resource)."""
     total: dict[tuple[str, str], float] = defaultdict(float)
     for i, sample in enumerate(samples):
@@ -99,7 +99,7 @@ def integral(samples: Sequence[Sample], end: int) -> dict[tuple[str, str], float
     return dict(total)
 
 
-def fairness(outcome: Outcome) -> float:
+def fairness(outcome: SimulationResult) -> float:
     """Give Jain's index over the queues' dominant use by weight, in the time in which every queue had work.
 
     Outside that time a queue that wants nothing gets nothing, which is no one's fault. Queues without work in the
@@ -118,13 +118,13 @@ def fairness(outcome: Outcome) -> float:
     return jain(got[name] for name in busy)
 
 
-def _dominant(queue: str, sample: Sample, quota: Mapping[str, int]) -> float:
+def _dominant(queue: str, sample: UsageSample, quota: Mapping[str, int]) -> float:
     return max((sample.usage.get((queue, r), 0) / n for r, n in quota.items() if n), default=0.0)
 
 
-def _row(queue: str, group: str, jobs: Sequence[Job]) -> Row:
+def _row(queue: str, group: str, jobs: Sequence[SimulatedJob]) -> SummaryRow:
     waits = sorted(job.waited for job in jobs if job.started >= 0)
-    return Row(
+    return SummaryRow(
         queue,
         group,
         len(jobs),

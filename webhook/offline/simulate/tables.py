@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from webhook.offline.simulate.plot import seconds
-from webhook.offline.simulate.summary import Row, Summary
+from webhook.offline.simulate.summary import Summary, SummaryRow
 
 COLUMNS = ("Jobs", "Finished", "Wait mean", "median", "p90", "max", "Preempted", "Lost")
 
@@ -51,7 +51,7 @@ def _totals(summaries: Sequence[Summary]) -> Table:
     return table
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: SummaryRow) -> tuple[str, ...]:
     waits = (row.wait_mean, row.wait_median, row.wait_p90, row.wait_max)
     return (str(row.jobs), str(row.finished), *map(seconds, waits), str(row.preemptions), seconds(row.lost))
 

@@ -19,7 +19,7 @@ from webhook.queue.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SuiteResult:
     """What came of one suite. `broken` says why its policies cannot be loaded; then there is nothing else."""
 
     results: tuple[Result, ...] = ()
@@ -49,17 +49,17 @@ class Runner:
     cover: bool
     _loaded: dict[tuple[Path, ...], _Loaded | SourceError] = field(default_factory=dict)
 
-    def run(self, suite: Suite, tell: Callable[[Result], None]) -> Part:
+    def run(self, suite: Suite, tell: Callable[[Result], None]) -> SuiteResult:
         """Run a suite's picked cases; `tell` hears each result as it comes."""
         loaded = self._load(suite.policies)
         if isinstance(loaded, SourceError):
-            return Part(broken=tuple(loaded.diagnostics))
+            return SuiteResult(broken=tuple(loaded.diagnostics))
         coverage = Coverage([p for p in loaded.bundle.policies if self.cover])
         results = []
         for case in picked(suite, self.pattern):
             results.append(run_case(case, loaded.bundle, coverage if self.cover else None, loaded.rules))
             tell(results[-1])
-        return Part(tuple(results), tuple(coverage.branches()))
+        return SuiteResult(tuple(results), tuple(coverage.branches()))
 
     def _load(self, paths: tuple[Path, ...]) -> _Loaded | SourceError:
         if paths not in self._loaded:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webhook.diagnostics import SourceError
-from webhook.offline.reports.junit import Case as ReportCase
-from webhook.offline.reports.junit import Outcome
-from webhook.offline.reports.junit import Suite as ReportSuite
+from webhook.offline.reports.junit import JunitCase as ReportCase
+from webhook.offline.reports.junit import JunitSuite as ReportSuite
+from webhook.offline.reports.junit import TestOutcome
 from webhook.offline.suite.coverage import Branch
 from webhook.offline.suite.files import read_suites
-from webhook.offline.suite.part import Part, picked
+from webhook.offline.suite.part import SuiteResult, picked
 from webhook.offline.suite.run_case import Result
 from webhook.offline.suite.workers import crew_size, run_parts
 
@@ -27,14 +27,14 @@ class Session:
     left: int = 0
     seconds: float = 0.0
 
-    def count(self, *outcomes: Outcome) -> int:
+    def count(self, *outcomes: TestOutcome) -> int:
         """Count the cases that ended so."""
         return sum(result.outcome in outcomes for result in self.results)
 
     @property
     def failed(self) -> bool:
         """Whether a case did not pass."""
-        return self.count(Outcome.FAILURE, Outcome.ERROR) > 0
+        return self.count(TestOutcome.FAILURE, TestOutcome.ERROR) > 0
 
     @property
     def missed(self) -> tuple[Branch, ...]:
@@ -71,7 +71,7 @@ def run_session(
     return Session(results, _unique(parts), left, time.perf_counter() - start)
 
 
-def _unique(parts: Iterable[Part]) -> tuple[Branch, ...]:
+def _unique(parts: Iterable[SuiteResult]) -> tuple[Branch, ...]:
     """Join the branches of a policy that several suites load: it ran where one of them ran it."""
     found: dict[object, Branch] = {}
     for branch in (branch for part in parts for branch in part.branches):
@@ -86,7 +86,9 @@ def report(session: Session) -> list[ReportSuite]:
     groups: dict[str, list[ReportCase]] = {}
     for result in session.results:
         case, findings = result.case, result.findings
-        first = findings[0].message if findings else case.skip or ("not run" if result.outcome is Outcome.ERROR else "")
+        first = (
+            findings[0].message if findings else case.skip or ("not run" if result.outcome is TestOutcome.ERROR else "")
+        )
         details = "\n".join(f.render() for f in findings)
         entry = ReportCase(case.name, case.suite, result.outcome, first, details, result.seconds)
         groups.setdefault(case.suite, []).append(entry)

@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from webhook import documents
-from webhook.documents import Node
+from webhook.documents import YamlNode
 from webhook.offline.suite.run_case import Result
 
-Edit = tuple[Node, list[str], Any]
+Edit = tuple[YamlNode, list[str], Any]
 """A value's place, the lines to write there (none: it stands within a line), and the value."""
 
 
@@ -59,7 +59,7 @@ def _rewrite(file: Path, changes: list[Edit]) -> None:
     file.write_text("\n".join(text), encoding="utf-8")
 
 
-def _end(text: list[str], node: Node) -> int:
+def _end(text: list[str], node: YamlNode) -> int:
     """Give the index of the value's last line; a block ends before the blank lines and comments that follow it."""
     end = node.end_line - 1
     if node.end_column == 1 or not text[end][: node.end_column - 1].strip():

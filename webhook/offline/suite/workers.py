@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from webhook.diagnostics import Diagnostic, Place
 from webhook.documents import Document
-from webhook.offline.reports.junit import Outcome
+from webhook.offline.reports.junit import TestOutcome
 from webhook.offline.suite.files import Case, Suite
-from webhook.offline.suite.part import Part, Runner, picked
+from webhook.offline.suite.part import Runner, SuiteResult, picked
 from webhook.offline.suite.run_case import Result
 
 _FEW: Final = 25
@@ -44,7 +44,7 @@ def crew_size(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int:
 
 def run_parts(
     suites: Sequence[Suite], pattern: str, jobs: int, *, cover: bool, tell: Callable[[Result], None]
-) -> list[Part]:
+) -> list[SuiteResult]:
     """Run suites, in this process where `jobs` is not above 1; what came of each, in their order."""
     if jobs <= 1:
         runner = Runner(pattern, cover)
@@ -75,7 +75,7 @@ class _Crew:
     pattern: str
     cover: bool
     tell: Callable[[Result], None]
-    parts: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, SuiteResult] = field(default_factory=dict)
     todo: list[int] = field(default_factory=list)
     workers: list[_Worker] = field(default_factory=list)
 
@@ -127,7 +127,7 @@ class _Crew:
         worker.known.add(self.suites[worker.at].policies)
         worker.door.send(worker.at)
 
-    def _hear(self, worker: _Worker, said: Result | Part) -> None:
+    def _hear(self, worker: _Worker, said: Result | SuiteResult) -> None:
         if isinstance(said, Result):
             worker.results.append(replace(said, case=worker.cases[len(worker.results)]))
             self.tell(worker.results[-1])
@@ -148,23 +148,25 @@ class _Crew:
             self._start()
 
 
-def _received(door: Connection) -> Result | Part | None:
+def _received(door: Connection) -> Result | SuiteResult | None:
     """Give what a worker says; None where it is dead."""
     try:
-        said: Result | Part = door.recv()
+        said: Result | SuiteResult = door.recv()
     except (EOFError, OSError):
         return None
     return said
 
 
-def _of_lost(suite: Suite, worker: _Worker, how: str) -> Part:
+def _of_lost(suite: Suite, worker: _Worker, how: str) -> SuiteResult:
     """Give the part of a suite whose worker died: what it had sent, an error at the next case, the rest not run."""
     left = worker.cases[len(worker.results) :]
     if not left:
-        return Part(broken=(Diagnostic("SUI003", Place(str(suite.file)), f"the process that ran this suite {how}"),))
+        return SuiteResult(
+            broken=(Diagnostic("SUI003", Place(str(suite.file)), f"the process that ran this suite {how}"),)
+        )
     blamed = left[0].diagnostic("SUI003", f"the process that ran this case {how}; those after it were not run")
-    lost = (Result(case, Outcome.ERROR, (blamed,) if case is left[0] else ()) for case in left)
-    return Part((*worker.results, *lost))
+    lost = (Result(case, TestOutcome.ERROR, (blamed,) if case is left[0] else ()) for case in left)
+    return SuiteResult((*worker.results, *lost))
 
 
 def _ending(code: int) -> str:

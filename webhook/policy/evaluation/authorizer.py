@@ -20,15 +20,15 @@ class Unanswered(Exception):
 def authorizers(request: Request, facts: Facts) -> tuple[Any, Any]:
     """Give the values of `authorizer` and `authorizer.requestResource` for the request's user."""
 
-    def ask(question: library.Check) -> library.Decision:
+    def ask(question: library.AuthorizerCheck) -> library.AuthorizerDecision:
         check = question_of(request, question)
         answer = facts.authorize(check)
         if answer is Decision.UNKNOWN:
             raise Unanswered(check)
-        return library.Decision(answer is Decision.ALLOWED)
+        return library.AuthorizerDecision(answer is Decision.ALLOWED)
 
     resource = request.resource
-    asked = library.Check(
+    asked = library.AuthorizerCheck(
         group=resource.group,
         resource=resource.resource,
         subresource=request.sub_resource,
@@ -38,7 +38,7 @@ def authorizers(request: Request, facts: Facts) -> tuple[Any, Any]:
     return library.Authorizer(ask), library.ResourceCheck(ask, asked)
 
 
-def question_of(request: Request, question: library.Check) -> Check:
+def question_of(request: Request, question: library.AuthorizerCheck) -> Check:
     """Put the user to a question: the requester, or the service account it names."""
     if question.service_account is not None:
         namespace, name = question.service_account

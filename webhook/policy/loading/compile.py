@@ -9,7 +9,7 @@ from webhook.cel.compose import TYPE_NAME
 from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CompileError
 from webhook.cel.program import compile as compile_text
-from webhook.cel.types import BOOL, DYN, NULL, STRING, Kind, Type, list_of, object_type
+from webhook.cel.types import BOOL, DYN, NULL, STRING, Type, TypeKind, list_of, object_type
 from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -236,11 +236,11 @@ class _Compiler:
         return self.expression(("metadata", "annotations", policy_kinds.WARNING), (STRING,))
 
 
-_KEPT: Final = frozenset({Kind.PRIMITIVE, Kind.NULL, Kind.WELL_KNOWN})
+_KEPT: Final = frozenset({TypeKind.PRIMITIVE, TypeKind.NULL, TypeKind.WELL_KNOWN})
 
 
 def field_type(kind: Type) -> Type:
     """Give the type a variable has as a field: plain types, lists and maps are kept, the rest is dyn."""
-    if kind.kind in (Kind.LIST, Kind.MAP):
+    if kind.kind in (TypeKind.LIST, TypeKind.MAP):
         return Type(kind.name, tuple(map(field_type, kind.params)), kind.kind)
     return kind if kind.kind in _KEPT else DYN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.documents import Document, Node, Path
+from webhook.documents import Document, Path, YamlNode
 
 
 def entries(document: Document) -> Iterator[Document]:
@@ -21,9 +21,9 @@ def entries(document: Document) -> Iterator[Document]:
         yield Document(item, document.file, document.lines, nodes.get(i, {}), keys.get(i, {}))
 
 
-def _by_item(table: dict[Path, Node]) -> dict[str | int, dict[Path, Node]]:
+def _by_item(table: dict[Path, YamlNode]) -> dict[str | int, dict[Path, YamlNode]]:
     """Give what stands below each item, in one walk: a cluster's List has thousands of items."""
-    found: dict[str | int, dict[Path, Node]] = {}
+    found: dict[str | int, dict[Path, YamlNode]] = {}
     for path, node in table.items():
         if len(path) > 1 and path[0] == "items":
             found.setdefault(path[1], {})[path[2:]] = node
@@ -37,6 +37,6 @@ def below(document: Document, path: Path) -> Document:
     )
 
 
-def _cut(table: dict[Path, Node], path: Path) -> dict[Path, Node]:
+def _cut(table: dict[Path, YamlNode], path: Path) -> dict[Path, YamlNode]:
     length = len(path)
     return {key[length:]: node for key, node in table.items() if key[:length] == path}

@@ -18,7 +18,7 @@ Facts = Mapping[str, frozenset[str]]
 
 def key(node: Any) -> Any:
     """Give a value that is equal for expressions that are written alike, wherever they stand."""
-    if isinstance(node, Node | nodes.Entry | nodes.Field):
+    if isinstance(node, Node | nodes.MapEntry | nodes.Field):
         named = (f.name for f in fields(node) if f.name not in ("id", "pos"))
         return (type(node).__name__, *(key(getattr(node, name)) for name in named))
     if isinstance(node, tuple):

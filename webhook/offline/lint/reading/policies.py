@@ -11,37 +11,37 @@ from typing import Any, Final
 
 from webhook.documents import Path
 from webhook.kube.selectors import SelectorError, compile_selector
-from webhook.offline.lint.model import Subject, World
+from webhook.offline.lint.model import LintContext, Subject
 from webhook.policy.loading.policy_kinds import BINDING, GROUP, MUTATING, VALIDATING
 
 POLICIES: Final = (VALIDATING, MUTATING)
 BINDINGS: Final = (VALIDATING + BINDING, MUTATING + BINDING)
 
 
-def policies(world: World) -> Iterator[Subject]:
+def policies(world: LintContext) -> Iterator[Subject]:
     """Give the validating and mutating policies."""
     return world.of(GROUP, *POLICIES)
 
 
-def bindings(world: World) -> Iterator[Subject]:
+def bindings(world: LintContext) -> Iterator[Subject]:
     """Give the bindings of both kinds."""
     return world.of(GROUP, *BINDINGS)
 
 
-def bindings_of(world: World, policy: Subject) -> list[Subject]:
+def bindings_of(world: LintContext, policy: Subject) -> list[Subject]:
     """Give the bindings that name a policy."""
     found = world.of(GROUP, policy.gvk.kind + BINDING)
     return [b for b in found if b.text("spec", "policyName") == policy.name]
 
 
-def enforced(world: World, policy: Subject) -> list[Subject]:
+def enforced(world: LintContext, policy: Subject) -> list[Subject]:
     """Give the bindings by which a policy can change or refuse something, not only warn or audit."""
     mutating = policy.gvk.kind == MUTATING
     return [b for b in bindings_of(world, policy) if mutating or "Deny" in b.strings("spec", "validationActions")]
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class PolicyExpression:
     """One CEL expression of a policy: its path, its text, and the field of the spec it stands under."""
 
     path: Path
@@ -58,17 +58,17 @@ _LISTS: Final = (
 _PATCHES: Final = (("applyConfiguration", "expression"), ("jsonPatch", "expression"))
 
 
-def expressions(policy: Subject) -> Iterator[Expression]:
+def expressions(policy: Subject) -> Iterator[PolicyExpression]:
     """Give every CEL expression of a policy, in the order in which they are evaluated."""
     for role, fields in _LISTS:
         for path, item in policy.each("spec", role):
             for field in fields:
                 if isinstance(text := item.get(field), str):
-                    yield Expression((*path, field), text, role)
+                    yield PolicyExpression((*path, field), text, role)
     for path, _ in policy.each("spec", "mutations"):
         for deeper in _PATCHES:
             if text := policy.text(*path, *deeper):
-                yield Expression((*path, *deeper), text, "mutations")
+                yield PolicyExpression((*path, *deeper), text, "mutations")
 
 
 def match_rules(policy: Subject, field: str = "resourceRules") -> Iterator[tuple[Path, dict[str, Any]]]:

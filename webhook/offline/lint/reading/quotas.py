@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.documents import Path
 from webhook.kube.quantity import Quantity
-from webhook.offline.lint.model import Subject, World
+from webhook.offline.lint.model import LintContext, Subject
 from webhook.offline.lint.reading.amounts import amount
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -17,7 +17,7 @@ Cell = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QuotaEntry:
     """One `resources` entry of a flavor of a ClusterQueue or Cohort: where it stands, and its three amounts."""
 
     owner: Subject
@@ -34,16 +34,16 @@ class Entry:
         return self.flavor, self.resource
 
 
-def holders(world: World) -> Iterator[Subject]:
+def holders(world: LintContext) -> Iterator[Subject]:
     """Give the objects that own quota: ClusterQueues and Cohorts."""
     return world.of(KUEUE, "ClusterQueue", "Cohort")
 
 
-def entries(subject: Subject) -> Iterator[Entry]:
+def entries(subject: Subject) -> Iterator[QuotaEntry]:
     """Give the quota of a ClusterQueue or Cohort, entry by entry."""
     for path, flavor in flavors(subject):
         for deeper, resource in subject.each(*path, "resources"):
-            yield Entry(
+            yield QuotaEntry(
                 subject,
                 deeper,
                 str(flavor.get("name")),
@@ -73,7 +73,7 @@ def cohort_of(subject: Subject) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class QuotaTree:
     """Who stands under which cohort: name -> its ClusterQueues and Cohorts, each parent, and the Cohorts."""
 
     members: dict[str, tuple[Subject, ...]]
@@ -99,7 +99,7 @@ class Tree:
                     waiting.append(member.name)
 
 
-def tree(world: World) -> Tree:
+def tree(world: LintContext) -> QuotaTree:
     """Read the tree of cohorts; a cohort that is only named exists as well."""
     members: dict[str, list[Subject]] = {}
     for subject in holders(world):
@@ -107,4 +107,4 @@ def tree(world: World) -> Tree:
             members.setdefault(cohort, []).append(subject)
     cohorts = {c.name: c for c in world.of(KUEUE, "Cohort")}
     parents = {name: cohort_of(cohort) for name, cohort in cohorts.items()}
-    return Tree({name: tuple(found) for name, found in members.items()}, parents, cohorts)
+    return QuotaTree({name: tuple(found) for name, found in members.items()}, parents, cohorts)

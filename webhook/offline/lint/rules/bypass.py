@@ -9,10 +9,10 @@ from typing import Any, Final
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.diagnostics import Severity
 from webhook.jobs.describe import QUEUE
-from webhook.jobs.model import PodSet
+from webhook.jobs.model import JobPodSet
 from webhook.kube.quantity import QuantityError
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
-from webhook.offline.lint.reading.policies import Expression, enforced, expressions, match_rules, policies, words
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.reading.policies import PolicyExpression, enforced, expressions, match_rules, policies, words
 from webhook.offline.lint.rules.jobs import in_namespace, jobs
 from webhook.policy.loading.policy_kinds import VALIDATING
 
@@ -42,7 +42,7 @@ _MUTABLE: Final = frozenset(
 )
 
 
-def _denying(world: World) -> Iterator[Subject]:
+def _denying(world: LintContext) -> Iterator[Subject]:
     """Give the validating policies that refuse."""
     for policy in policies(world):
         if policy.gvk.kind == VALIDATING and enforced(world, policy):
@@ -50,7 +50,7 @@ def _denying(world: World) -> Iterator[Subject]:
 
 
 @rule("BYP001", Severity.WARNING, "a queued job asks for what it uses")
-def zero_requests(world: World) -> Iterator[Finding]:
+def zero_requests(world: LintContext) -> Iterator[Finding]:
     """Quota is counted from requests. A job without any takes no quota: it is admitted at once, whatever the queue
     holds, and its pods then compete with those that waited. Give requests, or a LimitRange with `defaultRequest` in
     the namespace.
@@ -66,7 +66,7 @@ def zero_requests(world: World) -> Iterator[Finding]:
                 yield subject.finding((*pods.path, "spec", "containers"), message, hint, key=True)
 
 
-def _asks(pods: PodSet, ranges: list[dict[str, Any]]) -> bool:
+def _asks(pods: JobPodSet, ranges: list[dict[str, Any]]) -> bool:
     """Say whether pods ask for something; what cannot be read counts as asking (it is another finding)."""
     spec = pods.template.get("spec")
     if not isinstance(spec, dict) or not spec.get("containers"):
@@ -83,7 +83,7 @@ def code(text: str) -> str:
 
 
 @rule("BYP002", Severity.WARNING, "init containers are looked at as well")
-def init_containers(world: World) -> Iterator[Finding]:
+def init_containers(world: LintContext) -> Iterator[Finding]:
     """A policy over `spec.containers` alone does not see `spec.initContainers`: the same image, the same device or
     the same privilege passes there. (Ephemeral containers have no resources, but an image and privileges.)
     """
@@ -101,7 +101,7 @@ def init_containers(world: World) -> Iterator[Finding]:
 
 
 @rule("BYP003", Severity.WARNING, "nobody chooses by a label whether a policy applies to him")
-def object_selector(world: World) -> Iterator[Finding]:
+def object_selector(world: LintContext) -> Iterator[Finding]:
     """Labels are written by whoever sends the object. A policy that refuses, with an `objectSelector`, is escaped by
     leaving a label out or adding one, and so is one with a match condition such as `!("skip" in
     object.metadata.labels)`. Select by namespace, whose labels users cannot write.
@@ -129,7 +129,7 @@ def _resources(policy: Subject) -> set[str]:
 
 
 @rule("BYP004", Severity.WARNING, "a required label cannot be removed later")
-def label_removal(world: World) -> Iterator[Finding]:
+def label_removal(world: LintContext) -> Iterator[Finding]:
     """Labels can be changed on any object at any time. A policy that asks for one on CREATE only is escaped by an
     update that takes it away: without the queue's name a job runs past its quota.
     """
@@ -148,7 +148,7 @@ def label_removal(world: World) -> Iterator[Finding]:
         yield policy.finding(expression.path, message, "add UPDATE to operations", span=span)
 
 
-def _reads_labels(policy: Subject) -> tuple[Expression, re.Match[str]] | None:
+def _reads_labels(policy: Subject) -> tuple[PolicyExpression, re.Match[str]] | None:
     """Give the first expression that reads the queue's name, else the first that reads any label."""
     found = [e for e in expressions(policy) if e.role != "matchConditions"]
     for pattern in (_QUEUE, _LABELS):
@@ -159,7 +159,7 @@ def _reads_labels(policy: Subject) -> tuple[Expression, re.Match[str]] | None:
 
 
 @rule("BYP005", Severity.WARNING, "what can be changed is checked when it changes")
-def create_only(world: World) -> Iterator[Finding]:
+def create_only(world: LintContext) -> Iterator[Finding]:
     """The pod templates of Deployments, StatefulSets, CronJobs and others can be changed after they were made. A
     policy for them on CREATE only lets a clean object in, which then becomes what it wants.
     """
@@ -174,7 +174,7 @@ def create_only(world: World) -> Iterator[Finding]:
 
 
 @rule("BYP006", Severity.WARNING, "nobody is freed by an ownerReference that he wrote himself")
-def forged_owner(world: World) -> Iterator[Finding]:
+def forged_owner(world: LintContext) -> Iterator[Finding]:
     """`metadata.ownerReferences` is a field like any other: whoever creates a pod can write one. A policy that lets
     an object pass because it has an owner lets everybody pass. With the annotation `sluice.dev/skip:
     owned-by-workload` an owner counts only where it is there (by UID, name and namespace), its controller makes objects
@@ -191,7 +191,7 @@ def forged_owner(world: World) -> Iterator[Finding]:
 
 
 @rule("BYP007", Severity.WARNING, "a manifest does not claim an owner")
-def owner_in_file(world: World) -> Iterator[Finding]:
+def owner_in_file(world: LintContext) -> Iterator[Finding]:
     """Owners are written by controllers, with the UID of an object that exists. In a file the UID is of another
     cluster or another time: the garbage collector deletes the object, and no exemption comes of it.
     """
@@ -202,7 +202,7 @@ def owner_in_file(world: World) -> Iterator[Finding]:
 
 
 @rule("BYP008", Severity.WARNING, "a queued pod leaves its node to the scheduler")
-def own_node(world: World) -> Iterator[Finding]:
+def own_node(world: LintContext) -> Iterator[Finding]:
     """`spec.nodeName` goes around the scheduler: the node's taints and what is left on it are not asked. A Pod with it
     cannot wait behind a scheduling gate (the API server refuses both together), so that it runs at once, outside of
     its queue's quota. The pods of a job do wait for their quota; then they are sent to that node, whatever flavor was
@@ -219,7 +219,7 @@ def own_node(world: World) -> Iterator[Finding]:
                 yield subject.finding(path, f"{subject} names its node: {waits}", hint, key=True)
 
 
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[LintRule, ...]] = (
     zero_requests,
     init_containers,
     object_selector,

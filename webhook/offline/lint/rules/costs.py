@@ -13,10 +13,10 @@ from webhook.cel.cost.estimate import estimate
 from webhook.cel.cost.ranges import NOTHING, Estimate
 from webhook.diagnostics import Severity
 from webhook.documents import Document
-from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.rules.custom_kinds import versions
 from webhook.offline.lint.trial.run_policies import Bench, Heard, large_request, requests_for
-from webhook.offline.lint.trial.samples import Sample
+from webhook.offline.lint.trial.samples import SampleObject
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
@@ -51,7 +51,7 @@ def _trial_expressions(policy: Policy) -> dict[tuple[str, int], Expression]:
 
 
 @rule("CEL017", Severity.WARNING, "an expression stays within its budget on a large object")
-def too_dear(world: World) -> Iterator[Finding]:
+def too_dear(world: LintContext) -> Iterator[Finding]:
     """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000; it is then an
     error, and `failurePolicy` decides. Loops inside loops over containers, variables or labels get there: the cost
     grows with the product. Look each thing up once: a variable with the names as a map, `in` instead of `exists`.
@@ -83,7 +83,7 @@ def _estimated(policy: Policy, document: Document) -> Iterator[Finding]:
         yield Finding(document, (*policy.path, "spec"), message, hint, key=True)
 
 
-def _tried(bench: Bench, policy: Policy, sample: Sample, request: Request) -> Iterator[Finding]:
+def _tried(bench: Bench, policy: Policy, sample: SampleObject, request: Request) -> Iterator[Finding]:
     """Find what fails on a large object, and not on ordinary ones."""
     assert policy.document is not None
     bundle = bench.alone(policy)
@@ -109,7 +109,7 @@ def _failed(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> l
 
 
 @rule("CEL021", Severity.NOTE, "what an expression may cost")
-def each_cost(world: World) -> Iterator[Finding]:
+def each_cost(world: LintContext) -> Iterator[Finding]:
     """Said on request only, by `sluice lint --costs`: the least and the most units that an expression may cost, by its
     text and types alone, as the API server estimates it; then the most for values of usual sizes (see CEL017). A rule
     of a custom kind has the bounds of its schema, and counts as often as its value can stand in an object (CEL020).
@@ -125,5 +125,5 @@ def each_cost(world: World) -> Iterator[Finding]:
             yield version.crd.finding(path, message)
 
 
-RULES: Final[tuple[Rule, ...]] = (too_dear,)
-ON_REQUEST: Final[tuple[Rule, ...]] = (each_cost,)
+RULES: Final[tuple[LintRule, ...]] = (too_dear,)
+ON_REQUEST: Final[tuple[LintRule, ...]] = (each_cost,)

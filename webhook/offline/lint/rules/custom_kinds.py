@@ -15,7 +15,7 @@ from webhook.cel.cost.ranges import MOST
 from webhook.cel.types import BOOL, STRING
 from webhook.diagnostics import Severity
 from webhook.documents import Path
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 
 RULE_LIMIT: Final = 10_000_000
 VERSION_LIMIT: Final = 100_000_000
@@ -25,7 +25,7 @@ _HINT: Final = "bound what it loops over and reads: maxItems, maxProperties, max
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RulePlace:
     """A schema with rules: where it stands, and how often such a value can be in one object (None: no bound)."""
 
     path: Path
@@ -43,7 +43,7 @@ class Version:
     costs: dict[Path, int] = field(default_factory=dict)
     wrong: list[Finding] = field(default_factory=list)
 
-    def look(self, place: Place) -> None:
+    def look(self, place: RulePlace) -> None:
         """Compile and estimate the rules at one place."""
         declared = custom_kinds.declare(place.schema, root=place.root)
         if declared is None:
@@ -80,12 +80,12 @@ class Version:
             self.costs[path] = min(program.estimate.max * often, MOST)
 
 
-def places(schema: object, path: Path, often: int | None = 1, *, root: bool = True) -> Iterator[Place]:
+def places(schema: object, path: Path, often: int | None = 1, *, root: bool = True) -> Iterator[RulePlace]:
     """Find the schemas that have rules, at and below one."""
     if not isinstance(schema, Mapping):
         return
     if isinstance(schema.get(_RULES), list):
-        yield Place(path, schema, often, root)
+        yield RulePlace(path, schema, often, root)
     more = _product(often, _most(schema))
     below: list[tuple[Path, Any]] = [
         (("properties", name), inner) for name, inner in (schema.get("properties") or {}).items()
@@ -110,7 +110,7 @@ def _product(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else min(a * b, MOST)
 
 
-def versions(world: World) -> Iterator[Version]:
+def versions(world: LintContext) -> Iterator[Version]:
     """Compile and estimate the rules of all versions of the custom kinds among the files."""
     for crd in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
         for path, version in crd.each("spec", "versions"):
@@ -125,7 +125,7 @@ def versions(world: World) -> Iterator[Version]:
 
 
 @rule("CEL019", Severity.ERROR, "the validation rules of a custom kind compile")
-def rules_compile(world: World) -> Iterator[Finding]:
+def rules_compile(world: LintContext) -> Iterator[Finding]:
     """A rule under `x-kubernetes-validations` is checked against the schema it stands in: a field that the schema does
     not have, a comparison of values of different types, a rule that is no bool, and the API server refuses the whole
     CustomResourceDefinition. Names that CEL cannot spell are escaped: `self.__namespace__`, `self.my__dash__field`.
@@ -135,7 +135,7 @@ def rules_compile(world: World) -> Iterator[Finding]:
 
 
 @rule("CEL020", Severity.ERROR, "the validation rules of a custom kind stay within the API server's limits")
-def rules_fit(world: World) -> Iterator[Finding]:
+def rules_fit(world: LintContext) -> Iterator[Finding]:
     """The API server estimates what a rule may cost from the bounds of its schema, times how often such a value can
     stand in an object, and refuses the CustomResourceDefinition above 10,000,000 units for a rule or 100,000,000 for
     all rules of a version. What has no bound counts with as much as a request of 3 MiB can hold. Give lists
@@ -162,4 +162,4 @@ def _times(cost: int, limit: int) -> str:
     return "more than 100 times" if times > 100 else f"{times:.1f} times"
 
 
-RULES: Final[tuple[Rule, ...]] = (rules_compile, rules_fit)
+RULES: Final[tuple[LintRule, ...]] = (rules_compile, rules_fit)

@@ -18,7 +18,7 @@ from webhook.documents import Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import Schema, Shape, from_crd
 from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import policies
 from webhook.policy.loading.policy_kinds import EXCEPTION, SHAPES
 from webhook.policy.loading.shapes import dotted
@@ -49,7 +49,7 @@ def _own() -> dict[tuple[str, str], dict[str, Any]]:
     return {(k.group, k.kind): crd for k, crd in zip(kinds, definitions(_ALL_VERSIONS, kinds), strict=True)}
 
 
-def schema_for(world: World, gvk: GroupVersionKind) -> Schema | None:
+def schema_for(world: LintContext, gvk: GroupVersionKind) -> Schema | None:
     """Give the schema of a kind, None where nobody described it or its loader checks it."""
     if gvk.kind in _LOADED:
         return None
@@ -61,7 +61,7 @@ def schema_for(world: World, gvk: GroupVersionKind) -> Schema | None:
     return found if found is not None and found.resolve(found.root).map is not None else None
 
 
-def _among(world: World) -> dict[tuple[str, str], dict[str, Any]]:
+def _among(world: LintContext) -> dict[tuple[str, str], dict[str, Any]]:
     """Give the CRDs among the files."""
     found = {}
     for subject in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
@@ -137,7 +137,7 @@ def _found(value: Any) -> str:
     return "a string" if isinstance(value, str) else f"the number {value}"
 
 
-def _checked(world: World) -> Iterator[tuple[Subject, Wrong]]:
+def _checked(world: LintContext) -> Iterator[tuple[Subject, Wrong]]:
     schemas = {gvk: schema_for(world, gvk) for gvk in {subject.gvk for subject in world.subjects}}
     for subject in world.subjects:
         schema = schemas[subject.gvk]
@@ -147,7 +147,7 @@ def _checked(world: World) -> Iterator[tuple[Subject, Wrong]]:
 
 
 @rule("SCH001", Severity.ERROR, "a field exists")
-def unknown_field(world: World) -> Iterator[Finding]:
+def unknown_field(world: LintContext) -> Iterator[Finding]:
     """The kind has no such field. `kubectl apply` refuses it, other clients drop it in silence: a limit that was
     written one level too high is then no limit. Fields are those of Kubernetes 1.36, of the queue's kinds, and of
     the CustomResourceDefinitions among the files.
@@ -158,7 +158,7 @@ def unknown_field(world: World) -> Iterator[Finding]:
 
 
 @rule("SCH002", Severity.ERROR, "a field holds a value of its type")
-def wrong_type(world: World) -> Iterator[Finding]:
+def wrong_type(world: LintContext) -> Iterator[Finding]:
     """The value is of another type than the field. Labels, annotations, environment variables and node selectors hold
     strings: `true`, `1` and `1.10` need quotes there.
     """
@@ -168,7 +168,7 @@ def wrong_type(world: World) -> Iterator[Finding]:
 
 
 @rule("SCH003", Severity.ERROR, "a built-in kind is served")
-def not_served(world: World) -> Iterator[Finding]:
+def not_served(world: LintContext) -> Iterator[Finding]:
     """Kubernetes 1.36 does not serve this version of the kind, or not the kind any more: applying it fails with "no
     matches for kind".
     """
@@ -185,7 +185,7 @@ def not_served(world: World) -> Iterator[Finding]:
     yield from _params_not_served(world)
 
 
-def _params_not_served(world: World) -> Iterator[Finding]:
+def _params_not_served(world: LintContext) -> Iterator[Finding]:
     """Tell a paramKind of a built-in group that is no kind there."""
     for policy in policies(world):
         gvk = gvk_of(policy.map("spec", "paramKind"))
@@ -198,4 +198,4 @@ def _params_not_served(world: World) -> Iterator[Finding]:
         yield policy.finding(("spec", "paramKind", "kind"), f"{gvk} is not served by Kubernetes 1.36", hint)
 
 
-RULES: Final[tuple[Rule, ...]] = (unknown_field, wrong_type, not_served)
+RULES: Final[tuple[LintRule, ...]] = (unknown_field, wrong_type, not_served)

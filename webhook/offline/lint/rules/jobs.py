@@ -10,13 +10,13 @@ from webhook.documents import Path
 from webhook.jobs.describe import PRIORITY, QUEUE, describe
 from webhook.jobs.model import Job
 from webhook.kube.selectors import SelectorError, compile_selector
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.quotas import KUEUE
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
-def jobs(world: World) -> Iterator[tuple[Subject, Job]]:
+def jobs(world: LintContext) -> Iterator[tuple[Subject, Job]]:
     """Give the objects of the files that are jobs."""
     for subject in world.subjects:
         job = describe(subject.value)
@@ -38,7 +38,7 @@ def in_namespace(subject: Subject) -> str:
 
 
 @rule("QUE020", Severity.ERROR, "a LocalQueue leads to a ClusterQueue")
-def to_nowhere(world: World) -> Iterator[Finding]:
+def to_nowhere(world: LintContext) -> Iterator[Finding]:
     """A LocalQueue is a door. Where the ClusterQueue behind it is not there, jobs go in and are never looked at."""
     known = world.names(KUEUE, "ClusterQueue")
     for subject in world.of(KUEUE, "LocalQueue"):
@@ -52,7 +52,7 @@ def to_nowhere(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE021", Severity.ERROR, "a LocalQueue's namespace may use its ClusterQueue")
-def closed_to_namespace(world: World) -> Iterator[Finding]:
+def closed_to_namespace(world: LintContext) -> Iterator[Finding]:
     """The ClusterQueue chooses namespaces by `namespaceSelector`. A LocalQueue in another namespace exists, and every
     job in it stays inadmissible.
     """
@@ -87,7 +87,7 @@ def _selects(selector: dict[str, Any], labels: dict[str, Any]) -> bool:
 
 
 @rule("QUE022", Severity.ERROR, "a job names a queue of its namespace")
-def job_to_nowhere(world: World) -> Iterator[Finding]:
+def job_to_nowhere(world: LintContext) -> Iterator[Finding]:
     """A job goes to the LocalQueue of its own namespace that it names; another namespace's queue of that name does
     not count. Where there is none the job stays suspended, without an event that says so.
     """
@@ -108,7 +108,7 @@ def job_to_nowhere(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE023", Severity.WARNING, "the queue's name is a label")
-def queue_as_annotation(world: World) -> Iterator[Finding]:
+def queue_as_annotation(world: LintContext) -> Iterator[Finding]:
     """Kueue reads the label `kueue.x-k8s.io/queue-name`; the annotation of that name, which older texts show, means
     nothing to it, and the job runs beside the queue. Sluice reads both and sets both. Write the label, so that the
     file means the same in every cluster.
@@ -121,7 +121,7 @@ def queue_as_annotation(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE024", Severity.ERROR, "a job's priority class is defined")
-def priority_missing(world: World) -> Iterator[Finding]:
+def priority_missing(world: LintContext) -> Iterator[Finding]:
     """The label `kueue.x-k8s.io/priority-class` names a WorkloadPriorityClass. Where that is not there the job is not
     queued by Kueue. The annotation of that name means nothing at all.
     """
@@ -140,7 +140,7 @@ def priority_missing(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE025", Severity.ERROR, "an object is there once")
-def duplicates(world: World) -> Iterator[Finding]:
+def duplicates(world: LintContext) -> Iterator[Finding]:
     """Two objects of one kind, name and namespace: whichever is applied last wins, and which one that is depends on
     the order of the files.
     """
@@ -156,7 +156,7 @@ def duplicates(world: World) -> Iterator[Finding]:
             yield subject.finding(("metadata", "name"), message, f"the other stands at {place}")
 
 
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[LintRule, ...]] = (
     to_nowhere,
     closed_to_namespace,
     job_to_nowhere,

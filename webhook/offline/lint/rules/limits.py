@@ -10,7 +10,7 @@ from typing import Any, Final
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.quantity import Quantity
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.amounts import amount, amounts, is_extended, is_whole, overcommits
 
 FIELDS: Final = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
@@ -18,13 +18,13 @@ TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
 _ORDERED: Final = ("min", "defaultRequest", "default", "max")
 
 
-def _items(world: World) -> Iterator[tuple[Subject, Path, dict[str, Any]]]:
+def _items(world: LintContext) -> Iterator[tuple[Subject, Path, dict[str, Any]]]:
     for subject in world.of("", "LimitRange"):
         for path, item in subject.each("spec", "limits"):
             yield subject, path, item
 
 
-def _values(world: World) -> Iterator[tuple[Subject, Path, str, str, Any]]:
+def _values(world: LintContext) -> Iterator[tuple[Subject, Path, str, str, Any]]:
     """Every amount in a LimitRange or ResourceQuota: subject, path, field, resource, value."""
     for subject, path, item in _items(world):
         for field in FIELDS:
@@ -37,7 +37,7 @@ def _values(world: World) -> Iterator[tuple[Subject, Path, str, str, Any]]:
 
 
 @rule("LIM001", Severity.ERROR, "an extended resource is counted in whole units")
-def whole_units(world: World) -> Iterator[Finding]:
+def whole_units(world: LintContext) -> Iterator[Finding]:
     """Extended resources such as `nvidia.com/gpu` exist in whole units only: no pod can ask for half a GPU.
 
     The API server takes a LimitRange with `min: {nvidia.com/gpu: 0.5}` all the same, and the mistake stays unseen:
@@ -72,7 +72,7 @@ def _whole_hint(field: str, value: Quantity) -> str:
 
 
 @rule("LIM002", Severity.ERROR, "an amount is not negative")
-def not_negative(world: World) -> Iterator[Finding]:
+def not_negative(world: LintContext) -> Iterator[Finding]:
     """No container can ask for less than nothing. In `min` the entry has no effect, in `max` and in a quota it
     refuses every pod that names the resource, and as a default it makes every pod of the namespace invalid.
     """
@@ -83,7 +83,7 @@ def not_negative(world: World) -> Iterator[Finding]:
 
 
 @rule("LIM003", Severity.ERROR, "an amount is a quantity")
-def quantities(world: World) -> Iterator[Finding]:
+def quantities(world: LintContext) -> Iterator[Finding]:
     """An amount is a number with an optional suffix: `500m`, `2`, `1.5`, `16Gi`, `1e3`. Suffixes are `m`, `k`, `M`,
     `G`, `T`, `P`, `E` and `Ki`, `Mi`, `Gi`, `Ti`, `Pi`, `Ei`; there is no space and no `B`.
     """
@@ -94,7 +94,7 @@ def quantities(world: World) -> Iterator[Finding]:
 
 
 @rule("LIM004", Severity.ERROR, "min <= defaultRequest <= default <= max")
-def in_order(world: World) -> Iterator[Finding]:
+def in_order(world: LintContext) -> Iterator[Finding]:
     """The four values of a resource must rise in this order, or the API server refuses the LimitRange. A `default`
     above `max` would make every container that names no limit invalid.
     """
@@ -115,7 +115,7 @@ def _same_default(low: str, high: str, resource: str) -> bool:
 
 
 @rule("LIM005", Severity.ERROR, "default equals defaultRequest where overcommit is not possible")
-def equal_defaults(world: World) -> Iterator[Finding]:
+def equal_defaults(world: LintContext) -> Iterator[Finding]:
     """Devices and huge pages cannot be overcommitted: a container's request must equal its limit. A LimitRange with
     another `defaultRequest` than `default` for such a resource is refused by the API server; where `default` is left
     out, `max` stands in for it. With neither, each container that does not name the resource gets a request without a
@@ -146,7 +146,7 @@ def equal_defaults(world: World) -> Iterator[Finding]:
 
 
 @rule("LIM006", Severity.ERROR, "a LimitRange type that exists, once, with the fields it allows")
-def types(world: World) -> Iterator[Finding]:
+def types(world: LintContext) -> Iterator[Finding]:
     """`type` is Container, Pod or PersistentVolumeClaim, each at most once in a LimitRange. A Pod has no `default`
     and no `defaultRequest`; a PersistentVolumeClaim needs `min` or `max` of `storage`.
     """
@@ -175,7 +175,7 @@ def _fields_of_type(subject: Subject, path: Path, item: dict[str, Any], kind: st
 
 
 @rule("LIM007", Severity.WARNING, "no default gives a device to containers that did not ask for one")
-def unasked_devices(world: World) -> Iterator[Finding]:
+def unasked_devices(world: LintContext) -> Iterator[Finding]:
     """A LimitRange of type Container fills `default` into every container that does not name the resource: sidecars
     and init containers, too. Where `default` is left out the API server takes `max` for it, and where
     `defaultRequest` is left out `default` or `min`. So `max: {nvidia.com/gpu: 4}` alone gives four GPUs to each
@@ -197,7 +197,7 @@ def unasked_devices(world: World) -> Iterator[Finding]:
 
 
 @rule("LIM008", Severity.ERROR, "a limit is at least its request")
-def ratio(world: World) -> Iterator[Finding]:
+def ratio(world: LintContext) -> Iterator[Finding]:
     """`maxLimitRequestRatio` bounds limit / request. Below 1 no pod can satisfy it; for devices and huge pages the
     ratio is always 1, so a bound for them says nothing.
     """
@@ -210,7 +210,7 @@ def ratio(world: World) -> Iterator[Finding]:
 
 
 @rule("LIM009", Severity.WARNING, "a quota bounds devices by `requests.`")
-def quota_of_devices(world: World) -> Iterator[Finding]:
+def quota_of_devices(world: LintContext) -> Iterator[Finding]:
     """Devices cannot be overcommitted, so a ResourceQuota counts their requests only: `requests.nvidia.com/gpu`. An
     entry `limits.nvidia.com/gpu`, or the plain name, is stored but never counted, and bounds nothing.
     """
@@ -231,7 +231,7 @@ def quota_of_devices(world: World) -> Iterator[Finding]:
                     yield replace(finding, hint=f"remove it: {wanted} is there")
 
 
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[LintRule, ...]] = (
     whole_units,
     not_negative,
     quantities,

@@ -10,7 +10,7 @@ from webhook.cel.syntax import nodes
 from webhook.diagnostics import Severity
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.schemas import built_in_kinds
-from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.expressions import Facts, junction, key, names, truth
 from webhook.offline.lint.rules.unknown_fields import plural
 from webhook.policy.expression import Expression
@@ -71,7 +71,7 @@ def _at(policy: Policy, expression: Expression, message: str, hint: str = "") ->
 
 
 @rule("CEL010", Severity.WARNING, "a validation can fail")
-def always_true(world: World) -> Iterator[Finding]:
+def always_true(world: LintContext) -> Iterator[Finding]:
     """The expression is true whatever the object is: the validation refuses nothing. Common ways to get there are
     `a || !a`, a test for an operation that the rules do not name, or repeating a match condition.
     """
@@ -83,7 +83,7 @@ def always_true(world: World) -> Iterator[Finding]:
 
 
 @rule("CEL011", Severity.WARNING, "a validation can hold")
-def never_true(world: World) -> Iterator[Finding]:
+def never_true(world: LintContext) -> Iterator[Finding]:
     """The expression is false whatever the object is: every request that gets here is refused. Where that is meant,
     say it by `expression: "false"`, with the choice of requests in `matchConditions`.
     """
@@ -97,7 +97,7 @@ def never_true(world: World) -> Iterator[Finding]:
 
 
 @rule("CEL012", Severity.ERROR, "a match condition can hold")
-def unreachable(world: World) -> Iterator[Finding]:
+def unreachable(world: LintContext) -> Iterator[Finding]:
     """A match condition that is never true switches the policy off: nothing below it is ever evaluated. Operations
     are written in capitals (`CREATE`), and one that `resourceRules` does not name never comes.
     """
@@ -113,7 +113,7 @@ def unreachable(world: World) -> Iterator[Finding]:
 
 
 @rule("CEL013", Severity.NOTE, "a match condition can be false")
-def idle_condition(world: World) -> Iterator[Finding]:
+def idle_condition(world: LintContext) -> Iterator[Finding]:
     """A match condition that is always true narrows nothing. Remove it, or mend it."""
     for policy in world.bundle.policies:
         for condition in policy.conditions:
@@ -122,7 +122,7 @@ def idle_condition(world: World) -> Iterator[Finding]:
 
 
 @rule("CEL014", Severity.WARNING, "a condition reads something")
-def constant(world: World) -> Iterator[Finding]:
+def constant(world: LintContext) -> Iterator[Finding]:
     """An expression that reads neither the object, nor the request, nor anything else gives the same every time. It
     was left from a trial, or a name stands in quotes: `"object.spec"` is a text.
     """
@@ -136,7 +136,7 @@ def constant(world: World) -> Iterator[Finding]:
 
 
 @rule("CEL015", Severity.WARNING, "a rule is said once")
-def said_twice(world: World) -> Iterator[Finding]:
+def said_twice(world: LintContext) -> Iterator[Finding]:
     """Two validations of a policy are the same expression: the user is told the same thing twice, or the second was
     copied and not changed.
     """
@@ -149,4 +149,4 @@ def said_twice(world: World) -> Iterator[Finding]:
             seen.add(this)
 
 
-RULES: Final[tuple[Rule, ...]] = (always_true, never_true, unreachable, idle_condition, constant, said_twice)
+RULES: Final[tuple[LintRule, ...]] = (always_true, never_true, unreachable, idle_condition, constant, said_twice)

@@ -14,11 +14,11 @@ from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, 
 from webhook.diagnostics import Severity
 from webhook.kube.patch import diff
 from webhook.offline.lint.hints import when_it_fails
-from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.reading.touched import touched
 from webhook.offline.lint.trial.run_policies import Bench, Heard, Object, again, others_for, requests_for
-from webhook.offline.lint.trial.samples import Sample
+from webhook.offline.lint.trial.samples import SampleObject
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
@@ -35,16 +35,16 @@ class Tried:
 
     policy: Policy
     bundle: Bundle
-    sample: Sample
+    sample: SampleObject
     request: Request
     after: Object
 
 
-def _bench(world: World) -> Bench:
+def _bench(world: LintContext) -> Bench:
     return Bench((*world.bundle.objects, *(s.value for s in world.subjects)))
 
 
-def _mutating(world: World) -> Iterator[tuple[Policy, Bundle]]:
+def _mutating(world: LintContext) -> Iterator[tuple[Policy, Bundle]]:
     bench = _bench(world)
     for policy in world.bundle.policies:
         if policy.mutating and policy.document is not None:
@@ -65,7 +65,7 @@ def _finding(policy: Policy, message: str, hint: str, index: int = 0) -> Iterato
 
 
 @rule("MUT001", Severity.ERROR, "a patch does not crash the native server")
-def native_panic(world: World) -> Iterator[Finding]:
+def native_panic(world: LintContext) -> Iterator[Finding]:
     """The API server's own MutatingAdmissionPolicy crashes (a panic in its CEL library at 1.36) on a JSONPatch whose
     `value` is a list of typed objects, as in `[Object.spec.tolerations{...}]`: every matching request fails with a
     dropped connection, whatever `failurePolicy` says. Sluice takes it for an expression that fails, which is
@@ -114,7 +114,7 @@ def _is_typed(node: Node) -> TypeGuard[CreateStruct]:
 
 
 @rule("MUT002", Severity.ERROR, "a mutation is idempotent")
-def idempotent(world: World) -> Iterator[Finding]:
+def idempotent(world: LintContext) -> Iterator[Finding]:
     """A mutation may run more than once on an object: by reinvocation, on the next update, in a pod that was shaped
     in its template already. Run on its own result it must change nothing. Look for what it wants to add before adding
     it: `object.spec.?tolerations.orValue([]).exists(t, ...) ? [] : [JSONPatch{...}]`.
@@ -133,7 +133,7 @@ def idempotent(world: World) -> Iterator[Finding]:
 
 
 @rule("MUT003", Severity.ERROR, "mutations do not undo each other")
-def fights(world: World) -> Iterator[Finding]:
+def fights(world: LintContext) -> Iterator[Finding]:
     """Two policies that write different values to the same field never come to rest: whichever ran last wins, and an
     update starts it again. Give the field to one of them, or make one leave it alone where it is set.
     """
@@ -141,14 +141,14 @@ def fights(world: World) -> Iterator[Finding]:
 
 
 @rule("MUT004", Severity.WARNING, "the order of mutations does not matter")
-def order(world: World) -> Iterator[Finding]:
+def order(world: LintContext) -> Iterator[Finding]:
     """The outcome depends on which of two policies runs first. Sluice runs them in the order of their names; the
     order of the native server is not defined, so there the same object may come out in two ways.
     """
     yield from (finding for code, finding in _pairs(world) if code == "MUT004")
 
 
-def _pairs(world: World) -> list[tuple[str, Finding]]:
+def _pairs(world: LintContext) -> list[tuple[str, Finding]]:
     """Give what became of the pairs; found out once for both rules."""
     if "pairs" not in world.memo:
         world.memo["pairs"] = list(_try_pairs(world))
@@ -156,7 +156,7 @@ def _pairs(world: World) -> list[tuple[str, Finding]]:
     return found
 
 
-def _try_pairs(world: World) -> Iterator[tuple[str, Finding]]:
+def _try_pairs(world: LintContext) -> Iterator[tuple[str, Finding]]:
     """Try every two policies that run on the same sample, in both orders; tell each pair once.
 
     A pair is tried on the first two samples that both run on, if one writes there what the other reads or writes;
@@ -224,7 +224,7 @@ def _settled(value: Any, name: str = "") -> Any:
 
 
 @rule("MUT005", Severity.WARNING, "a mutation works on an ordinary object")
-def mutation_fails(world: World) -> Iterator[Finding]:
+def mutation_fails(world: LintContext) -> Iterator[Finding]:
     """Tried on ordinary objects of the kinds it matches, the mutation fails: a field is read that need not be there,
     or a patch goes to a parent that is absent (`add /spec/tolerations/-` needs the list). With `failurePolicy: Fail`
     such objects are refused.
@@ -244,7 +244,7 @@ def mutation_fails(world: World) -> Iterator[Finding]:
 
 
 @rule("CEL016", Severity.WARNING, "an expression works on an ordinary object")
-def validation_fails(world: World) -> Iterator[Finding]:
+def validation_fails(world: LintContext) -> Iterator[Finding]:
     """Tried on ordinary objects of the kinds it matches, the expression fails: mostly a field that need not be there
     is read without `has()` or `?.`. With `failurePolicy: Fail` such objects are refused with an error that tells the
     user nothing, with `Ignore` they pass unchecked.
@@ -281,4 +281,4 @@ def _expressions(policy: Policy, clause: str) -> list[Expression]:
     return [row.expression for row in rows[clause]]
 
 
-RULES: Final[tuple[Rule, ...]] = (native_panic, idempotent, fights, order, mutation_fails, validation_fails)
+RULES: Final[tuple[LintRule, ...]] = (native_panic, idempotent, fights, order, mutation_fails, validation_fails)

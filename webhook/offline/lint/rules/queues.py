@@ -10,12 +10,12 @@ from typing import Final
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.quantity import Quantity
-from webhook.offline.lint.model import Finding, Rule, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
 from webhook.offline.lint.reading.quotas import (
     KUEUE,
-    Entry,
-    Tree,
+    QuotaEntry,
+    QuotaTree,
     cohort_field,
     cohort_of,
     entries,
@@ -28,7 +28,7 @@ _AMOUNTS: Final = ("nominalQuota", "borrowingLimit", "lendingLimit")
 
 
 @rule("QUE001", Severity.ERROR, "a flavor in a queue is defined")
-def flavor_missing(world: World) -> Iterator[Finding]:
+def flavor_missing(world: LintContext) -> Iterator[Finding]:
     """A ClusterQueue whose flavor is no ResourceFlavor object is inactive: it takes work and never starts any of it.
     Where the flavor is made elsewhere (another repository), lint those files together with these.
     """
@@ -42,7 +42,7 @@ def flavor_missing(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE002", Severity.ERROR, "cohorts form a tree")
-def cohort_cycle(world: World) -> Iterator[Finding]:
+def cohort_cycle(world: LintContext) -> Iterator[Finding]:
     """A cohort that is its own ancestor has no root to lend from: every queue below it stops admitting until the
     cycle is gone.
     """
@@ -57,7 +57,7 @@ def cohort_cycle(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE003", Severity.ERROR, "a queue that borrows or lends is in a cohort")
-def borrowing_alone(world: World) -> Iterator[Finding]:
+def borrowing_alone(world: LintContext) -> Iterator[Finding]:
     """`borrowingLimit` and `lendingLimit` are about the other queues of the cohort. A ClusterQueue without a cohort
     that has a limit for borrowing is refused by Kueue, and its quota is all it will ever have.
     """
@@ -73,7 +73,7 @@ def borrowing_alone(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE004", Severity.WARNING, "a queue can borrow no more than its cohort has")
-def borrowing_too_much(world: World) -> Iterator[Finding]:
+def borrowing_too_much(world: LintContext) -> Iterator[Finding]:
     """A `borrowingLimit` above what all other members of the cohort own (and lend) promises capacity that is not
     there: a job that counts on it passes the check against the limit, and then waits for ever.
     """
@@ -94,7 +94,7 @@ def borrowing_too_much(world: World) -> Iterator[Finding]:
                 yield subject.finding((*entry.path, "borrowingLimit"), message, hint)
 
 
-def _lent_by_others(cohorts: Tree, cohort: str, entry: Entry) -> Quantity:
+def _lent_by_others(cohorts: QuotaTree, cohort: str, entry: QuotaEntry) -> Quantity:
     """Add up what the rest of the tree owns of an entry's flavor and resource, each no more than it lends."""
     total = Quantity(0)
     root = cohorts.root(cohort)
@@ -109,7 +109,7 @@ def _lent_by_others(cohorts: Tree, cohort: str, entry: Entry) -> Quantity:
 
 
 @rule("QUE005", Severity.ERROR, "each flavor has a quota for each covered resource, in their order")
-def covered(world: World) -> Iterator[Finding]:
+def covered(world: LintContext) -> Iterator[Finding]:
     """Within a resource group every flavor lists exactly the `coveredResources`, in the same order; Kueue refuses any
     other list. A resource that should have none of a flavor gets `nominalQuota: 0`.
     """
@@ -138,7 +138,7 @@ def _difference(given: list[str], wanted: list[str]) -> str:
 
 
 @rule("QUE006", Severity.ERROR, "a resource and a flavor stand in one resource group")
-def once(world: World) -> Iterator[Finding]:
+def once(world: LintContext) -> Iterator[Finding]:
     """A resource that two groups cover, or a flavor that stands in two groups, leaves open which quota counts; Kueue
     refuses the queue.
     """
@@ -159,7 +159,7 @@ def once(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE007", Severity.ERROR, "a quota is a quantity of 0 or more, whole for devices")
-def quota_amounts(world: World) -> Iterator[Finding]:
+def quota_amounts(world: LintContext) -> Iterator[Finding]:
     """Quotas are quantities. A negative one is refused, and half a device can be given to nobody: a quota of 7.5 GPUs
     is one of 7.
     """
@@ -183,7 +183,7 @@ def quota_amounts(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE008", Severity.WARNING, "a queue lends no more than it owns")
-def lending_too_much(world: World) -> Iterator[Finding]:
+def lending_too_much(world: LintContext) -> Iterator[Finding]:
     """`lendingLimit` says how much of a queue's own quota others may use. Above `nominalQuota` it bounds nothing, and
     Kueue refuses it.
     """
@@ -196,7 +196,7 @@ def lending_too_much(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE009", Severity.WARNING, "a queue is open to some namespace")
-def open_to_none(world: World) -> Iterator[Finding]:
+def open_to_none(world: LintContext) -> Iterator[Finding]:
     """A ClusterQueue without `namespaceSelector` selects no namespace at all: each job that is sent to it is
     inadmissible. `namespaceSelector: {}` selects every namespace.
     """
@@ -207,7 +207,7 @@ def open_to_none(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE010", Severity.ERROR, "preemption while borrowing goes with reclaiming")
-def borrow_without_reclaim(world: World) -> Iterator[Finding]:
+def borrow_without_reclaim(world: LintContext) -> Iterator[Finding]:
     """`borrowWithinCohort` lets a workload preempt in other queues while it borrows. Where `reclaimWithinCohort` is
     Never the queue may not even take back its own, and Kueue refuses the pair.
     """
@@ -221,7 +221,7 @@ def borrow_without_reclaim(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE011", Severity.WARNING, "a cohort has more than one member")
-def lonely_cohort(world: World) -> Iterator[Finding]:
+def lonely_cohort(world: LintContext) -> Iterator[Finding]:
     """A cohort is there to share. With one ClusterQueue in its whole tree, and no quota of its own, nothing can be
     borrowed or lent; often the other queue spells the cohort's name in another way.
     """
@@ -238,7 +238,7 @@ def lonely_cohort(world: World) -> Iterator[Finding]:
 
 
 @rule("QUE012", Severity.ERROR, "an admission check of a queue is defined")
-def check_missing(world: World) -> Iterator[Finding]:
+def check_missing(world: LintContext) -> Iterator[Finding]:
     """A ClusterQueue that names an AdmissionCheck which is not there is inactive: it takes work and starts none."""
     known = world.names(KUEUE, "AdmissionCheck")
     for subject in world.of(KUEUE, "ClusterQueue"):
@@ -253,7 +253,7 @@ def check_missing(world: World) -> Iterator[Finding]:
                 yield subject.finding(path, f'no AdmissionCheck "{name}" is in these files', hint)
 
 
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[LintRule, ...]] = (
     flavor_missing,
     cohort_cycle,
     borrowing_alone,

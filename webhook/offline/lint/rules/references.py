@@ -8,14 +8,14 @@ from typing import Final
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.gvk import split_api_version
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
 from webhook.policy.loading.assemble import CLUSTER_SCOPED
 from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
 
 
 @rule("REF001", Severity.WARNING, "a policy has a binding")
-def unbound(world: World) -> Iterator[Finding]:
+def unbound(world: LintContext) -> Iterator[Finding]:
     """A policy without a binding is stored and never evaluated: it looks as if it were in force, and is not."""
     for policy in policies(world):
         if policy.name and not bindings_of(world, policy):
@@ -30,7 +30,7 @@ def unbound(world: World) -> Iterator[Finding]:
 
 
 @rule("REF002", Severity.ERROR, "a binding's policy is there")
-def dangling(world: World) -> Iterator[Finding]:
+def dangling(world: LintContext) -> Iterator[Finding]:
     """A binding to a policy that is not there does nothing. A binding of one kind does not bind a policy of the
     other: ValidatingAdmissionPolicyBinding goes with ValidatingAdmissionPolicy.
     """
@@ -53,7 +53,7 @@ def _nearly(word: str, kind: str) -> bool:
     return word not in SHAPES and bool(did_you_mean(word, {kind}))
 
 
-def _kind_of_params(world: World, binding: Subject) -> tuple[str, str] | None:
+def _kind_of_params(world: LintContext, binding: Subject) -> tuple[str, str] | None:
     """Give group and kind of the params that the policy of a binding asks for."""
     kind = binding.gvk.kind.removesuffix(BINDING)
     for policy in world.of(GROUP, kind):
@@ -65,7 +65,7 @@ def _kind_of_params(world: World, binding: Subject) -> tuple[str, str] | None:
 
 
 @rule("REF003", Severity.ERROR, "params are there")
-def params_missing(world: World) -> Iterator[Finding]:
+def params_missing(world: LintContext) -> Iterator[Finding]:
     """A binding whose `paramRef` finds nothing falls to `parameterNotFoundAction`: Deny refuses every matching
     request, Allow lets every one pass unchecked. Without `namespace`, params of a namespaced kind are looked for in
     the namespace of the request, so at least one such object must be among the files. Said under Deny, and under
@@ -89,7 +89,7 @@ def params_missing(world: World) -> Iterator[Finding]:
             yield binding.finding(("spec", "paramRef", "name"), message, hint)
 
 
-def _selects_nothing(world: World, binding: Subject, wanted: tuple[str, str]) -> Iterator[Finding]:
+def _selects_nothing(world: LintContext, binding: Subject, wanted: tuple[str, str]) -> Iterator[Finding]:
     """Tell a selector under Deny that no params among the files have the labels for."""
     path: Path = ("spec", "paramRef", "selector")
     namespace = binding.at("spec", "paramRef", "namespace")
@@ -105,7 +105,7 @@ def _labels(subject: Subject) -> dict[str, str]:
 
 
 @rule("REF004", Severity.ERROR, "paramKind and paramRef go together")
-def half_params(world: World) -> Iterator[Finding]:
+def half_params(world: LintContext) -> Iterator[Finding]:
     """`paramKind` of a policy says what `params` is, `paramRef` of a binding says which one. With only one of the two
     `params` is null: an expression that reads it fails, and failurePolicy decides.
     """
@@ -131,7 +131,7 @@ def half_params(world: World) -> Iterator[Finding]:
 
 
 @rule("REF005", Severity.ERROR, "a binding says in one way what comes of a failure")
-def actions(world: World) -> Iterator[Finding]:
+def actions(world: LintContext) -> Iterator[Finding]:
     """`validationActions` lists Deny, Warn and Audit, each once. Deny and Warn together are refused by the API
     server: the warning would only repeat the refusal.
     """
@@ -146,7 +146,7 @@ def actions(world: World) -> Iterator[Finding]:
 
 
 @rule("REF006", Severity.NOTE, "a variable is used")
-def unused_variable(world: World) -> Iterator[Finding]:
+def unused_variable(world: LintContext) -> Iterator[Finding]:
     """A variable that no expression reads is never computed. Often the expression spells its name in another way."""
     for policy in policies(world):
         texts = [e.text for e in expressions(policy)]
@@ -158,7 +158,7 @@ def unused_variable(world: World) -> Iterator[Finding]:
 
 
 @rule("REF007", Severity.ERROR, "an exception names policies that are there")
-def exception_to_nothing(world: World) -> Iterator[Finding]:
+def exception_to_nothing(world: LintContext) -> Iterator[Finding]:
     """A PolicyException frees some requests from named policies. A name that no policy has frees nobody, and the
     author finds out when the request is refused.
     """
@@ -171,7 +171,7 @@ def exception_to_nothing(world: World) -> Iterator[Finding]:
 
 
 @rule("REF008", Severity.ERROR, "only one of name and selector chooses params")
-def params_by_both(world: World) -> Iterator[Finding]:
+def params_by_both(world: LintContext) -> Iterator[Finding]:
     """`paramRef` has a `name` or a `selector`, just one of them, and says what happens when nothing is found:
     `parameterNotFoundAction` is Allow or Deny.
     """
@@ -188,7 +188,7 @@ def params_by_both(world: World) -> Iterator[Finding]:
             yield binding.finding(path, message, "add parameterNotFoundAction: Deny (or Allow)", key=True)
 
 
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[LintRule, ...]] = (
     unbound,
     dangling,
     params_missing,

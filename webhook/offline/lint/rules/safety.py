@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.diagnostics import Severity
 from webhook.documents import Path
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
     bindings_of,
     could_match,
@@ -54,7 +54,7 @@ _OWN: Final = (
 
 
 @rule("SAF001", Severity.WARNING, "a policy leaves system namespaces out")
-def system_namespaces(world: World) -> Iterator[Finding]:
+def system_namespaces(world: LintContext) -> Iterator[Finding]:
     """Sluice itself never judges requests in `kube-system` and in its own namespace. The same file as a native policy
     would: a policy that refuses there can keep the pods from starting that the cluster needs to heal. Leave the
     namespaces out by a `namespaceSelector` in the policy or in each binding: opt in by a label, or `NotIn` on
@@ -101,7 +101,7 @@ def _asks_for_namespace(policy: Subject) -> bool:
 
 
 @rule("SAF002", Severity.ERROR, "a policy leaves leases alone")
-def leases(world: World) -> Iterator[Finding]:
+def leases(world: LintContext) -> Iterator[Finding]:
     """Every node renews its lease each ten seconds, and every controller holds its leadership by one. A policy that
     covers `coordination.k8s.io/leases`, mostly through `*`, stands in the way of each heartbeat: when it fails, nodes
     are taken for dead.
@@ -113,7 +113,7 @@ def leases(world: World) -> Iterator[Finding]:
 
 
 @rule("SAF003", Severity.WARNING, "a policy does not stand in Sluice's own way")
-def own_objects(world: World) -> Iterator[Finding]:
+def own_objects(world: LintContext) -> Iterator[Finding]:
     """A policy that covers Sluice's own kinds, or the Workloads it writes at each step of a job, is asked about every
     write of Sluice itself: when it refuses or fails, jobs stop starting, and the rule file that would mend it may be
     refused as well. (Policies, their bindings and webhook registrations are exempt in Kubernetes itself.)
@@ -136,7 +136,7 @@ def _place(policy: Subject, path: Path) -> Path:
 
 
 @rule("SAF004", Severity.WARNING, "an error in a policy does not let requests through")
-def ignored_failures(world: World) -> Iterator[Finding]:
+def ignored_failures(world: LintContext) -> Iterator[Finding]:
     """With `failurePolicy: Ignore` an expression that fails lets the request pass, as if there were no policy: a user
     who finds an object that makes it fail (a missing field is enough) is not checked at all. Guard the fields with
     `has()` or `?.`, and write `failurePolicy: Fail`.
@@ -148,4 +148,4 @@ def ignored_failures(world: World) -> Iterator[Finding]:
             yield policy.finding(("spec", "failurePolicy"), message, "write failurePolicy: Fail")
 
 
-RULES: Final[tuple[Rule, ...]] = (system_namespaces, leases, own_objects, ignored_failures)
+RULES: Final[tuple[LintRule, ...]] = (system_namespaces, leases, own_objects, ignored_failures)

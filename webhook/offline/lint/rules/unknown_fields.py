@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from webhook.cel.check.known_fields import Known, Misspelt, Scope, check_types
+from webhook.cel.check.known_fields import FieldShape, Misspelt, Scope, check_types
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
 from webhook.kube.schemas import built_in_kinds, find, schema_of
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import expressions, match_rules, policies, words
 from webhook.policy.loading.policy_kinds import EXPAND
 
@@ -44,7 +44,7 @@ def _built_in() -> dict[tuple[str, str], tuple[GroupVersionKind, ...]]:
 class _Kinds:
     """The schemas of all kinds that are known here: Kubernetes' own, and those of the CRDs among the files."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: LintContext) -> None:
         self.custom: dict[tuple[str, str], list[tuple[GroupVersionKind, Schema]]] = {}
         for crd in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
             self._add(crd)
@@ -61,20 +61,20 @@ class _Kinds:
                 entry = (GroupVersionKind(group, name, kind), _whole(schema))
                 self.custom.setdefault((group, crd.text("spec", "names", "plural")), []).append(entry)
 
-    def of(self, group: str, resource: str, versions: list[str]) -> list[Known] | None:
+    def of(self, group: str, resource: str, versions: list[str]) -> list[FieldShape] | None:
         """Give the kinds of a resource, None where one of them is not known."""
         named = [(gvk, schema_of(gvk)) for gvk in _built_in().get((group, resource), ())]
         named += self.custom.get((group, resource), [])
         chosen = [s for gvk, s in named if "*" in versions or gvk.version in versions]
-        return [Known(schema, schema.root) for schema in chosen] or None
+        return [FieldShape(schema, schema.root) for schema in chosen] or None
 
-    def kind(self, gvk: GroupVersionKind) -> Known | None:
+    def kind(self, gvk: GroupVersionKind) -> FieldShape | None:
         """Give one kind, None where it is not known."""
         schema = schema_of(gvk)
         if schema is UNTYPED:
             named = (entry for entries in self.custom.values() for entry in entries)
             schema = next((s for other, s in named if other == gvk), UNTYPED)
-        return None if schema is UNTYPED else Known(schema, schema.root)
+        return None if schema is UNTYPED else FieldShape(schema, schema.root)
 
 
 def _whole(schema: Schema) -> Schema:
@@ -86,12 +86,12 @@ def _whole(schema: Schema) -> Schema:
     return Schema(Ref(inline=replace(shape, map=replace(shape.map, fields=fields))), find)
 
 
-def _matched(policy: Subject, kinds: _Kinds) -> list[Known | None]:
+def _matched(policy: Subject, kinds: _Kinds) -> list[FieldShape | None]:
     """Give what `object` can be; a None among them is a kind that nobody described."""
     annotations = policy.map("metadata", "annotations")
     if EXPAND in annotations:
         return [kinds.kind(_POD)]
-    found: list[Known | None] = []
+    found: list[FieldShape | None] = []
     for _, entry in match_rules(policy):
         for group in words(entry, "apiGroups"):
             for resource in words(entry, "resources"):
@@ -104,7 +104,7 @@ def _matched(policy: Subject, kinds: _Kinds) -> list[Known | None]:
 def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
     params = policy.map("spec", "paramKind")
     known = kinds.kind(gvk_of(params)) if params else None
-    matched: list[Known | None] = []
+    matched: list[FieldShape | None] = []
     for one in _matched(policy, kinds):
         if one not in matched:
             matched.append(one)
@@ -112,7 +112,7 @@ def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
 
 
 @rule("CEL018", Severity.WARNING, "expressions read and set fields that the matched kinds have")
-def unknown_fields(world: World) -> Iterator[Finding]:
+def unknown_fields(world: LintContext) -> Iterator[Finding]:
     """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false; or a
     mutation sets it in `Object{...}`, which the server refuses or drops. The kinds are those of `matchConstraints` and
     `paramKind`, if they are built into Kubernetes or their CustomResourceDefinition is among the files; with
@@ -143,4 +143,4 @@ def _hint(wrong: Misspelt) -> str:
     return did_you_mean(wrong.name, wrong.known) or f"the fields here: {', '.join(sorted(wrong.known)[:12])}"
 
 
-RULES: Final[tuple[Rule, ...]] = (unknown_fields,)
+RULES: Final[tuple[LintRule, ...]] = (unknown_fields,)

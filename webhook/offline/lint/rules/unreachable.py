@@ -11,10 +11,10 @@ from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.jobs.kinds import KINDS
 from webhook.kube.schemas import built_in_kinds
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
     BINDINGS,
-    Expression,
+    PolicyExpression,
     bindings,
     enforced,
     expressions,
@@ -57,7 +57,7 @@ RESOURCES: Final = _known()
 
 
 @rule("RCH001", Severity.ERROR, "a resource is written as in a URL: plural, in lower case")
-def resource_names(world: World) -> Iterator[Finding]:
+def resource_names(world: LintContext) -> Iterator[Finding]:
     """Rules name resources, not kinds: `pods`, not `Pod`; `jobs`, not `job`. A rule with another word matches
     nothing, and the policy is never evaluated. `--fix` writes the resource where it is clear which one is meant.
     """
@@ -96,7 +96,7 @@ def _plurals(name: str) -> tuple[str, ...]:
 
 
 @rule("RCH002", Severity.ERROR, "a resource stands beside its own API group, in a version that is served")
-def wrong_group(world: World) -> Iterator[Finding]:
+def wrong_group(world: LintContext) -> Iterator[Finding]:
     """Each resource belongs to a group: `jobs` to `batch`, `deployments` to `apps`, `pods` to the core group, written
     `""`. A rule that names the resource beside another group matches nothing, and so does one with a group that does
     not exist (`core`, `v1`, `batch/v1`), or with a version that Kubernetes 1.36 does not serve.
@@ -153,7 +153,7 @@ _GUARD: Final = re.compile(r"\b(object|oldObject)\s*[!=]=\s*null|request\.operat
 
 
 @rule("RCH003", Severity.WARNING, "an expression reads only what the operation has")
-def null_objects(world: World) -> Iterator[Finding]:
+def null_objects(world: LintContext) -> Iterator[Finding]:
     """On DELETE and CONNECT to some resources `object` is null, on CREATE `oldObject` is. An expression that reads a
     field of null fails, and with `failurePolicy: Fail` every such request is refused: nothing can be deleted any
     more.
@@ -175,12 +175,12 @@ def null_objects(world: World) -> Iterator[Finding]:
                     break
 
 
-def _at(policy: Subject, expression: Expression, match: re.Match[str], message: str, hint: str) -> Finding:
+def _at(policy: Subject, expression: PolicyExpression, match: re.Match[str], message: str, hint: str) -> Finding:
     return policy.finding(expression.path, message, hint, span=(match.start(), len(match[0]) - 1))
 
 
 @rule("RCH004", Severity.ERROR, "a mutating policy matches CREATE or UPDATE")
-def mutating_operations(world: World) -> Iterator[Finding]:
+def mutating_operations(world: LintContext) -> Iterator[Finding]:
     """Only objects that are being written can be changed: on DELETE and CONNECT a mutation has nothing to work on,
     and the API server refuses such a rule.
     """
@@ -193,7 +193,7 @@ def mutating_operations(world: World) -> Iterator[Finding]:
 
 
 @rule("RCH005", Severity.NOTE, "a refusal says what to change")
-def message(world: World) -> Iterator[Finding]:
+def message(world: LintContext) -> Iterator[Finding]:
     """Without `message` or `messageExpression` the user is told "failed expression:" and the CEL text. Say what is
     wrong and what to write instead; it is all that the user will see.
     """
@@ -206,7 +206,7 @@ def message(world: World) -> Iterator[Finding]:
 
 
 @rule("EXC002", Severity.ERROR, "an exception has not expired")
-def expired(world: World) -> Iterator[Finding]:
+def expired(world: LintContext) -> Iterator[Finding]:
     """A PolicyException frees from a policy until `spec.expires`. After that it frees nobody, and stays as a trap for
     readers. Remove it, or prolong it with a new reason.
     """
@@ -220,7 +220,7 @@ def expired(world: World) -> Iterator[Finding]:
 
 
 @rule("RCH006", Severity.ERROR, "a policy is for something")
-def for_nothing(world: World) -> Iterator[Finding]:
+def for_nothing(world: LintContext) -> Iterator[Finding]:
     """`excludeResourceRules` that take away all that `resourceRules` name, or a selector that no labels can satisfy,
     leave nothing: the policy is never evaluated.
     """
@@ -261,7 +261,7 @@ def _contradicted(selector: dict[str, Any]) -> str:
     return next((key for key, values in can_be.items() if not values), "")
 
 
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[LintRule, ...]] = (
     resource_names,
     wrong_group,
     null_objects,

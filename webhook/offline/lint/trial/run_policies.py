@@ -14,7 +14,7 @@ from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schemas import built_in_kinds
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.lint.trial.samples import Sample, large, samples
+from webhook.offline.lint.trial.samples import SampleObject, large, samples
 from webhook.policy.bundle import Bundle
 from webhook.policy.matching.matcher import Match
 from webhook.policy.model import Binding, Policy
@@ -91,7 +91,7 @@ def _open(match: Match) -> Match:
 
 
 @cache
-def _ordinary(operation: str) -> tuple[tuple[Sample, Request], ...]:
+def _ordinary(operation: str) -> tuple[tuple[SampleObject, Request], ...]:
     """Give all samples as requests; policies never change what they are given."""
     sender = Sender(operation, namespace="team-a")
     return tuple(
@@ -99,20 +99,20 @@ def _ordinary(operation: str) -> tuple[tuple[Sample, Request], ...]:
     )
 
 
-def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[Sample, Request]]:
+def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[SampleObject, Request]]:
     """Give the samples a policy may be for as requests of its first operation; `extra` are objects of the files."""
     operations = {o for rule in policy.match.rules for o in rule.operations}
     operation = "CREATE" if operations & {"CREATE", "*"} or not operations else "UPDATE"
     sender = Sender(operation, namespace="team-a")
     yield from _ordinary(operation)
-    own = [Sample(f"{o.get('kind')} {(o.get('metadata') or {}).get('name')}", o) for o in extra]
+    own = [SampleObject(f"{o.get('kind')} {(o.get('metadata') or {}).get('name')}", o) for o in extra]
     for sample in own:
         gvk = gvk_of(sample.obj)
         if kind_of(gvk.group, gvk.kind) is not None:
             yield sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
 
 
-def others_for(policy: Policy) -> Iterator[tuple[Sample, Request]]:
+def others_for(policy: Policy) -> Iterator[tuple[SampleObject, Request]]:
     """Give a bare object of each kind that a policy names and that is no job: enough to see what it writes there."""
     sender = Sender(namespace="team-a")
     named = {(g, v, name) for r in policy.match.rules for g in r.groups for v in r.versions for name, _ in r.resources}
@@ -124,10 +124,10 @@ def others_for(policy: Policy) -> Iterator[tuple[Sample, Request]]:
         gvk = GroupVersionKind(group, version if version not in ("", "*") else "v1", kind)
         obj = {"apiVersion": gvk.api_version, "kind": kind, "metadata": {"name": "sample", "namespace": "team-a"}}
         obj |= {} if kinds else {"spec": {}}
-        yield Sample(f"a bare {gvk}", obj), request_for(received(obj, _RESOURCES, sender), _RESOURCES, sender)
+        yield SampleObject(f"a bare {gvk}", obj), request_for(received(obj, _RESOURCES, sender), _RESOURCES, sender)
 
 
-def large_request(policy: Policy) -> tuple[Sample, Request] | None:
+def large_request(policy: Policy) -> tuple[SampleObject, Request] | None:
     """Give a very large object of the first job kind that a policy is for, as a request."""
     sender = Sender(namespace="team-a")
     for kind in KINDS:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from webhook.jobs.kinds import KINDS
-from webhook.jobs.model import Kind, Template
+from webhook.jobs.model import JobKind, Template
 
 Object = dict[str, Any]
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
@@ -28,7 +28,7 @@ _SIDE: Final[Object] = {"name": "side", "image": "registry.example/side:1", "res
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleObject:
     """An object and what is ordinary about it: `plain` asks for nothing, `full` has GPUs, labels, tolerations."""
 
     title: str
@@ -36,12 +36,12 @@ class Sample:
 
 
 @cache
-def samples() -> tuple[Sample, ...]:
+def samples() -> tuple[SampleObject, ...]:
     """Give the samples of all kinds."""
     return tuple(sample for kind in KINDS if kind.templates for sample in of_kind(kind))
 
 
-def of_kind(kind: Kind) -> Iterator[Sample]:
+def of_kind(kind: JobKind) -> Iterator[SampleObject]:
     """Give the samples of one kind: one that asks for nothing, one with everything."""
     for title, metadata, spec in (("plain", {}, _pod_spec(_PLAIN)), ("full", _metadata(), _full_spec())):
         obj: Object = {
@@ -51,10 +51,10 @@ def of_kind(kind: Kind) -> Iterator[Sample]:
         }
         for template in kind.templates:
             _put(obj, template, spec)
-        yield Sample(f"a {title} {kind.gvk}", obj)
+        yield SampleObject(f"a {title} {kind.gvk}", obj)
 
 
-def large(kind: Kind) -> Sample:
+def large(kind: JobKind) -> SampleObject:
     """Give a very large object of a kind: as many containers and variables as a request has room for in practice."""
     variables = [{"name": f"NAME_{i}", "value": "value"} for i in range(_MANY_VARIABLES)]
     containers = [{**_GPU, "name": f"main-{i}", "env": variables} for i in range(_MANY_CONTAINERS)]
@@ -62,7 +62,7 @@ def large(kind: Kind) -> Sample:
     obj: Object = {"apiVersion": kind.gvk.api_version, "kind": kind.kind, "metadata": metadata}
     for template in kind.templates:
         _put(obj, template, {**_full_spec(), "containers": containers})
-    return Sample(f"a {kind.gvk} of {_MANY_CONTAINERS} containers", obj)
+    return SampleObject(f"a {kind.gvk} of {_MANY_CONTAINERS} containers", obj)
 
 
 def _metadata() -> Object:
