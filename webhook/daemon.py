@@ -36,8 +36,7 @@ from webhook.cluster.queues.queue_core import QueueCore
 from webhook.config import Config, QueueMode
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
-from webhook.offline.record.recorder import Recorder
-from webhook.offline.record.recorder import RecordLimits
+from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy_set.policies import Policies
 from webhook.policy_set.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app

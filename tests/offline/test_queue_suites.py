@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.offline.reports.junit import TestOutcome
+from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.files import read_suites
 from webhook.offline.suite.run_case import run_case
 from webhook.policy.loading.files import load_bundle
@@ -20,7 +20,7 @@ CASES = [(s, c) for s in SUITES for c in s.cases]
 def test_every_case_of_the_queue_rules_holds(suite, case):
     """Each case decides as its suite says, with the numbers in the message where it says so."""
     result = run_case(case, load_bundle(suite.policies))
-    assert result.outcome == TestOutcome.PASSED, "\n".join(d.render() for d in result.findings)
+    assert result.outcome == CaseOutcome.PASSED, "\n".join(d.render() for d in result.findings)
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent for p in QUEUE.glob("*/policy.yaml")), ids=lambda p: p.name)

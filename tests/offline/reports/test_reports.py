@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from webhook.diagnostics import Diagnostic, Place, Severity
 from webhook.offline.reports.findings import as_json, sentence
 from webhook.offline.reports.github import annotation, commands
-from webhook.offline.reports.junit import JunitCase, JunitSuite, TestOutcome, junit
+from webhook.offline.reports.junit import CaseOutcome, JunitCase, JunitSuite, junit
 from webhook.offline.reports.sarif import sarif, uri
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
@@ -163,7 +163,7 @@ cases = st.builds(
     JunitCase,
     st.text(),
     st.text(),
-    st.sampled_from(list(TestOutcome)),
+    st.sampled_from(list(CaseOutcome)),
     st.text(),
     st.text(),
     st.floats(0, 9),
@@ -184,7 +184,7 @@ def test_junit_is_valid(suites):
 def test_junit_says_what_failed():
     """A failure carries its message, and text that XML cannot hold is written as an escape."""
     text = junit(
-        [JunitSuite("gpu", (JunitCase("half <a> GPU", "gpu", TestOutcome.FAILURE, 'want "x" & y', "\x1b[31mred"),))]
+        [JunitSuite("gpu", (JunitCase("half <a> GPU", "gpu", CaseOutcome.FAILURE, 'want "x" & y', "\x1b[31mred"),))]
     )
     failure = ElementTree.fromstring(text).find("testsuite/testcase/failure")
     assert failure is not None

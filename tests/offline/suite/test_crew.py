@@ -13,7 +13,7 @@ from tests.patience import wait
 from tests.policy.support import mutating, validating
 from webhook.cli import exits
 from webhook.cli.commands.test import test as command
-from webhook.offline.reports.junit import TestOutcome
+from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite import part
 from webhook.offline.suite.files import read_suites
 from webhook.offline.suite.session import run_session
@@ -85,11 +85,11 @@ def test_a_lost_worker_is_a_failure_with_a_name(repository, monkeypatch):
 
     monkeypatch.setattr(part, "run_case", dying)
     session = run_session([repository], jobs=2)
-    broken = {r.case.title: r for r in session.results if r.outcome is TestOutcome.ERROR}
+    broken = {r.case.title: r for r in session.results if r.outcome is CaseOutcome.ERROR}
     assert list(broken) == ["own-2//pod of 2", "own-2//pod of 3", "own-2//pod of 4"]
     assert "SIGKILL: is there memory enough?" in broken["own-2//pod of 2"].findings[0].message
     assert len(session.results) == 17
-    assert session.count(TestOutcome.PASSED) == 13
+    assert session.count(CaseOutcome.PASSED) == 13
 
 
 def test_a_policy_that_cannot_be_read_is_told_once(repository):

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class TestOutcome(StrEnum):
+class CaseOutcome(StrEnum):
     """How a case ended. `ERROR`: it could not be run; `FAILURE`: it ran, and an expectation did not hold."""
 
     PASSED = "passed"
@@ -30,7 +30,7 @@ class JunitCase:
 
     name: str
     group: str
-    outcome: TestOutcome = TestOutcome.PASSED
+    outcome: CaseOutcome = CaseOutcome.PASSED
     message: str = ""
     details: str = ""
     seconds: float = 0.0
@@ -64,7 +64,7 @@ def clean(text: str) -> str:
 
 
 def _totals(cases: Sequence[JunitCase], names: tuple[str, ...]) -> dict[str, str]:
-    kinds = {"failures": TestOutcome.FAILURE, "errors": TestOutcome.ERROR, "skipped": TestOutcome.SKIPPED}
+    kinds = {"failures": CaseOutcome.FAILURE, "errors": CaseOutcome.ERROR, "skipped": CaseOutcome.SKIPPED}
     counts = {name: str(sum(c.outcome is kinds[name] for c in cases)) for name in names}
     return {"tests": str(len(cases)), **counts, "time": f"{sum(c.seconds for c in cases):.3f}"}
 
@@ -72,9 +72,9 @@ def _totals(cases: Sequence[JunitCase], names: tuple[str, ...]) -> dict[str, str
 def _case(suite: ElementTree.Element, case: JunitCase) -> None:
     attributes = {"name": clean(case.name), "classname": clean(case.group), "time": f"{case.seconds:.3f}"}
     element = ElementTree.SubElement(suite, "testcase", attributes)
-    if case.outcome is TestOutcome.SKIPPED:
+    if case.outcome is CaseOutcome.SKIPPED:
         ElementTree.SubElement(element, "skipped", {"message": clean(case.message)})
-    elif case.outcome is not TestOutcome.PASSED:
+    elif case.outcome is not CaseOutcome.PASSED:
         said = {"message": clean(case.message), "type": str(case.outcome)}
         ElementTree.SubElement(element, str(case.outcome), said).text = clean(case.details or case.message)
     if case.output:

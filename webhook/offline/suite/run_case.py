@@ -18,7 +18,7 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.jobs.defaults import defaulted
 from webhook.kube.gvk import gvk_of
 from webhook.offline.dryrun.requests import Resources
-from webhook.offline.reports.junit import TestOutcome
+from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import finds, problems
 from webhook.offline.suite.files import Case, resolve
 from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_of
@@ -40,7 +40,7 @@ class Result:
     """How a case ended. `findings` are the expectations that did not hold; `verdict` is None where none was reached."""
 
     case: Case
-    outcome: TestOutcome
+    outcome: CaseOutcome
     findings: tuple[Diagnostic, ...] = ()
     verdict: Verdict | None = None
     queue: QueueResult | None = None
@@ -52,15 +52,15 @@ def run_case(
 ) -> Result:
     """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle)."""
     if case.skip:
-        return Result(case, TestOutcome.SKIPPED)
+        return Result(case, CaseOutcome.SKIPPED)
     start = time.perf_counter()
     try:
         result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer, rules)
     except SourceError as error:
-        result = Result(case, TestOutcome.ERROR, tuple(error.diagnostics))
+        result = Result(case, CaseOutcome.ERROR, tuple(error.diagnostics))
     except BadReview as error:
         result = Result(
-            case, TestOutcome.ERROR, (case.diagnostic("SUI003", f"no request can be made of this: {error}"),)
+            case, CaseOutcome.ERROR, (case.diagnostic("SUI003", f"no request can be made of this: {error}"),)
         )
     return replace(result, seconds=time.perf_counter() - start)
 
@@ -73,14 +73,14 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
     if isinstance(verdict, NeedsAuthorization):
         asked = ", ".join(sorted({f"{c.verb} {c.resource or c.path}" for c in verdict.checks}))
         message = f"the policy asks the authorizer ({asked}); say under authorizer whether that is allowed"
-        return Result(case, TestOutcome.ERROR, (case.diagnostic("SUI003", message),))
+        return Result(case, CaseOutcome.ERROR, (case.diagnostic("SUI003", message),))
     queue = None
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
         compiled = rules or partial(rules_of, bundle)
         queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
     restless = _restless(request, verdict, bundle, facts, now)
     found = tuple(problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless))
-    return Result(case, TestOutcome.FAILURE if found else TestOutcome.PASSED, found, verdict, queue)
+    return Result(case, CaseOutcome.FAILURE if found else CaseOutcome.PASSED, found, verdict, queue)
 
 
 def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryFacts, now: float) -> list[str]:
@@ -107,7 +107,7 @@ def _invalid(case: Case) -> Result:
         found = tuple(_unlike(case, wanted, error.render()))
     else:
         found = (case.diagnostic("SUI010", f"{case.spec['invalid']} was to be refused, and can be loaded", "invalid"),)
-    return Result(case, TestOutcome.FAILURE if found else TestOutcome.PASSED, found)
+    return Result(case, CaseOutcome.FAILURE if found else CaseOutcome.PASSED, found)
 
 
 def _unlike(case: Case, wanted: str, text: str) -> Iterable[Diagnostic]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webhook.diagnostics import SourceError
+from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.reports.junit import JunitCase as ReportCase
 from webhook.offline.reports.junit import JunitSuite as ReportSuite
-from webhook.offline.reports.junit import TestOutcome
 from webhook.offline.suite.coverage import Branch
 from webhook.offline.suite.files import read_suites
 from webhook.offline.suite.part import SuiteResult, picked
@@ -27,14 +27,14 @@ class Session:
     left: int = 0
     seconds: float = 0.0
 
-    def count(self, *outcomes: TestOutcome) -> int:
+    def count(self, *outcomes: CaseOutcome) -> int:
         """Count the cases that ended so."""
         return sum(result.outcome in outcomes for result in self.results)
 
     @property
     def failed(self) -> bool:
         """Whether a case did not pass."""
-        return self.count(TestOutcome.FAILURE, TestOutcome.ERROR) > 0
+        return self.count(CaseOutcome.FAILURE, CaseOutcome.ERROR) > 0
 
     @property
     def missed(self) -> tuple[Branch, ...]:
@@ -87,7 +87,7 @@ def report(session: Session) -> list[ReportSuite]:
     for result in session.results:
         case, findings = result.case, result.findings
         first = (
-            findings[0].message if findings else case.skip or ("not run" if result.outcome is TestOutcome.ERROR else "")
+            findings[0].message if findings else case.skip or ("not run" if result.outcome is CaseOutcome.ERROR else "")
         )
         details = "\n".join(f.render() for f in findings)
         entry = ReportCase(case.name, case.suite, result.outcome, first, details, result.seconds)

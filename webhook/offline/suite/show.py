@@ -9,15 +9,15 @@ from rich.text import Text
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.reports.findings import record
-from webhook.offline.reports.junit import TestOutcome
+from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.run_case import Result
 from webhook.offline.suite.session import Session
 
 _MARKS: Final = {
-    TestOutcome.PASSED: ("✓", "green"),
-    TestOutcome.FAILURE: ("✗", "bold red"),
-    TestOutcome.ERROR: ("!", "bold red"),
-    TestOutcome.SKIPPED: ("-", "yellow"),
+    CaseOutcome.PASSED: ("✓", "green"),
+    CaseOutcome.FAILURE: ("✗", "bold red"),
+    CaseOutcome.ERROR: ("!", "bold red"),
+    CaseOutcome.SKIPPED: ("-", "yellow"),
 }
 TITLES: Final = {
     "SUI003": "A case that cannot be run",
@@ -35,7 +35,7 @@ def lines(session: Session, *, every: bool = True, missed: bool = False) -> Iter
     """Give the results as lines of text: cases under their suites, then coverage, then the sum."""
     suite = ""
     for result in session.results:
-        if not every and result.outcome in (TestOutcome.PASSED, TestOutcome.SKIPPED):
+        if not every and result.outcome in (CaseOutcome.PASSED, CaseOutcome.SKIPPED):
             continue
         if result.case.suite != suite:
             suite = result.case.suite
@@ -48,7 +48,7 @@ def lines(session: Session, *, every: bool = True, missed: bool = False) -> Iter
 def _case(result: Result) -> Iterator[Text]:
     mark, style = _MARKS[result.outcome]
     line = Text(f"  {mark} ", style=style)
-    line.append(result.case.name, style="" if result.outcome is TestOutcome.PASSED else style)
+    line.append(result.case.name, style="" if result.outcome is CaseOutcome.PASSED else style)
     line.append(f"  {result.case.skip}" if result.case.skip else "", style="dim")
     yield line
     for finding in result.findings:
@@ -97,8 +97,8 @@ def bar(percent: int, width: int = 20) -> str:
 
 
 def _sum(session: Session) -> Text:
-    passed, skipped = session.count(TestOutcome.PASSED), session.count(TestOutcome.SKIPPED)
-    failed = session.count(TestOutcome.FAILURE, TestOutcome.ERROR)
+    passed, skipped = session.count(CaseOutcome.PASSED), session.count(CaseOutcome.SKIPPED)
+    failed = session.count(CaseOutcome.FAILURE, CaseOutcome.ERROR)
     line = Text("\n")
     line.append(f"{passed} passed", style="bold green" if passed else "dim")
     line.append(f", {failed} failed", style="bold red" if failed else "dim")
@@ -119,7 +119,7 @@ def as_json(session: Session) -> dict[str, Any]:
             "ran": len(session.branches) - len(session.missed),
             "missed": [record(branch.finding) for branch in session.missed],
         },
-        "summary": {str(outcome): session.count(outcome) for outcome in TestOutcome},
+        "summary": {str(outcome): session.count(outcome) for outcome in CaseOutcome},
     }
 
 

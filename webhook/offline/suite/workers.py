@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from webhook.diagnostics import Diagnostic, Place
 from webhook.documents import Document
-from webhook.offline.reports.junit import TestOutcome
+from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.files import Case, Suite
 from webhook.offline.suite.part import Runner, SuiteResult, picked
 from webhook.offline.suite.run_case import Result
@@ -165,7 +165,7 @@ def _of_lost(suite: Suite, worker: _Worker, how: str) -> SuiteResult:
             broken=(Diagnostic("SUI003", Place(str(suite.file)), f"the process that ran this suite {how}"),)
         )
     blamed = left[0].diagnostic("SUI003", f"the process that ran this case {how}; those after it were not run")
-    lost = (Result(case, TestOutcome.ERROR, (blamed,) if case is left[0] else ()) for case in left)
+    lost = (Result(case, CaseOutcome.ERROR, (blamed,) if case is left[0] else ()) for case in left)
     return SuiteResult((*worker.results, *lost))
 
 
