@@ -15,8 +15,8 @@ from webhook.api.snapshot import snapshot
 from webhook.api.workloads import priority_of, workload_of
 from webhook.cluster.api.kinds import LIMIT_RANGE, LOCAL_QUEUE, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
+from webhook.cluster.queues.position import standing
 from webhook.cluster.queues.queue_core import QueueCore
-from webhook.cluster.queues.queue_position import standing
 from webhook.jobs.describe import at
 from webhook.jobs.model import Job
 from webhook.queue.model import Workload

@@ -11,7 +11,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from webhook.cluster.queues.queue_status import QueueTally
+from webhook.cluster.queues.status import QueueTally
 from webhook.queue.decisions import Admitted, Decisions, Preempted
 from webhook.store.objects import Object
 

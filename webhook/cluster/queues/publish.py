@@ -9,7 +9,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLO
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.queue_status import QueueTally, status_of, tally
+from webhook.cluster.queues.status import QueueTally, status_of, tally
 from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of

@@ -9,7 +9,7 @@ from webhook.api.compatibility import unsupported
 from webhook.diagnostics import Severity
 from webhook.documents import Path
 from webhook.jobs.describe import QUEUE, describe
-from webhook.offline.lint.model import Finding, Rule, Subject, World, rule
+from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 
 _KINDS: Final = (
     "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Configuration", "Queue",
@@ -19,7 +19,7 @@ _GROUPS: Final = ("kueue.x-k8s.io", "config.kueue.x-k8s.io", "scheduling.volcano
 
 
 @rule("SUP001", Severity.ERROR, "what an object asks for is supported")
-def supported(world: World) -> Iterator[Finding]:
+def supported(world: LintContext) -> Iterator[Finding]:
     """A feature of Kueue or Volcano that Sluice does not have is never ignored: the Workload that asks for it waits,
     and a queue that does takes nothing. `docs/compatibility.md` lists every feature with its state.
     """
@@ -58,4 +58,4 @@ def _finding(subject: Subject, path: Path, name: str, note: str) -> Finding:
     return subject.finding(path, f"{subject} asks for {name}, which is not supported", note, key=True)
 
 
-RULES: Final[tuple[Rule, ...]] = (supported,)
+RULES: Final[tuple[LintRule, ...]] = (supported,)
