@@ -10,7 +10,7 @@ from webhook.api.kinds import FILE_KINDS
 from webhook.api.schema import editor_schema
 from webhook.documents import read
 from webhook.policy.queue_rules.points import POINTS
-from webhook.policy.queue_rules.settings import SETTINGS
+from webhook.policy.queue_rules.settings import SECTIONS
 
 (KIND,) = FILE_KINDS
 SCHEMA = editor_schema(KIND.group, "v1alpha1", KIND.kind, top_level(KIND.versions[0].type))
@@ -28,7 +28,7 @@ def test_every_rule_point_stands_in_the_schema(point):
 
 def test_the_schema_has_no_field_that_the_loader_does_not_know():
     """Fields of the schema are rule points, settings, `admit` and `extends`."""
-    known = {p.path[0] for p in POINTS} | set(SETTINGS) | {"admit", "extends"}
+    known = {p.path[0] for p in POINTS} | set(SECTIONS) | {"admit", "extends", "laws", "parameters"}
     assert set(SCHEMA["properties"]["spec"]["properties"]) == known
 
 

@@ -6,6 +6,7 @@ import json
 import ssl
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -20,8 +21,8 @@ from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.files import load_bundle
-from webhook.policy.queue_rules.files import chosen, names_of
-from webhook.policy.queue_rules.load import FileRules
+from webhook.policy.queue_rules.file_rules import FileRules
+from webhook.policy.queue_rules.files import chosen
 from webhook.policy_set.policies import load
 from webhook.policy_set.reload import PolicyFiles
 from webhook.store.memory import MemoryStore
@@ -299,7 +300,7 @@ def test_rules_are_chosen_by_name(policies):
         text = f"apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {{name: {name}}}\n"
         (policies / f"{name}.yaml").write_text(text + f"spec: {{extends: {extends}}}\n")
     documents = load_bundle([policies]).queue_policies
-    assert names_of(chosen(documents, ["top", "base", "user-caps"])) == ("kueue", "base", "top", "user-caps")
+    assert [f.name for f in chosen(documents, ["top", "base", "user-caps"])] == ["kueue", "base", "top", "user-caps"]
     with pytest.raises(SourceError, match='did you mean "top"'):
         chosen(documents, ["tap"])
 
@@ -308,4 +309,4 @@ def test_without_a_choice_the_shipped_file_rules(policies):
     """Where no file is chosen, the queues run by the file `kueue`, not by rules written in Python."""
     rules = load([policies]).rules
     assert type(rules) is FileRules
-    assert "order" in vars(rules)
+    assert {Path(origin.document.file).parent.name for origin in rules.origins.values()} == {"kueue"}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.queue.build import NS, give_back, job, names, queue, running, state
 from webhook.documents import read
-from webhook.policy.queue_rules.load import load_rules
+from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.events import WorkloadChanged
@@ -16,7 +16,7 @@ from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n"
-FAIR = "  fairSharing: {enabled: true}\n"
+FAIR = "  extends: [kueue-fair]\n"
 BAD = "int(workload.annotations['x'])"
 
 

@@ -8,8 +8,7 @@ from tests.queue.build import job, names, queue, running, state
 from tests.shared import ROOT
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.policy.queue_rules.files import rules_among, rules_named, shipped
-from webhook.policy.queue_rules.load import load_rules
+from webhook.policy.queue_rules.files import load_rules, rules_among, rules_named, shipped
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
 from webhook.queue.events import WorkloadGone

@@ -13,7 +13,7 @@ from tests.queue.build import NS, job, names, queue, running, state
 from tests.queue.worlds import definitions, workloads
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.policy.queue_rules.load import load_rules
+from webhook.policy.queue_rules.files import load_rules
 from webhook.policy.queue_rules.values import BadValue, sortable
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason

@@ -32,6 +32,17 @@ INITIAL = "LessThanInitialShare"
 STAYS = frozenset({Outcome.PREEMPTING, Outcome.NO_LONGER_FITS, Outcome.OVERLAP, Outcome.DEFERRED, Outcome.FLAVORS_LEFT})
 NO_FIT: Key = (2, 0, 0)
 BACKOFF_BASE, BACKOFF_MOST = 60_000, 3_600_000
+_LAST = ("workload.queued_at", "workload.uid", "workload.namespace", "workload.name")
+_COMPARED = ("victim.cluster_queue", "queue.name", "victim.priority", "workload.priority", "victim.queued_at")
+READS: Mapping[str, tuple[str, ...]] = {
+    "order": ("workload.first", "queue.strategy", "workload.priority", *_LAST),
+    "across": ("workload.first", "placement.borrow", "workload.priority", "workload.queued_at"),
+    "tournament": ("contest", "workload.priority", "workload.queued_at"),
+    "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
+    "victim_order": ("victim", "queue.name", "variant"),
+    "requeue": ("workload.requeue_at", "workload.requeue_count", "at"),
+}
+"""What the points read of single workloads; the others read of their queue, or of amounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,23 @@ class KueueRules:
     def failed(self, error: Exception) -> str:
         """Say how a rule failed; these do not."""
         return str(error)
+
+    @property
+    def reads(self) -> Mapping[str, frozenset[str]]:
+        """What the points read of workloads, and whether they read usage."""
+        usage = ("usage",) if self.ordered_by_usage else ()
+        by_usage = {"order": usage, "victim_order": usage}
+        return {point: frozenset((*fields, *by_usage.get(point, ()))) for point, fields in READS.items()}
+
+    @property
+    def clock(self) -> Mapping[str, int]:
+        """How often answers change as time passes; none does."""
+        return {}
+
+    @property
+    def usage_apart(self) -> bool:
+        """Usage is a key of its own."""
+        return True
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
         """Order by whom others are evicted for, decayed usage (where asked for), priority, age, UID."""

@@ -192,6 +192,24 @@ class Rules(Protocol):
         """Say which rule failed, where it stands (file, line, column) and how."""
 
     @property
+    def reads(self) -> Mapping[str, frozenset[str]]:
+        """What the expressions of each point read, by the point's method: `workload.user`, `queue.strategy`, `now`.
+
+        Fields go by their names in the core; never too few, perhaps too many.
+        """
+
+    @property
+    def clock(self) -> Mapping[str, int]:
+        """How often the answer of a point that reads `now` may change, in milliseconds: at multiples of it only.
+
+        1 is at any time. A point that is not named does not change as time passes.
+        """
+
+    @property
+    def usage_apart(self) -> bool:
+        """Whether `usage` is a key of its own in `order`, so that it decides between LocalQueues, never within one."""
+
+    @property
     def fair(self) -> bool:
         """Heads of different queues meet in a tournament of shares, and shares decide who may be evicted."""
 

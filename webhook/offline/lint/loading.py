@@ -102,6 +102,12 @@ READING: Final[tuple[LintRule, ...]] = (
         "Each point takes one type, and sort keys a type that has an order: a map has none.",
     ),
     _row(
+        "RUL005",
+        "a parameter is read by a rule, or replaces one",
+        "No rule of the file reads `parameters.<name>`, and nothing it extends declares it: it would change nothing.\n"
+        "Or it is of another type than the parameter it replaces.",
+    ),
+    _row(
         "RUL006",
         "the rules that are named are there",
         "`extends` of a QueuePolicy, `--rules` or `--queue-rules` names rules that are neither among the files nor\n"
@@ -111,6 +117,12 @@ READING: Final[tuple[LintRule, ...]] = (
         "RUL007",
         "a QueuePolicy does not extend itself",
         "The files extend each other in a circle, so none of them comes first.",
+    ),
+    _row(
+        "RUL009",
+        "fair sharing has the comparisons it names and the points it needs",
+        "A name in `fairSharing.strategies` is none of `preempt.allowed`, or fair sharing is on and the file extends\n"
+        "nothing that has `tournament`, `preempt.entitled` and `preempt.allowed`: extend `kueue-fair`.",
     ),
     _row(
         "EXC001",

@@ -1,6 +1,7 @@
-"""Queue rules by name or by file: finds the files, and those they extend, and gives them to `rules` in order.
+"""Queue rules by name or by file: finds the files, and those they extend, and gives them to `load.py` in order.
 
-Names mean loaded documents first, where there are any, then the rules that come with Sluice.
+Below every file that extends nothing lies `kueue`. Names mean loaded documents first, where there are any, then the
+rules that come with Sluice, then a file or folder beside the file that names them.
 """
 
 from __future__ import annotations
@@ -11,32 +12,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
-from webhook.documents import Document
+from webhook.documents import Document, read
 from webhook.policy.loading.files import read_file
-from webhook.policy.queue_rules.load import load_rules
+from webhook.policy.queue_rules.load import rules_from
+from webhook.policy.queue_rules.rule_file import RuleFile, in_order
 from webhook.queue.rules import Rules
 
 PACKAGE: Final = Path(__file__).resolve().parents[2]
 SHIPPED: Final = (PACKAGE / "_policies" / "queue", PACKAGE.parent / "policies" / "queue")
 """Where the rules that come with Sluice stand: in an installed package, and in a checkout."""
 DEFAULT: Final = "kueue"
-NAMED: Final = -1
-"""Stands for the place in a file, of a document that is known by its name."""
+Settings = Mapping[str, Any]
 
 
 def rules_named(
     sources: Iterable[str | Path] = (DEFAULT,),
     parameters: Mapping[str, object] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
 ) -> Rules:
     """Compile rules from shipped names (`kueue`, `fifo` ...) and files, a later one over an earlier one.
 
     Each brings what it `extends` along, once. Raises SourceError where a file is wrong or not there.
     """
-    documents: dict[tuple[str, int], Document] = {}
-    for source in sources:
-        _gather(source, documents, ())
-    return load_rules(documents.values(), parameters, settings)
+    finder = _Finder(())
+    return finder.rules(finder.all_asked(map(str, sources)), parameters, settings)
 
 
 def rules_among(documents: Iterable[Document], names: Sequence[str] | None = None) -> Rules:
@@ -51,7 +50,43 @@ def rules_among(documents: Iterable[Document], names: Sequence[str] | None = Non
         names = (DEFAULT,) if DEFAULT in names or not names else names
     if tuple(names) == (DEFAULT,) and DEFAULT not in names_of(known):
         return _default()
-    return load_rules(chosen(known, names))
+    finder = _Finder(known)
+    return finder.rules(finder.all_asked(names))
+
+
+def chosen(documents: Iterable[Document], names: Iterable[str]) -> list[RuleFile]:
+    """Give the QueuePolicies of these names, each once and behind those it `extends`: what comes later wins.
+
+    Raises SourceError on a name that is neither among the documents nor shipped.
+    """
+    return in_order(_Finder(documents).all_asked(names))
+
+
+def load_rules(
+    source: str | Document | Iterable[Document],
+    parameters: Mapping[str, object] | None = None,
+    settings: Settings | None = None,
+) -> Rules:
+    """Compile QueuePolicy documents, or the text of a file of them, to rules; a later one over an earlier one.
+
+    Parameters and settings go before those of the files. Raises SourceError with every mistake found.
+    """
+    documents = read(source) if isinstance(source, str) else [source] if isinstance(source, Document) else list(source)
+    finder = _Finder(documents)
+    return finder.rules([finder.file(document) for document in documents], parameters, settings)
+
+
+def mistakes_in(documents: Iterable[Document]) -> list[Diagnostic]:
+    """Give what is wrong with QueuePolicies, each loaded by itself over what it extends among them."""
+    found: dict[Diagnostic, None] = {}
+    known = list(documents)
+    for document in known:
+        finder = _Finder(known)
+        try:
+            finder.rules([finder.file(document)])
+        except SourceError as error:
+            found.update(dict.fromkeys(error.diagnostics))
+    return list(found)
 
 
 def names_of(documents: Iterable[Document]) -> tuple[str, ...]:
@@ -59,42 +94,9 @@ def names_of(documents: Iterable[Document]) -> tuple[str, ...]:
     return tuple(str(document.at(("metadata", "name"))) for document in documents)
 
 
-def chosen(documents: Iterable[Document], names: Iterable[str]) -> list[Document]:
-    """Give the QueuePolicies of these names, each once and behind those it `extends`: what comes later wins.
-
-    Raises SourceError on a name that is neither among the documents nor shipped.
-    """
-    known = {name: document for document in documents for name in names_of([document])}
-    found: dict[tuple[str, int], Document] = {}
-
-    def add(name: str, below: Document | None, way: tuple[str, ...]) -> None:
-        if name in way or (name, NAMED) in found:
-            return
-        if name not in known:
-            found.update(_elsewhere(name, below, known))
-            return
-        for base in known[name].at(("spec", "extends")) or ():
-            add(str(base), known[name], (*way, name))
-        found[name, NAMED] = known[name]
-
-    for name in names:
-        add(name, None, ())
-    return list(found.values())
-
-
-def _elsewhere(name: str, below: Document | None, known: Iterable[str]) -> dict[tuple[str, int], Document]:
-    """Give rules that are not among the loaded documents: shipped ones, or a file beside the one that extends it."""
-    gathered: dict[tuple[str, int], Document] = {}
-    beside = Path(below.place().file).parent / name if below is not None else None
-    if name in shipped():
-        _gather(name, gathered, ())
-    elif beside is not None and beside.exists():
-        _gather(beside, gathered, ())
-    else:
-        place = Place("queueRules") if below is None else below.place(("spec", "extends"))
-        message = f'there is no QueuePolicy "{name}" among the policy files'
-        raise SourceError([Diagnostic("RUL006", place, message, hint=did_you_mean(name, [*known, *shipped()]))])
-    return gathered
+def shipped() -> list[str]:
+    """Give the names of the rules that come with Sluice, sorted."""
+    return sorted({p.parent.name for folder in SHIPPED for p in folder.glob("*/policy.yaml")})
 
 
 @lru_cache(maxsize=1)
@@ -102,34 +104,96 @@ def _default() -> Rules:
     return rules_named()
 
 
-def shipped() -> list[str]:
-    """Give the names of the rules that come with Sluice, sorted."""
-    return sorted({p.parent.name for folder in SHIPPED for p in folder.glob("*/policy.yaml")})
+class _Finder:
+    """Finds files and what they extend, each once; collects what is not there."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self.known = {name: document for document in documents for name in names_of([document])}
+        self.problems: list[Diagnostic] = []
+        self._made: dict[int, RuleFile] = {}
+        self._read: dict[Path, list[Document]] = {}
+        self._way: list[int] = []
+
+    def rules(
+        self,
+        files: Sequence[RuleFile],
+        parameters: Mapping[str, object] | None = None,
+        settings: Settings | None = None,
+    ) -> Rules:
+        """Compile files and all they extend. Raises SourceError."""
+        if not files and self.problems:
+            raise SourceError(self.problems)
+        return rules_from(in_order(files), parameters, settings, self.problems)
+
+    def all_asked(self, names: Iterable[str]) -> list[RuleFile]:
+        """Give the files of names or paths that a user gave. Raises SourceError where there is none."""
+        return [file for name in names for file in self.asked(name)]
+
+    def asked(self, name: str) -> list[RuleFile]:
+        """Give the files of a name or path that a user gave. Raises SourceError where there is none."""
+        if name in self.known:
+            return [self.file(self.known[name])]
+        if (path := _found(name, Path())) is not None:
+            return [self.file(document) for document in self.read(path)]
+        names = [*self.known, *shipped()]
+        hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
+        message = "there are no rules of this name, nor a file"
+        raise SourceError([Diagnostic("RUL006", Place(name), message, hint=hint)])
+
+    def read(self, path: Path) -> list[Document]:
+        """Give the QueuePolicies of a file."""
+        path = path.resolve()
+        if path not in self._read:
+            self._read[path] = [d for d in read_file(path) if d.at(("kind",)) == "QueuePolicy"]
+        return self._read[path]
+
+    def file(self, document: Document) -> RuleFile:
+        """Give a document with all that it extends."""
+        if id(document) not in self._made:
+            self._way.append(id(document))
+            named = document.at(("spec", "extends"))
+            wanted = [str(name) for name in named] if isinstance(named, list) else []
+            bases = [base for at, name in enumerate(wanted) for base in self._base(name, document, at)]
+            if not wanted:
+                bases = self._lowest(document)
+            self._way.pop()
+            self._made[id(document)] = RuleFile(document, tuple(bases))
+        return self._made[id(document)]
+
+    def _base(self, name: str, above: Document, at: int) -> list[RuleFile]:
+        """Give the files of a name in the `extends` of a document."""
+        path = ("spec", "extends", at)
+        if name in self.known and self.known[name] is not above:
+            found = [self.known[name]]
+        elif (file := _found(name, Path(above.file).parent)) is not None:
+            found = self.read(file)
+        else:
+            names = {*self.known, *shipped()} - {str(above.at(("metadata", "name")))}
+            hint = did_you_mean(name, names) or f"there are {', '.join(sorted(names))}"
+            self.problems.append(above.diagnostic("RUL006", path, f'there is no QueuePolicy "{name}"', hint=hint))
+            return []
+        if any(id(document) in self._way for document in found):
+            self.problems.append(above.diagnostic("RUL007", path, f'"{name}" extends this file, itself or by others'))
+            return []
+        return [self.file(document) for document in found]
+
+    def _lowest(self, document: Document) -> list[RuleFile]:
+        """Give what lies below a file that extends nothing: `kueue`, unless the file is that itself."""
+        mine, file = self.known.get(DEFAULT), _found(DEFAULT, Path())
+        if mine is not None and id(mine) not in self._way:
+            return [self.file(mine)]
+        if file is None or file.resolve() == Path(document.file).resolve():
+            return []
+        return [self.file(lowest) for lowest in self.read(file)]
 
 
-def _gather(source: str | Path, documents: dict[tuple[str, int], Document], above: tuple[Path, ...]) -> None:
-    file = _file(source)
-    if file in above:
-        raise SourceError([Diagnostic("RUL007", Place(str(file)), "this file extends itself, by way of others")])
-    for index, document in enumerate(read_file(file)):
-        if document.at(("kind",)) != "QueuePolicy":
-            continue
-        for base in document.at(("spec", "extends")) or ():
-            _gather(base if base in shipped() else file.parent / base, documents, (*above, file))
-        documents.setdefault((str(file), index), document)
-
-
-def _file(source: str | Path) -> Path:
-    for folder in SHIPPED:
-        file = folder / str(source) / "policy.yaml"
-        if file.is_file():
-            return file
-    file = Path(source)
-    if file.is_dir():
-        file = file / "policy.yaml"
-    if file.is_file():
-        return file
-    hint = did_you_mean(str(source), shipped()) or f"shipped are {', '.join(shipped())}"
-    raise SourceError(
-        [Diagnostic("RUL006", Place(str(source)), "there are no rules of this name, nor a file", hint=hint)]
-    )
+def _found(name: str, folder: Path) -> Path | None:
+    """Give the file of shipped rules of this name, else the file, or the one in a folder, at this path."""
+    if name in shipped():
+        return next(file for where in SHIPPED if (file := where / name / "policy.yaml").is_file())
+    try:
+        path = folder / name
+        path = path / "policy.yaml" if path.is_dir() else path
+        return path if path.is_file() else None
+    except (OSError, ValueError):  # such as a name that is too long
+        return None

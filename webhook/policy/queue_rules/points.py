@@ -68,6 +68,8 @@ POINTS: Final = (
 )
 """Every point but `admit` and `preempt.allowed`, which have a name or a message beside each expression."""
 
+FAIR: Final = frozenset({"tournament", "entitled"})
+"""Methods of the points that only fair sharing asks."""
 ADMIT: Final[Mapping[str, Type]] = {
     "workload": WORKLOAD,
     "queue": QUEUE,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-SETTINGS: Final = (
-    "fairSharing",
-    "headsPerCycle",
-    "history",
-    "partialAdmission",
-    "recomputeVictims",
-    "parameters",
-    "laws",
-    "reserve",
-)
+from webhook.diagnostics import Diagnostic
+from webhook.documents import Document
+
+Setting = tuple[str, ...]
+"""Where a setting stands in `spec`."""
+ENABLED: Final = ("fairSharing", "enabled")
+STRATEGIES: Final = ("fairSharing", "strategies")
+HEADS: Final = ("headsPerCycle",)
+HALF_LIFE: Final = ("history", "halfLife")
+WEIGHTS: Final = ("history", "resourceWeights")
+SAMPLING: Final = ("history", "samplingInterval")
+PARTIAL: Final = ("partialAdmission",)
+RECOMPUTE: Final = ("recomputeVictims",)
+HOLD: Final = ("reserve", "for")
+ALL: Final = (ENABLED, STRATEGIES, HEADS, HALF_LIFE, WEIGHTS, SAMPLING, PARTIAL, RECOMPUTE, HOLD)
+SECTIONS: Final = tuple(dict.fromkeys(setting[0] for setting in ALL))
+DURATIONS: Final = (HALF_LIFE, SAMPLING)
 UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -34,20 +41,51 @@ class Settings:
     hold: bool = False
 
 
-def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Read settings as they stand in `spec`."""
-    fair, history = values.get("fairSharing") or {}, values.get("history") or {}
+def stated(spec: Mapping[str, Any]) -> dict[Setting, Any]:
+    """Give the settings that stand in a `spec`."""
+    found: dict[Setting, Any] = {}
+    for setting in ALL:
+        value: Any = spec
+        for step in setting:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is not None:
+            found[setting] = value
+    return found
+
+
+def merge(over: Mapping[Setting, Any], below: Mapping[Setting, Any]) -> dict[Setting, Any]:
+    """Put settings over others, each by itself; weights of resources are put over each other by resource."""
+    merged = {**below, **over}
+    if WEIGHTS in over:
+        merged[WEIGHTS] = {**below.get(WEIGHTS, {}), **over[WEIGHTS]}
+    return merged
+
+
+def settings_of(values: Mapping[Setting, Any]) -> Settings:
+    """Read settings whose types and durations were checked."""
     return Settings(
-        fair=bool(fair.get("enabled", bool(fair))),
-        strategies=tuple(fair.get("strategies") or ()),
-        heads=int(values.get("headsPerCycle") or 0),
-        partial=bool(values.get("partialAdmission", True)),
-        recompute=bool(values.get("recomputeVictims", True)),
-        half_life=milliseconds(history.get("halfLife") or "0s"),
-        sampling=milliseconds(history.get("samplingInterval") or "5m"),
-        resource_weights={r: float(w) for r, w in (history.get("resourceWeights") or {}).items()},
-        hold=(values.get("reserve") or {}).get("for") == "Call",
+        fair=values.get(ENABLED, STRATEGIES in values),
+        strategies=tuple(values.get(STRATEGIES, ())),
+        heads=values.get(HEADS, 0),
+        partial=values.get(PARTIAL, True),
+        recompute=values.get(RECOMPUTE, True),
+        half_life=milliseconds(values.get(HALF_LIFE, "0s")),
+        sampling=milliseconds(values.get(SAMPLING, "5m")),
+        resource_weights={resource: float(weight) for resource, weight in values.get(WEIGHTS, {}).items()},
+        hold=values.get(HOLD) == "Call",
     )
+
+
+def check_durations(document: Document) -> Iterator[Diagnostic]:
+    """Give the durations of a QueuePolicy that are none."""
+    for setting in DURATIONS:
+        text = document.at(("spec", *setting))
+        try:
+            if isinstance(text, str):
+                milliseconds(text)
+        except ValueError as error:
+            hint = "write 5m, 168h or 1h30m: the units are ms, s, m, h and d"
+            yield document.diagnostic("RUL002", ("spec", *setting), str(error), hint=hint)
 
 
 def milliseconds(text: str) -> int:
@@ -58,7 +96,14 @@ def milliseconds(text: str) -> int:
         digits = len(rest) - len(rest.lstrip("0123456789."))
         number, rest = rest[:digits], rest[digits:]
         unit = next((u for u in ("ms", "s", "m", "h", "d") if rest.startswith(u)), "")
-        if not number or not unit:
-            raise ValueError(f"not a duration: {text}")
+        if not _is_number(number) or not unit:
+            raise ValueError(f'"{text}" is not a duration')
         total, rest = total + float(number) * UNITS[unit], rest[len(unit) :]
+    if not number:
+        raise ValueError(f'"{text}" is not a duration')
     return round(total)
+
+
+def _is_number(text: str) -> bool:
+    whole, _, part = text.partition(".")
+    return (whole + part).isdigit()

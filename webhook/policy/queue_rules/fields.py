@@ -1,0 +1,110 @@
+"""The fields of a QueuePolicy, held against the schema of its type: what is not in it, or of another type, is told.
+
+Rules must be texts, of which nothing is read here; what an expression says is `compile.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from webhook.api.queuepolicy import QueuePolicySpec
+from webhook.api.schema import structural
+from webhook.diagnostics import Diagnostic, did_you_mean
+from webhook.documents import Document, Path
+from webhook.policy.loading.shapes import dotted
+
+SPEC: Final = ("spec",)
+Schema = Mapping[str, Any]
+_TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "object": ((dict,), "a map"),
+    "array": ((list,), "a list"),
+    "string": ((str,), "a string"),
+    "boolean": ((bool,), "true or false"),
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+}
+
+
+def check_fields(document: Document) -> Iterator[Diagnostic]:
+    """Give what is wrong with the fields of a QueuePolicy: RUL001 unknown, RUL002 missing, wrong type, out of range."""
+    if not isinstance(document.at(SPEC), dict):
+        yield document.diagnostic("RUL002", (), "a QueuePolicy needs a spec", hint="write spec: and the rules below it")
+        return
+    yield from _value(document, _schema(), SPEC)
+
+
+@lru_cache(maxsize=1)
+def _schema() -> Schema:
+    return structural(QueuePolicySpec)
+
+
+def _value(document: Document, schema: Schema, path: Path) -> Iterator[Diagnostic]:
+    value = document.at(path)
+    if value is None or "type" not in schema:
+        return
+    types, wanted = _TYPES[schema["type"]]
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        message = f"{dotted(path)} is {_named(value)}, it must be {wanted}"
+        yield document.diagnostic("RUL002", path, message, hint=_mended(schema["type"], value))
+    elif isinstance(value, dict) and "properties" in schema:
+        yield from _record(document, schema, path, value)
+    elif isinstance(value, dict | list):
+        inner = schema.get("additionalProperties" if isinstance(value, dict) else "items") or {}
+        yield from _bounds(document, schema, path, len(value))
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _value(document, inner, (*path, key))
+    else:
+        yield from _plain(document, schema, path, value)
+
+
+def _record(document: Document, schema: Schema, path: Path, value: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    fields = schema["properties"]
+    for key in value:
+        if key in fields:
+            yield from _value(document, fields[key], (*path, key))
+            continue
+        hint = did_you_mean(str(key), fields) or f"the fields here are {', '.join(fields)}"
+        message = f"there is no rule point or setting {dotted((*path, key)[1:])}"
+        yield document.diagnostic("RUL001", (*path, key), message, key=True, hint=hint)
+    for key in schema.get("required", ()):
+        if value.get(key) is None:
+            yield document.diagnostic("RUL002", path, f"{dotted(path)} needs {key}")
+
+
+def _plain(document: Document, schema: Schema, path: Path, value: Any) -> Iterator[Diagnostic]:
+    if "enum" in schema and value not in schema["enum"]:
+        hint = did_you_mean(value, schema["enum"]) or f"one of {', '.join(schema['enum'])}"
+        yield document.diagnostic("RUL002", path, f'"{value}" is not known in {dotted(path)}', hint=hint)
+    elif isinstance(value, str):
+        yield from _bounds(document, schema, path, len(value))
+    elif "minimum" in schema and value < schema["minimum"]:
+        message = f"{dotted(path)} is {value}, it must be {schema['minimum']} or more"
+        yield document.diagnostic("RUL002", path, message)
+
+
+def _bounds(document: Document, schema: Schema, path: Path, length: int) -> Iterator[Diagnostic]:
+    least = schema.get("minLength", schema.get("minItems", 0))
+    most = schema.get("maxLength", schema.get("maxItems", length))
+    if length < least:
+        yield document.diagnostic("RUL002", path, f"{dotted(path)} is empty")
+    elif length > most:
+        yield document.diagnostic("RUL002", path, f"{dotted(path)} has {length} items, it may have {most}")
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    names = {dict: "a map", list: "a list", str: "a string", int: "a number", float: "a number"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _mended(wanted: str, value: Any) -> str:
+    """Write a plain value in the form that is needed, where it is plain what was meant."""
+    if isinstance(value, dict | list):
+        return ""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if wanted == "boolean" and text in ("true", "false"):
+        return f"write {text}, without quotes"
+    return {"array": f"write [{text}]", "string": f'write "{text}": an expression is a text'}.get(wanted, "")
