@@ -143,7 +143,8 @@ def _checked(world: LintContext) -> Iterator[tuple[Subject, Wrong]]:
         schema = schemas[subject.gvk]
         if schema is not None:
             for wrong in wrongs(schema, subject.value):
-                yield subject, wrong
+                if subject.gvk.kind != "QueuePolicy" or wrong.path[:1] != ("spec",):  # RUL001 and RUL002 say it
+                    yield subject, wrong
 
 
 @rule("SCH001", Severity.ERROR, "a field exists")

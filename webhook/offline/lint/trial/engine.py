@@ -14,6 +14,7 @@ from webhook.policy.loading.assemble import assemble
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.policy_kinds import GROUP, OWN
 from webhook.policy.loading.shapes import check
+from webhook.policy.queue_rules.files import mistakes_in
 
 DUPLICATE = "LOAD004"
 
@@ -21,21 +22,27 @@ DUPLICATE = "LOAD004"
 def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
 
-    Suites are checked for their fields. Documents that are no Kubernetes objects are left alone: a repository
-    holds other YAML, too.
+    QueuePolicies are compiled, each over what it extends. Suites are checked for their fields. Documents that are no
+    Kubernetes objects are left alone: a repository holds other YAML, too.
     """
     found = [d for whole in documents for d in entries(whole) if _is_object(d)]
     suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == OWN]
     told = [finding for suite in suites for finding in check(suite, SHAPE)]
+    bundle, wrong = _assembled(found)
+    wrong += mistakes_in(bundle.queue_policies)
+    return bundle, [*told, *(with_hint(finding, found) for finding in wrong)]
+
+
+def _assembled(found: list[Document]) -> tuple[Bundle, list[Diagnostic]]:
     try:
-        return assemble(found), told
+        return assemble(found), []
     except SourceError as error:
-        told += [with_hint(finding, found) for finding in error.diagnostics]
+        wrong = list(error.diagnostics)
     good = [d for d in found if not _is_policy(d) or not wrong_with(d)]
     try:
-        return assemble(good), told
+        return assemble(good), wrong
     except SourceError:
-        return EMPTY, told
+        return EMPTY, wrong
 
 
 def wrong_with(document: Document) -> list[Diagnostic]:
