@@ -33,6 +33,8 @@ class Thing:
     parts: tuple[Part, ...]
     queued_at: int = 7
     last_phase: Phase = Phase.OLD
+    best_part: Part | None = None
+    most: int | None = None
     _hidden: int = 0
 
     @property
@@ -42,7 +44,7 @@ class Thing:
 
 
 ENV = cel.Env({"a": cel.host_type(Thing), "b": cel.host_type(Thing)})
-A = Thing(1, 0.5, Phase.NEW, (Part("x", 2), Part("y", 3)))
+A = Thing(1, 0.5, Phase.NEW, (Part("x", 2), Part("y", 3)), best_part=Part("z", 9))
 B = Thing(2, 1.5, Phase.OLD, ())
 
 
@@ -57,6 +59,11 @@ B = Thing(2, 1.5, Phase.OLD, ())
         ("a.parts.exists(p, p.count > 2)", True),
         ("a.total", 5),
         ("a.queuedAt", 7),
+        ("a.bestPart.count", 9),
+        ("a.bestPart == null", False),
+        ("b.bestPart == null ? 'none' : b.bestPart.name", "none"),
+        ("b.bestPart.?name.orValue('none')", "none"),
+        ("b.most == null || b.most > 3", True),
         ("a.lastPhase == b.phase", True),
         ("b.parts.size()", 0),
     ],

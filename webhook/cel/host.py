@@ -125,7 +125,10 @@ def fields(name: str) -> dict[str, Type]:
 
 def read(value: object, field: str) -> object:
     """A declared field as a value of the language."""
-    return plain(getattr(value, _ATTRIBUTES[field]))
+    cls = type(value)
+    declared = _FIELDS[f"{cls.__module__}.{cls.__qualname__}"][field]
+    given = getattr(value, _ATTRIBUTES[field])
+    return loose(given) if declared is DYN else plain(given)
 
 
 def plain(value: object) -> object:
@@ -135,3 +138,12 @@ def plain(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     return value.value if isinstance(value, Enum) else value
+
+
+def loose(value: object) -> object:
+    """What a field of no one type holds: a data class, which may stand beside null, as a map of its fields."""
+    if isinstance(value, tuple):
+        return [loose(v) for v in value]
+    if not dataclasses.is_dataclass(value) or type(value) in _PLAIN:
+        return plain(value)
+    return {field: loose(getattr(value, _ATTRIBUTES[field])) for field in fields(host_type(type(value)).name)}

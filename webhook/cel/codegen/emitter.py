@@ -251,8 +251,10 @@ class Emitter:
             raise Unsupported("host object behind dyn")
         found = host.fields(over.name)[node.field]
         text = f"{operand.text}.{host.attribute_of(node.field)}"
-        if found.kind is TypeKind.DYN or found.params or host.converts(over.name, node.field):
-            return Code(f"plain_host({text})", None if found.kind is TypeKind.DYN else found)
+        if found.kind is TypeKind.DYN:
+            return Code(f"loose_host({text})", None)
+        if found.params or host.converts(over.name, node.field):
+            return Code(f"plain_host({text})", found)
         return Code(text, found)
 
 

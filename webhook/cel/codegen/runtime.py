@@ -339,6 +339,7 @@ HELPERS: dict[str, object] = {
     "new_object": new_object,
     "one": one,
     "plain": plain,
+    "loose_host": host.loose,
     "plain_host": host.plain,
     "put": put,
     "read": read,
