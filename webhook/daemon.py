@@ -27,6 +27,7 @@ from webhook.admission.wire import Request
 from webhook.api.convert import conversion_review
 from webhook.cluster.api.kinds import BUILT_IN, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
+from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.facts import ViewFacts
@@ -53,6 +54,8 @@ log = logging.getLogger(__name__)
 
 CERTIFICATE_EVERY: Final = 10.0
 """Seconds between two looks at the certificate's files."""
+PARAMETERS_WAIT: Final = 5.0
+"""Seconds that a new set of policies waits for its parameters at a time; it tries again at the next look."""
 LEASE_NAME: Final = "sluice"
 _OF_QUEUES: Final[Mapping[QueueMode, tuple[GroupVersionKind, ...]]] = {
     QueueMode.EMBEDDED: QUEUE_KINDS,
@@ -135,11 +138,13 @@ class Daemon:
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
         self._swapped = swapped
-        self.policies = PolicyFiles(config.policies, self._swap, config.queue_rules)
+        self.policies = PolicyFiles(config.policies, self._swap, config.queue_rules, self._lacks)
         self.certificate = ServingCertificate(Folder(config.cert_dir))
         embedded = config.mode is QueueMode.EMBEDDED
-        self.view = View(store, (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode]), self._heard)
-        self._facts = ViewFacts(self.view, self._clocks.monotonic)
+        self._kinds = (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode])
+        self.view = View(store, self._kinds, self._heard)
+        self.params = ParamKinds(self.view)
+        self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
         self.core = QueueCore(self.policies.current.rules) if embedded else None
         gate = ViewGate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
         self.engine = LiveEngine(self.policies, self._facts, gate)
@@ -163,6 +168,7 @@ class Daemon:
             plain = make_state_app(self.health, self.metrics, self.registry)
             self.state_port = await self._listen("--state-listen", plain, self.config.state_listen)
         self.view.start()
+        self.params.start()
         self._spawn(self._warm(), "warm up")
         self._spawn(self.policies.follow(self.config.reload_seconds), "policy files")
         self._spawn(self._follow_certificate(), "certificate")
@@ -181,6 +187,7 @@ class Daemon:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.params.stop()
         await self.view.stop()
         if self._recorder is not None:
             await asyncio.to_thread(self._recorder.close)
@@ -203,15 +210,23 @@ class Daemon:
         if self.controller is not None:
             self.controller.heard(gvk, old, new)
 
+    async def _lacks(self, policies: Policies) -> str:
+        """Say what a set needs to know of the cluster and does not, after some seconds' wait; empty for nothing."""
+        kinds = policies.bundle.param_kinds
+        self.params.add(kinds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PARAMETERS_WAIT):
+                await self.params.wait(kinds)
+        missing = self.params.missing(kinds)
+        return f"the parameters are not listed yet: {', '.join(missing)}" if missing else ""
+
     def _swap(self, policies: Policies) -> None:
         self._use(policies)
         self._swapped()
 
     def _use(self, policies: Policies) -> None:
         """Take a set of policies into force: what they ask of the cluster is followed from now on."""
-        for policy in policies.bundle.policies:
-            if policy.param_kind is not None:
-                self.view.add(policy.param_kind)
+        self.params.add(policies.bundle.param_kinds)
         self._facts.give(policies.bundle.objects)
         if self.core is not None:
             self.core.use(policies.rules)
@@ -246,7 +261,8 @@ class Daemon:
         return Condition(expires > self._clocks.now(), detail)
 
     def _view_condition(self) -> Condition:
-        missing = self.view.missing()
+        current = self.policies.current.bundle
+        missing = [*self.view.missing(self._kinds), *self.params.missing(current.param_kinds)]
         return Condition(not missing, f"not listed yet: {', '.join(missing)}" if missing else "")
 
     async def _listen(self, option: str, app: App, address: str, context: ssl.SSLContext | None = None) -> int:
@@ -260,6 +276,7 @@ class Daemon:
 
     async def _warm(self) -> None:
         await self.view.wait()
+        await self.params.wait(self.policies.current.bundle.param_kinds)
         self.engine.warm.set()
 
     async def _follow_certificate(self) -> None:

@@ -6,13 +6,16 @@ from time import monotonic
 
 import pytest
 
+from tests.e2e.crds import crd, install
 from tests.patience import until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.kinds import LEASE, NAMESPACE
 from webhook.cluster.api.live_store import LiveStore
+from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.facts import ViewFacts
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.scope import Scope
 from webhook.policy.facts import Check, Decision
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
 from webhook.store.mirror import Mirror
@@ -91,12 +94,45 @@ def test_kinds_are_found_by_discovery(live):
     """A kind that is there is served, one that is not is NotFound, whatever its group."""
 
     async def work(store):
-        assert await store.serves(NAMESPACE)
-        assert await store.serves(LEASE)
-        assert not await store.serves(GroupVersionKind("", "v1", "Gizmo"))
-        assert not await store.serves(GroupVersionKind("example.org", "v1", "Gizmo"))
+        assert await store.scope(NAMESPACE) is Scope.CLUSTER
+        assert await store.scope(LEASE) is Scope.NAMESPACED
+        assert await store.scope(GroupVersionKind("", "v1", "Gizmo")) is None
+        assert await store.scope(GroupVersionKind("example.org", "v1", "Gizmo")) is None
         with pytest.raises(NotFound):
             await store.list(GroupVersionKind("example.org", "v1", "Gizmo"))
+
+    live(work)
+
+
+def test_parameters_of_a_kind_in_no_namespace_are_found(live, control_plane):
+    """The scope of a custom kind is what discovery says; one that comes later is found then, one that never does not.
+
+    Guessed to be namespaced, its objects were looked for in the request's namespace, and never found.
+    """
+    made = crd("example.org", "v1", "Limit")
+    made["spec"]["scope"] = "Cluster"
+    gvk = GroupVersionKind("example.org", "v1", "Limit")
+
+    async def work(store):
+        view = View(store, ())
+        params = ParamKinds(view)
+        facts = ViewFacts(view, params, monotonic)
+        params.add([gvk])
+        view.start()
+        params.start()
+        try:
+            await params.wait([gvk])
+            assert facts.scope(gvk) is None
+            assert params.missing([gvk]) == []
+            await asyncio.to_thread(install, control_plane, made)
+            await store.create({"apiVersion": "example.org/v1", "kind": "Limit", "metadata": {"name": "one"}})
+            await until(lambda: facts.scope(gvk), "discovery has the kind")
+            assert facts.scope(gvk) is Scope.CLUSTER
+            assert [obj["metadata"]["name"] for obj in facts.params(gvk, None, "one", None)] == ["one"]
+        finally:
+            await params.stop()
+            await view.stop()
+            await asyncio.to_thread(control_plane.client.delete, control_plane.client.path_of(made))
 
     live(work)
 
@@ -165,7 +201,8 @@ def test_the_authorizer_is_the_api_servers(live):
     """A check is UNKNOWN until it was asked for; then the API server's own answer stands, for users and groups."""
 
     async def work(store):
-        facts = ViewFacts(View(store, ()), monotonic)
+        view = View(store, ())
+        facts = ViewFacts(view, ParamKinds(view), monotonic)
         may = Check(user="root", groups=("system:masters",), verb="delete", resource="pods", namespace="default")
         may_not = Check(user="nobody", verb="delete", resource="pods", namespace="default")
         assert facts.authorize(may) is Decision.UNKNOWN

@@ -25,7 +25,9 @@ from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import chosen
 from webhook.policy_set.policies import load
 from webhook.policy_set.reload import PolicyFiles
+from webhook.store.errors import Refused
 from webhook.store.memory import MemoryStore
+from webhook.store.objects import ALL
 from webhook.tls.files import Folder, ensure
 
 RULES = """\
@@ -145,6 +147,96 @@ def test_a_broken_set_of_policies_keeps_the_last_good_one(tmp_path, policies, ca
     assert "policy.yaml:9:" in caplog.text
     assert "^" in caplog.text
     assert after == ""
+
+
+LIMITED = """\
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: limited}
+spec:
+  paramKind: {apiVersion: example.org/v1, kind: Limit}
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [batch], apiVersions: [v1], operations: [CREATE], resources: [jobs]}
+  validations:
+  - expression: object.metadata.name != params.data.name
+    message: the parameter forbids this name
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: limited}
+spec:
+  policyName: limited
+  paramRef: {name: one, parameterNotFoundAction: Allow}
+  validationActions: [Deny]
+"""
+LIMIT = {"apiVersion": "example.org/v1", "kind": "Limit", "metadata": {"name": "one", "namespace": "team-a"}}
+
+
+class Closed(MemoryStore):
+    """A cluster that lets Limits be listed once `allow` is set, and serves them where `served` is."""
+
+    def __init__(self, *, served=True):
+        super().__init__()
+        self.allow, self.served = False, served
+
+    async def scope(self, gvk):
+        return await super().scope(gvk) if gvk.kind != "Limit" or self.served else None
+
+    async def list(self, gvk, namespace=None, labels=ALL):
+        if gvk.kind == "Limit" and not self.allow:
+            raise Refused("limits is forbidden", 403)
+        return await super().list(gvk, namespace, labels)
+
+
+def test_a_new_set_waits_until_its_parameters_are_listed(tmp_path, policies, monkeypatch):
+    """Until then the old one is in force and the replica ready, and `/readyz?verbose` says what is waited for."""
+    monkeypatch.setattr("webhook.daemon.PARAMETERS_WAIT", 0.05)
+
+    async def go():
+        store = Closed()
+        await store.create({**LIMIT, "data": {"name": "taken"}})
+        async with running(tmp_path, policies, store, mode=QueueMode.NONE) as (daemon, talk):
+            (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other") + LIMITED)
+
+            async def waits():
+                return "forbidden" in daemon.policies.problem
+
+            await until(waits, "the new set waits")
+            old = [(await talk.judge(name))["allowed"] for name in ("FORBIDDEN", "other", "taken")]
+            ready = await talk.get("/readyz?verbose")
+            store.allow = True
+
+            async def swapped():
+                return not daemon.policies.problem
+
+            await until(swapped, "the new set is in force")
+            return old, ready, [(await talk.judge(name))["allowed"] for name in ("FORBIDDEN", "other", "taken")]
+
+    old, ready, new = asyncio.run(go())
+    assert old == [False, True, True]
+    assert ready[0] == 200
+    assert "the parameters are not listed yet: example.org/v1 Limit (limits is forbidden)" in ready[1]
+    assert new == [True, False, False]
+
+
+def test_a_set_whose_parameters_are_not_served_is_in_force(tmp_path, policies):
+    """To wait for a kind that may never come would keep all policies back: the one fails by its failurePolicy."""
+
+    async def go():
+        async with running(tmp_path, policies, Closed(served=False), mode=QueueMode.NONE) as (daemon, talk):
+            digest = daemon.policies.current.bundle.digest
+            (policies / "policy.yaml").write_text(RULES + LIMITED)
+
+            async def changed():
+                return daemon.policies.current.bundle.digest != digest
+
+            await until(changed, "the change is in force")
+            return await talk.judge("other")
+
+    message = asyncio.run(go())["status"]["message"]
+    assert "failed to find resource referenced by paramKind: 'example.org/v1, Kind=Limit'" in message
 
 
 def test_a_broken_set_at_the_start_is_refused_with_its_place(tmp_path, policies):

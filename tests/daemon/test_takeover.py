@@ -136,7 +136,7 @@ def test_parameters_exceptions_and_lists_come_along(tmp_path):
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: limits.example.org}
-spec: {group: example.org, names: {kind: Limit, plural: limits}, scope: Cluster}
+spec: {group: example.org, names: {kind: Limit, plural: limits}, scope: Cluster, versions: [{name: v1}]}
 ---
 {apiVersion: example.org/v1, kind: Limit, metadata: {name: l}, name: bad}
 ---
@@ -149,7 +149,6 @@ spec: {policyNames: [limited], reason: why not, expires: "2999-01-01", namespace
     assert policies.bundle.digest == here.digest
     assert list(policies.bundle.objects) == list(here.objects)
     (woken,) = policies.part(create()).policies
-    assert woken.param_namespaced is False
     assert woken.param_kind == here.policies[0].param_kind
     assert judge(policies, create()) == ()
     assert [e.name for e in policies.bundle.exceptions] == ["e"]

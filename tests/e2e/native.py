@@ -22,6 +22,7 @@ from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import answer, parse
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.scope import Scope
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Check, Decision, Selector
 from webhook.policy.loading.files import load_bundle
@@ -34,7 +35,7 @@ _PREFIXES = (
     re.compile(r"^.*? is forbidden: (?=ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy)"),
     re.compile(r"^admission webhook \"[^\"]*\" denied the request: "),
     re.compile(
-        r"^(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) '[^']*' with binding '[^']*' denied request: "
+        r"^(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) '[^']*'( with binding '[^']*')? denied request: "
     ),
 )
 
@@ -73,6 +74,13 @@ class ClusterFacts:
             return [d for d in found if d["metadata"]["name"] == name]
         return [d for d in found if selector(d["metadata"].get("labels", {}))]
 
+    def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """The scope, as discovery tells it."""
+        root = f"/apis/{gvk.group}/{gvk.version}" if gvk.group else f"/api/{gvk.version}"
+        rows = self.client.request("GET", root).body.get("resources") or ()
+        namespaced = next((row["namespaced"] for row in rows if row["kind"] == gvk.kind), None)
+        return None if namespaced is None else Scope.NAMESPACED if namespaced else Scope.CLUSTER
+
     def authorize(self, check: Check) -> Decision:
         """Ask the API server."""
         attributes = {
@@ -87,6 +95,10 @@ class ClusterFacts:
     def owner(self, uid: str) -> JSON | None:
         """No object of the comparison has an owner."""
         return None
+
+    def admitted(self, job: JSON) -> bool:
+        """No queue is there."""
+        return False
 
 
 class Comparison:

@@ -167,6 +167,52 @@ def test_params_in_another_namespace_and_of_cluster_scope():
     assert "cannot use namespaced paramRef" in verdict(text, node, namespace="").message
 
 
+LIMIT = "{apiVersion: example.org/v1, kind: Limit}"
+LIMITS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "limits.example.org"},
+    "spec": {
+        "group": "example.org",
+        "names": {"kind": "Limit", "plural": "limits"},
+        "scope": "Cluster",
+        "versions": [{"name": "v1", "served": True}, {"name": "v1alpha1", "served": False}],
+    },
+}
+
+
+def test_params_of_a_custom_kind_in_no_namespace():
+    """The CRD says that the kind is in no namespace: its object is found, for objects in namespaces and in none."""
+    one = {"apiVersion": "example.org/v1", "kind": "Limit", "metadata": {"name": "c1"}, "data": {"max": "1"}}
+    facts = MemoryFacts([LIMITS, one])
+    text = with_params("{name: c1, parameterNotFoundAction: Deny}", kind=LIMIT)
+    assert verdict(text, facts=facts).message == "p: max 1"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    assert verdict(text.replace("[pods]", "[nodes]"), node, facts=facts, namespace="").message == "p: max 1"
+    elsewhere = with_params("{name: c1, namespace: ns, parameterNotFoundAction: Deny}", kind=LIMIT)
+    assert "must not be provided for a cluster-scoped" in verdict(elsewhere, facts=facts).message
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        ("{apiVersion: example.org/v1alpha1, kind: Limit}", "example.org/v1alpha1, Kind=Limit"),
+        ("{apiVersion: example.org/v2, kind: Limit}", "example.org/v2, Kind=Limit"),
+        ("{apiVersion: v1, kind: ConfigMapp}", "/v1, Kind=ConfigMapp"),
+        ("{apiVersion: batch/v1beta1, kind: CronJob}", "batch/v1beta1, Kind=CronJob"),
+        ("{apiVersion: kueue.x-k8s.io/v1alpha1, kind: LocalQueue}", "kueue.x-k8s.io/v1alpha1, Kind=LocalQueue"),
+    ],
+)
+def test_params_of_a_kind_that_is_not_served(kind, named):
+    """The policy cannot be configured: it denies in the API server's words, or, with Ignore, lets pass."""
+    facts = MemoryFacts([LIMITS])
+    text = with_params("{name: c1, parameterNotFoundAction: Allow}", kind=kind)
+    told = f"p: failed to configure policy: failed to find resource referenced by paramKind: '{named}'"
+    assert verdict(text, facts=facts).message == told
+    assert verdict(text.replace("Deny", "Audit"), facts=facts).message == told
+    assert verdict(text.replace("  paramKind", "  failurePolicy: Ignore\n  paramKind"), facts=facts).allowed
+
+
 def test_audit_annotations():
     """Annotations carry the policy's name; null and blank ones are left out."""
     extra = """  auditAnnotations:

@@ -36,9 +36,25 @@ def gather(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     return types, kinds
 
 
-def write(types: dict[str, Any], kinds: dict[str, str]) -> None:
-    """Write one file for each package, and the table of kinds."""
-    packages: dict[str, dict[str, Any]] = {"kinds": dict(kinds)}
+def scopes_of(folder: Path) -> dict[str, str]:
+    """The scope of each kind whose objects can be listed, by the paths that list them."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob("*.json")):
+        for url, item in json.loads(path.read_text()).get("paths", {}).items():
+            listing = item.get("get", {})
+            if listing.get("x-kubernetes-action") == "list":
+                kind = listing["x-kubernetes-group-version-kind"]
+                key = f"{kind['group']}/{kind['version']}/{kind['kind']}"
+                if "/namespaces/{namespace}/" in url:
+                    found[key] = "Namespaced"
+                else:  # a namespaced kind has this path as well
+                    found.setdefault(key, "Cluster")
+    return found
+
+
+def write(types: dict[str, Any], kinds: dict[str, str], scopes: dict[str, str]) -> None:
+    """Write one file for each package, the table of kinds, and that of their scopes."""
+    packages: dict[str, dict[str, Any]] = {"kinds": dict(kinds), "scopes": dict(scopes)}
     for name, node in types.items():
         packages.setdefault(package_of(name), {})[name] = node
     for package, content in packages.items():
@@ -51,13 +67,15 @@ def write(types: dict[str, Any], kinds: dict[str, str]) -> None:
 def main() -> None:
     """Compact the documents of a folder, or of a fresh API server."""
     if len(sys.argv) > 1:
-        write(*gather(Path(sys.argv[1])))
+        folder = Path(sys.argv[1])
+        write(*gather(folder), scopes_of(folder))
         return
     plane = start()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            openapi(plane, Path(folder))
-            write(*gather(Path(folder)))
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            openapi(plane, folder)
+            write(*gather(folder), scopes_of(folder))
     finally:
         plane.stop()
 

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.facts import Check, Decision, Selector
+from webhook.api.scopes import Scopes
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.normalise import normalise
 from webhook.jobs.owners import admits
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.scope import Scope
 
 _WORKLOAD: Final = ("kueue.x-k8s.io", "Workload")
+_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 class MemoryFacts:
@@ -28,11 +31,13 @@ class MemoryFacts:
         self._by_uid: dict[str, dict[str, Any]] = {}
         self._authorizations = dict(authorizations or {})
         self._otherwise = otherwise
+        self._scopes: Scopes | None = None
         for obj in objects:
             self.add(obj)
 
     def add(self, obj: dict[str, Any]) -> None:
         """Take an object in, with its quantities as strings and with defaults, as the API server would keep it."""
+        self._scopes = None
         obj = defaulted(normalise(obj))
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
         if (kind.group, kind.kind) == ("", "Namespace"):
@@ -62,6 +67,12 @@ class MemoryFacts:
             if called == name if name is not None else selector is None or selector(labels):
                 found.append(obj)
         return found
+
+    def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """Give the scope of a kind as built-in kinds, Sluice's CRDs and those among the objects say."""
+        if self._scopes is None:
+            self._scopes = Scopes.of(self._objects.get(_DEFINITION, {}).values())
+        return self._scopes.scope(gvk)
 
     def authorize(self, check: Check) -> Decision:
         """Answer from the table."""

@@ -149,7 +149,7 @@ class Controller:
     async def _lead(self) -> None:
         """Decide as long as this replica leads; returns when it does not any more."""
         for gvk in QUEUE_KINDS:
-            if await self._view.store.serves(gvk):
+            if await self._view.store.scope(gvk) is not None:
                 await self._view.mirror(gvk).refresh(self._view.store)
         self._leading = True
         self._report.leads(True)

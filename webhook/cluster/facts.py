@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from webhook.admission.facts import Check, Decision, Labels, Selector
 from webhook.cluster.api.kinds import NAMESPACE
+from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.managed import ViewOwners
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.scope import Scope
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of
 
@@ -22,8 +24,8 @@ REMEMBERED: Final = 4096
 class ViewFacts:
     """Answers from memory. `given` are objects that came with the policy files: params where the cluster has none."""
 
-    def __init__(self, view: View, clock: Callable[[], float]) -> None:
-        self._view, self._clock = view, clock
+    def __init__(self, view: View, params: ParamKinds, clock: Callable[[], float]) -> None:
+        self._view, self._params, self._clock = view, params, clock
         self._owners = ViewOwners(view)
         self._given: dict[tuple[str, str], list[Object]] = {}
         self._answers: dict[Check, tuple[Decision, float]] = {}
@@ -55,6 +57,10 @@ class ViewFacts:
         if name is not None:
             return tuple(obj for (_, own), obj in here.items() if own == name)
         return tuple(obj for _, obj in sorted(here.items()) if selector is None or selector(_labels(obj)))
+
+    def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """Give the scope of a kind of parameters by discovery, None where it is not served."""
+        return self._params.scope(gvk)
 
     def owner(self, uid: str) -> dict[str, Any] | None:
         """Give the managed job with this uid, None where it is not known."""

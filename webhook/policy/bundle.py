@@ -10,6 +10,7 @@ from typing import Any
 
 from webhook.diagnostics import Diagnostic
 from webhook.documents import Document
+from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.matching.exceptions import PolicyException
 from webhook.policy.matching.index import Index
 from webhook.policy.model import Policy
@@ -32,6 +33,11 @@ class Bundle:
     notes: tuple[Diagnostic, ...]
     validating: Index
     mutating: Index
+
+    @property
+    def param_kinds(self) -> tuple[GroupVersionKind, ...]:
+        """The kinds that its policies take parameters from."""
+        return tuple(dict.fromkeys(p.param_kind for p in self.policies if p.param_kind is not None))
 
     def part(self, only: str) -> Bundle:
         """Give the policies of one failurePolicy, `fail` or `ignore`, with all else; the whole for the empty name."""

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.scope import Scope
 
 Labels = Mapping[str, str]
 Selector = Callable[[Labels], bool]
@@ -58,6 +59,9 @@ class Facts(Protocol):
 
         `namespace` is None for cluster-scoped kinds. Just one of `name` and `selector` is set.
         """
+
+    def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """Give the scope of a kind of parameters, None where it is not served."""
 
     def authorize(self, check: Check) -> Decision:
         """Answer a check from memory."""

@@ -88,7 +88,6 @@ class Policy:
     mutations: tuple[Mutation, ...] = ()
     bindings: tuple[Binding, ...] = ()
     param_kind: GroupVersionKind | None = None
-    param_namespaced: bool = True
     ignore_failure: bool = False
     reinvoke: bool = False
     expand: bool = False

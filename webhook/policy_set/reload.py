@@ -1,7 +1,7 @@
 """Policy files as they change on disk: a new set is loaded beside the running one and swapped in as one.
 
 A change is found by looking at names, sizes and times, and confirmed by a hash of the contents. A set with a mistake
-is not used: the last good one stays in force, and `problem` says what is wrong.
+is not used, one that lacks something waits: the last good one stays in force, and `problem` says what is wrong.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,14 +26,26 @@ EVERY: Final = 1.0
 """Seconds between two looks at the files."""
 
 
+async def _nothing(policies: Policies) -> str:
+    return ""
+
+
 class PolicyFiles:
     """The set in force and what became of the last attempt to replace it."""
 
     def __init__(
-        self, paths: tuple[Path, ...], changed: Callable[[Policies], None], names: Sequence[str] = RULES
+        self,
+        paths: tuple[Path, ...],
+        changed: Callable[[Policies], None],
+        names: Sequence[str] = RULES,
+        lacks: Callable[[Policies], Awaitable[str]] = _nothing,
     ) -> None:
-        """Load the first set. Raises SourceError or LoaderError: there is no good set to fall back to."""
-        self._paths, self._changed, self._names = paths, changed, names
+        """Load the first set. Raises SourceError or LoaderError: there is no good set to fall back to.
+
+        `lacks` says what a new set needs before it can come into force; empty for nothing.
+        """
+        self._paths, self._changed, self._names, self._lacks = paths, changed, names, lacks
+        self._next: Policies | None = None
         self.current = load(paths, names)
         self.problem = ""
         self.loads = {"success": 1, "failure": 0}
@@ -51,23 +63,39 @@ class PolicyFiles:
 
         Admission goes on meanwhile; the swap is one assignment.
         """
+        if await self._differ():
+            await self._load()
+        return await self._swap()
+
+    async def _differ(self) -> bool:
         glance = await asyncio.to_thread(self._glance)
         if glance == self._look:
             return False
         digest = await asyncio.to_thread(self._hash)
         self._look = glance
-        if digest == self._digest:
-            return False
-        self._digest = digest
+        before, self._digest = self._digest, digest
+        return digest != before
+
+    async def _load(self) -> None:
+        self._next = None
         try:
-            policies = await fetch(self._paths, self._names, self.current)
+            self._next = await fetch(self._paths, self._names, self.current)
         except SourceError as error:
             self._refuse(error.render())
-            return False
         except (LoaderError, OSError) as error:
             self._refuse(str(error))
+
+    async def _swap(self) -> bool:
+        """Take the next set into force, if there is one and it lacks nothing; else the next look tries again."""
+        policies = self._next
+        if policies is None:
             return False
-        self.problem = ""
+        if lacks := await self._lacks(policies):
+            if lacks != self.problem:
+                log.warning("the new policy files wait, the last good set stays in force: %s", lacks)
+            self.problem = lacks
+            return False
+        self._next, self.problem = None, ""
         self.loads["success"] += 1
         same = policies.bundle.digest == self.current.bundle.digest
         self.current = policies

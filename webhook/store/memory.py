@@ -12,7 +12,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from webhook.api.scopes import Scopes
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.scope import Scope
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused
 from webhook.store.objects import (
     ALL,
@@ -32,6 +34,7 @@ from webhook.store.objects import (
 HISTORY: Final = 10_000
 """How many changes are remembered for watches that resume."""
 
+_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _Kind = tuple[str, str]
 _Key = tuple[str, str]
 
@@ -61,9 +64,9 @@ class MemoryStore:
         self._history: list[tuple[_Kind, Event]] = []  # the last changes; the last one made version `_version`
         self._changed = asyncio.Event()
 
-    async def serves(self, gvk: GroupVersionKind) -> bool:
-        """Any kind can be stored."""
-        return True
+    async def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """Give the scope of a kind by the CRDs that are stored; what is not known of counts as namespaced."""
+        return Scopes.of(self._objects.get(_DEFINITION, {}).values()).scope(gvk)
 
     async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
         """Give the objects of a kind that have `labels`, sorted by namespace and name."""

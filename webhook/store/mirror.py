@@ -33,6 +33,8 @@ class Mirror:
         self.gvk = gvk
         self._labels = labels
         self.synced = asyncio.Event()
+        self.problem = ""
+        """Why the last attempt to list or watch failed; empty since it was listed."""
         self._objects: dict[tuple[str, str], Object] = {}
         self._by_uid: dict[str, Object] = {}
         self._gone: dict[str, str] = {}
@@ -99,6 +101,7 @@ class Mirror:
                 version = ""
             except StoreError as error:
                 pause = max(wait, error.after if isinstance(error, Unavailable) else 0.0)
+                self.problem = str(error)
                 log.warning("%s: %s; again in %.1f s", self.gvk, error, pause)
                 await asyncio.sleep(pause)
                 wait = min(wait * 2, LONGEST_WAIT)
@@ -111,6 +114,7 @@ class Mirror:
     async def _relist(self, store: ObjectStore) -> str:
         listing = await store.list(self.gvk, None, self._labels)
         self._replace(listing.items, listing.version)
+        self.problem = ""
         self.synced.set()
         return listing.version
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.scope import Scope
 
 Object = dict[str, Any]
 Labels = Mapping[str, str]
@@ -48,8 +49,8 @@ class Listing:
 class ObjectStore(Protocol):
     """List, watch and write objects of any kind. Every method raises `StoreError`s; see `errors.py` for which."""
 
-    async def serves(self, gvk: GroupVersionKind) -> bool:
-        """Say whether objects of this kind can be stored here."""
+    async def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """Give the scope of a kind, None where objects of this kind and version cannot be stored here."""
 
     async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
         """Give the objects of a kind that have `labels`, of one namespace or of all; a consistent read, never a cache.

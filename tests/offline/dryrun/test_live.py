@@ -10,6 +10,7 @@ from webhook.cli import exits
 from webhook.cli.commands.dry_run import dry_run_command
 from webhook.cli.live.dry_run_objects import kinds_of, read, standing_alone
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.scope import Scope
 from webhook.policy.loading.assemble import assemble
 from webhook.store.objects import Listing
 
@@ -22,8 +23,8 @@ class Cluster:
         GroupVersionKind("kueue.x-k8s.io", "v1beta1", "ClusterQueue"): [{"kind": "ClusterQueue"}],
     }
 
-    async def serves(self, gvk):
-        return gvk in self.objects
+    async def scope(self, gvk):
+        return Scope.NAMESPACED if gvk in self.objects else None
 
     async def list(self, gvk, namespace=None):
         return Listing(self.objects[gvk], "1")

@@ -16,6 +16,7 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
+from webhook.api.scopes import Scopes
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
@@ -24,10 +25,6 @@ from webhook.kube.gvk import gvk_of
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 
-CLUSTER_SCOPED: Final = frozenset(
-    {"ClusterQueue", "Cohort", "Namespace", "Node", "PersistentVolume", "PodSecurityPolicy"}
-    | {"PriorityClass", "Queue", "ResourceFlavor", "WorkloadPriorityClass"}
-)
 USER: Final = {"username": "alice@example.com", "groups": ["ml-engineers", "system:authenticated"]}
 
 
@@ -85,7 +82,7 @@ class Front:
         """Give the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""
         obj = defaulted(copy.deepcopy(obj))
         metadata = obj["metadata"] = obj.get("metadata") or {}
-        if obj["kind"] not in CLUSTER_SCOPED:
+        if not Scopes().clustered(gvk_of(obj)):
             metadata.setdefault("namespace", namespace)
         if "name" not in metadata and "generateName" in metadata:
             metadata["name"] = metadata["generateName"] + uuid.uuid4().hex[:5]

@@ -37,7 +37,7 @@ async def _read(kubeconfig: Path | None, context: str | None) -> list[dict[str, 
         store = LiveStore(client)
         found: list[dict[str, Any]] = []
         for gvk in _kinds():
-            if await store.serves(gvk):
+            if await store.scope(gvk) is not None:
                 listing = await store.list(gvk, None, LABELS.get((gvk.group, gvk.kind), ALL))
                 head = {"apiVersion": gvk.api_version, "kind": gvk.kind}
                 found += [{**head, **item} for item in listing.items]

@@ -51,7 +51,7 @@ async def read(store: ObjectStore, kinds: Iterable[GroupVersionKind]) -> list[Ob
     found: list[Object] = []
     seen: set[tuple[str, str]] = set()
     for gvk in kinds:
-        if (gvk.group, gvk.kind) not in seen and await store.serves(gvk):
+        if (gvk.group, gvk.kind) not in seen and await store.scope(gvk) is not None:
             seen.add((gvk.group, gvk.kind))
             found += (await store.list(gvk)).items
     return found

@@ -10,6 +10,7 @@ import orjson
 
 from webhook.cluster.api.client import APPLY_PATCH, MERGE_PATCH, Client, failure
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.scope import Scope
 from webhook.store.errors import NotFound
 from webhook.store.objects import ALL, Event, EventType, Labels, Listing, Object, key_of
 
@@ -24,7 +25,7 @@ MANAGER: Final = "sluice"
 @dataclass(frozen=True, slots=True)
 class _Resource:
     plural: str
-    namespaced: bool
+    scope: Scope
 
 
 class LiveStore:
@@ -34,13 +35,12 @@ class LiveStore:
         self._client = client
         self._resources: dict[GroupVersionKind, _Resource] = {}
 
-    async def serves(self, gvk: GroupVersionKind) -> bool:
-        """Say whether the API server knows the kind in this version."""
+    async def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """Give the kind's scope as discovery tells it, None where the API server has no such kind in this version."""
         try:
-            await self._resource(gvk)
+            return (await self._resource(gvk)).scope
         except NotFound:
-            return False
-        return True
+            return None
 
     async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
         """Give all objects with these labels, page by page; `managedFields` are left out."""
@@ -118,7 +118,7 @@ class LiveStore:
     async def _path(self, gvk: GroupVersionKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
         resource = await self._resource(gvk)
         parts = [_root(gvk)]
-        if resource.namespaced and namespace:
+        if resource.scope is Scope.NAMESPACED and namespace:
             parts += ["namespaces", namespace]
         parts += [part for part in (resource.plural, name, subresource) if part]
         return "/".join(parts)
@@ -129,7 +129,8 @@ class LiveStore:
             for row in listing["resources"]:
                 if "/" not in row["name"]:
                     kind = GroupVersionKind(gvk.group, gvk.version, row["kind"])
-                    self._resources[kind] = _Resource(row["name"], row["namespaced"])
+                    scope = Scope.NAMESPACED if row["namespaced"] else Scope.CLUSTER
+                    self._resources[kind] = _Resource(row["name"], scope)
             found = self._resources.get(gvk)
         if found is None:
             raise NotFound(f"the API server has no {gvk}")

@@ -61,9 +61,9 @@ class View:
         """Wait until every kind was listed once, or is not served."""
         await asyncio.gather(*(event.wait() for event in list(self._looked.values())))
 
-    def missing(self) -> list[str]:
-        """Name the kinds that were not listed yet."""
-        return [str(self._mirrors[key].gvk) for key, event in self._looked.items() if not event.is_set()]
+    def missing(self, kinds: Iterable[GroupVersionKind]) -> list[str]:
+        """Name those of the kinds that were not listed yet."""
+        return [str(gvk) for gvk in kinds if not self._looked[gvk.group, gvk.kind].is_set()]
 
     def mirror(self, gvk: GroupVersionKind) -> Mirror:
         """Give the mirror of a kind; the version does not matter. A kind that is not followed is empty."""
@@ -105,7 +105,7 @@ class View:
             try:
                 for version in versions:
                     found = GroupVersionKind(gvk.group, version, gvk.kind)
-                    if await self.store.serves(found):
+                    if await self.store.scope(found) is not None:
                         return found
             except StoreError:
                 await asyncio.sleep(1.0)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.schema import UNTYPED, Ref, Schema, Shape, decode_shape
+from webhook.kube.scope import Scope, Served
 
 _API: Final = "io.k8s.api."
 
@@ -30,6 +32,17 @@ def _package(name: str) -> dict[str, Any]:
 @cache
 def _kinds() -> dict[str, str]:
     return {str(kind): str(name) for kind, name in _package("kinds").items()}
+
+
+@cache
+def built_in_scopes() -> Mapping[tuple[str, str], Served]:
+    """Every built-in kind whose objects can be listed, by group and kind."""
+    found: dict[tuple[str, str], Served] = {}
+    for name, scope in _package("scopes").items():
+        group, version, kind = name.split("/")
+        versions = found[group, kind].versions if (group, kind) in found else frozenset()
+        found[group, kind] = Served(Scope(scope), versions | {version})
+    return found
 
 
 @cache

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from webhook.admission.wire import API_VERSION, parse
+from webhook.api.scopes import Scopes
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
-from webhook.policy.loading.assemble import CLUSTER_SCOPED
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
@@ -29,22 +29,20 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What CRDs among the files say: (group, kind) -> resource, and which kinds are in no namespace."""
+    """What CRDs among the files say: (group, kind) -> resource, and the scopes of kinds."""
 
     names: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    cluster_scoped: frozenset[str] = CLUSTER_SCOPED
+    scopes: Scopes = field(default_factory=Scopes)
 
     @classmethod
     def of(cls, objects: Iterable[Object]) -> Resources:
         """Read the CustomResourceDefinitions of some objects."""
-        names, scoped = {}, set(CLUSTER_SCOPED)
+        names, objects = {}, list(objects)
         for spec in (o.get("spec") for o in objects if o.get("kind") == "CustomResourceDefinition"):
             words = spec.get("names") if isinstance(spec, dict) else None
             if isinstance(spec, dict) and isinstance(words, dict):
                 names[(str(spec.get("group")), str(words.get("kind")))] = str(words.get("plural"))
-                if spec.get("scope") == "Cluster":
-                    scoped.add(str(words.get("kind")))
-        return cls(names, frozenset(scoped))
+        return cls(names, Scopes.of(objects))
 
     def of_kind(self, kind: GroupVersionKind) -> str:
         """Name the resource of a kind: a CRD's word, the table of job kinds, else the English plural."""
@@ -64,7 +62,7 @@ def received(obj: Object, resources: Resources, sender: Sender) -> Object:
     """Give the object as it is when admission sees it: in a namespace, named, with the defaults of built-in kinds."""
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    if obj.get("kind") not in resources.cluster_scoped:
+    if not resources.scopes.clustered(gvk_of(obj)):
         metadata.setdefault("namespace", sender.namespace)
     if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
         metadata["name"] = f"{prefix}x"

@@ -34,6 +34,8 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
         if site is not None and binding.match is not None and (reason := _site(binding.match, site, world)):
             return f"binding {binding.name}: {reason}"
     if policy.param_kind is not None:
+        if facts.scope(policy.param_kind) is None:
+            return f"its paramKind {policy.param_kind} is not served, and its failurePolicy is Ignore"
         return f"no {policy.param_kind.kind} was found for it, and its binding allows that"
     return "nothing in it was evaluated"
 

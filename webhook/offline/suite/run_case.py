@@ -191,6 +191,6 @@ def _received(obj: dict[str, Any], namespace: str) -> dict[str, Any]:
     """Give an object as admission sees it: in a namespace, and with the defaults of built-in kinds."""
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    if obj.get("kind") not in Resources().cluster_scoped:
+    if not Resources().scopes.clustered(gvk_of(obj)):
         metadata.setdefault("namespace", namespace)
     return defaulted({**obj, "metadata": metadata})

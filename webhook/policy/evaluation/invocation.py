@@ -39,9 +39,9 @@ def runs(steps: Sequence[Step], world: World, findings: Findings) -> Iterator[Ru
 
 
 def configuration_error(policy: Policy, binding: Binding, message: str, findings: Findings) -> None:
-    """Deny because a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
+    """Deny because a policy or a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
     if not policy.ignore_failure:
-        findings.denials.append(Denial(policy.name, binding.name, f"failed to configure binding: {message}"))
+        findings.denials.append(Denial(policy.name, binding.name, message))
 
 
 def unexpected(policy: Policy, error: BaseException) -> str:

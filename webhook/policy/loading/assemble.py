@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from webhook.diagnostics import Diagnostic, Severity, SourceError, did_you_mean
 from webhook.documents import Document, Path
@@ -19,27 +19,6 @@ from webhook.policy.loading.shapes import check
 from webhook.policy.matching.exceptions import PolicyException, read_date
 from webhook.policy.matching.matcher import Match
 from webhook.policy.model import Binding, Policy
-
-CLUSTER_SCOPED: Final = frozenset(
-    {
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "StorageClass",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "RuntimeClass",
-        "ClusterQueue",
-        "ResourceFlavor",
-        "Cohort",
-        "WorkloadPriorityClass",
-        "AdmissionCheck",
-        "Queue",
-    }
-)
-"""Kinds that stand in no namespace, for parameters; a CRD among the files says it for its own kind."""
 
 
 @dataclass(slots=True)
@@ -63,8 +42,7 @@ def assemble(documents: Iterable[Document], findings: Iterable[Diagnostic] = ())
         found += _sort(document, parts)
     if found:
         raise SourceError(found)
-    scopes = _scopes(parts.objects)
-    policies = [_join(policy, parts, scopes) for policy in parts.policies]
+    policies = [_join(policy, parts) for policy in parts.policies]
     return Bundle.of(
         policies, parts.values, parts.objects, parts.queue_policies, parts.exceptions, list(_notes(policies, parts))
     )
@@ -179,19 +157,11 @@ def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnos
     )
 
 
-def _scopes(objects: Iterable[dict[str, Any]]) -> dict[str, bool]:
-    """Give kind -> namespaced, as the CRDs among the files say."""
-    specs = [o.get("spec") for o in objects if o.get("kind") == "CustomResourceDefinition"]
-    named = [(s.get("names"), s.get("scope")) for s in specs if isinstance(s, dict)]
-    return {str(names.get("kind")): scope != "Cluster" for names, scope in named if isinstance(names, dict)}
-
-
-def _join(policy: Policy, parts: Parts, scopes: dict[str, bool]) -> Policy:
-    """Give the policy with its bindings, in the order of their names, and the scope of its parameters."""
+def _join(policy: Policy, parts: Parts) -> Policy:
+    """Give the policy with its bindings, in the order of their names."""
     key = "M" if policy.mutating else "V"
     mine = sorted((b for kind, name, b, _ in parts.bindings if (kind, name) == (key, policy.name)), key=_name)
-    kind = policy.param_kind.kind if policy.param_kind else ""
-    return replace(policy, bindings=tuple(mine), param_namespaced=scopes.get(kind, kind not in CLUSTER_SCOPED))
+    return replace(policy, bindings=tuple(mine))
 
 
 def _name(binding: Binding) -> str:

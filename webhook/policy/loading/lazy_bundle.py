@@ -35,7 +35,6 @@ class Head:
     expand: bool
     ignore_failure: bool
     param_kind: GroupVersionKind | None
-    param_namespaced: bool
     body: bytes
 
 
@@ -82,7 +81,6 @@ def _head(policy: Policy, bindings: Sequence[Document]) -> Head:
         policy.expand,
         policy.ignore_failure,
         policy.param_kind,
-        policy.param_namespaced,
         pickle.dumps(documents, pickle.HIGHEST_PROTOCOL),
     )
 
@@ -104,8 +102,7 @@ class Sleeper:
         """Give the whole policy. It was compiled before, by the process that packed it: this does not fail."""
         if self.awake is None:
             documents = [replace(d, lines=self.lines.get(d.file, ())) for d in pickle.loads(self.body)]  # noqa: S301
-            (policy,) = assemble(documents).policies
-            self.awake = replace(policy, param_namespaced=self.stub.param_namespaced)
+            (self.awake,) = assemble(documents).policies
             self.body = b""
         return self.awake
 
@@ -182,5 +179,4 @@ def _stub(head: Head) -> Policy:
         expand=head.expand,
         ignore_failure=head.ignore_failure,
         param_kind=head.param_kind,
-        param_namespaced=head.param_namespaced,
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.api.scopes import Scopes
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
-from webhook.kube.gvk import split_api_version
+from webhook.kube.gvk import gvk_of, split_api_version
 from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
-from webhook.policy.loading.assemble import CLUSTER_SCOPED
 from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
 
 
@@ -109,9 +109,10 @@ def half_params(world: LintContext) -> Iterator[Finding]:
     """`paramKind` of a policy says what `params` is, `paramRef` of a binding says which one. With only one of the two
     `params` is null: an expression that reads it fails, and failurePolicy decides.
     """
+    scopes = Scopes.of(crd.value for crd in world.of("apiextensions.k8s.io", "CustomResourceDefinition"))
     for policy in policies(world):
         has_kind = bool(policy.map("spec", "paramKind"))
-        cluster = policy.text("spec", "paramKind", "kind") in CLUSTER_SCOPED
+        cluster = scopes.clustered(gvk_of(policy.map("spec", "paramKind")))
         reads = [e for e in expressions(policy) if "params" in e.text]
         if reads and not has_kind:
             found = reads[0].text.find("params")

@@ -1,0 +1,86 @@
+"""The kinds that policies take parameters from: are they served, in which scope, are their objects listed.
+
+The scope is what discovery says. A kind that is not served is looked for again: until it is there and listed, policies
+that name it fail by their failurePolicy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from webhook.cluster.api.view import LOOK_AGAIN, View
+from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.scope import Scope
+from webhook.store.errors import StoreError
+
+AFTER_FAILURE = 1.0
+"""Seconds until discovery is asked again."""
+
+
+class ParamKinds:
+    """What is known of each kind that was asked for. `start` and `stop` go with those of the view."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._scopes: dict[GroupVersionKind, Scope | None] = {}
+        self._problems: dict[GroupVersionKind, str] = {}
+        self._known: dict[GroupVersionKind, asyncio.Event] = {}
+        self._tasks: dict[GroupVersionKind, asyncio.Task[None]] = {}
+        self._running = False
+
+    def add(self, kinds: Iterable[GroupVersionKind]) -> None:
+        """Follow these kinds, too; what is followed stays so."""
+        for gvk in kinds:
+            self._known.setdefault(gvk, asyncio.Event())
+            if self._running and gvk not in self._tasks:
+                self._tasks[gvk] = asyncio.create_task(self._follow(gvk), name=f"parameters {gvk}")
+
+    def start(self) -> None:
+        """Begin."""
+        self._running = True
+        self.add(list(self._known))
+
+    async def stop(self) -> None:
+        """End."""
+        self._running = False
+        tasks, self._tasks = list(self._tasks.values()), {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def scope(self, gvk: GroupVersionKind) -> Scope | None:
+        """Give the scope of a kind that is listed; None for one that is not served."""
+        return self._scopes.get(gvk)
+
+    async def wait(self, kinds: Iterable[GroupVersionKind]) -> None:
+        """Wait until each of these kinds is listed, or known not to be served."""
+        await asyncio.gather(*(self._known[gvk].wait() for gvk in kinds))
+
+    def missing(self, kinds: Iterable[GroupVersionKind]) -> list[str]:
+        """Name those of the kinds that are not listed yet, and why."""
+        return [self._lacking(gvk) for gvk in kinds if not self._known[gvk].is_set()]
+
+    def _lacking(self, gvk: GroupVersionKind) -> str:
+        problem = self._problems.get(gvk) or self._view.mirror(gvk).problem
+        return f"{gvk} ({problem})" if problem else str(gvk)
+
+    async def _follow(self, gvk: GroupVersionKind) -> None:
+        while (scope := await self._discovered(gvk)) is None:
+            self._known[gvk].set()
+            await asyncio.sleep(LOOK_AGAIN)
+        self._view.add(gvk)
+        await self._view.mirror(gvk).synced.wait()
+        self._scopes[gvk] = scope
+        self._known[gvk].set()
+
+    async def _discovered(self, gvk: GroupVersionKind) -> Scope | None:
+        while True:
+            try:
+                scope = await self._view.store.scope(gvk)
+            except StoreError as error:
+                self._problems[gvk] = str(error)
+                await asyncio.sleep(AFTER_FAILURE)
+            else:
+                self._problems.pop(gvk, None)
+                return scope
