@@ -107,6 +107,11 @@ def test_defaults_are_filled_in_and_numbers_stay_numbers(api):
         ({"resourceGroups": quota(borrowingLimit="1")}, "borrowingLimit needs a cohort"),
         ({"queueingStrategy": "LIFO"}, "Unsupported value"),
         ({"resourceGroups": quota(lendingLimit="much")}, "should match"),
+        ({"resourceGroups": quota(nominalQuota="-1")}, "should match"),
+        ({"resourceGroups": quota(nominalQuota=-1)}, "greater than or equal to 0"),
+        ({"fairSharing": {"weight": "-0.5"}}, "should match"),
+        ({"stopPolicy": "Later"}, "Unsupported value"),
+        ({"preemption": {"withinClusterQueue": "Always"}}, "Unsupported value"),
         ({"preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}, "needs reclaimWithinCohort"),
         ({"flavorFungibility": {"preference": "BorrowingOverPreemption"}}, "both other fields"),
     ],
@@ -147,4 +152,11 @@ def test_a_workload_keeps_its_pod_template_and_its_status_is_its_own_resource(ap
     workload["metadata"]["name"] = "v"
     workload["spec"]["podSets"][0]["minCount"] = 3
     with pytest.raises(ApiError, match="minCount must not be greater"):
+        api.create(workload)
+    workload["spec"]["podSets"][0]["minCount"] = 0
+    with pytest.raises(ApiError, match="greater than or equal to 1"):
+        api.create(workload)
+    del workload["spec"]["podSets"][0]["minCount"]
+    workload["spec"]["podSets"] *= 2
+    with pytest.raises(ApiError, match="Duplicate value"):
         api.create(workload)

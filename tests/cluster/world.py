@@ -155,6 +155,10 @@ class World:
     controller: Controller
     view: View
 
+    def stamp(self) -> str:
+        """The time as Kubernetes writes it."""
+        return CLOCKS.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
     async def create(self, *objects: dict[str, Any]) -> list[dict[str, Any]]:
         return [await self.store.create(copy_json(obj)) for obj in objects]
 

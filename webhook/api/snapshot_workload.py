@@ -92,7 +92,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         created=created,
         uid=str(metadata.get("uid") or ""),
         queued_at=_queued_at(created, evicted),
-        active=spec.get("active", True) is not False,
+        active=spec.get("active", True) is not False and "DeactivationTarget" not in conditions,
         finished="Finished" in conditions,
         admission=admission,
         admitted="Admitted" in conditions,

@@ -86,7 +86,7 @@ def workload_of(
             "podSets": [_pod_set(p, ranges) for p in job.pod_sets],
             "queueName": job.queue or "",
             "active": True,
-            **_priority_fields(priority or Priority()),
+            **priority_fields(priority or Priority()),
             **_time_limit(metadata.get("labels") or {}),
         },
     }
@@ -136,7 +136,8 @@ def _pod_set(pods: JobPodSet, limit_ranges: Iterable[Mapping[str, Any]]) -> dict
     return pod_set
 
 
-def _priority_fields(priority: Priority) -> dict[str, Any]:
+def priority_fields(priority: Priority) -> dict[str, Any]:
+    """Give a priority as fields of a Workload's spec."""
     if priority.ref is None:
         return {"priority": priority.value}
     group, kind, name = priority.ref

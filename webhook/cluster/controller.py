@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -17,7 +17,7 @@ from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
-from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_owner, managed_jobs
+from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.queues.changes import matters_to_all_jobs, matters_to_core
@@ -66,7 +66,8 @@ class Controller:
         self._dirty = asyncio.Event()
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
-        self._jobs = WorkQueue[JobKey](Reconciler(view, self._writer, opted).look, WORKERS)
+        self._reconciler = Reconciler(view, self._writer, opted)
+        self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)
         self._publisher = Publisher(view, self._writer, report, self._explainer.told)
         self._task: asyncio.Task[None] | None = None
@@ -105,7 +106,7 @@ class Controller:
             return
         if (gvk.group, gvk.kind) in MANAGED_KINDS:
             self._jobs.add(key_of_job(subject))
-        elif gvk == WORKLOAD and (owner := key_of_owner(subject)) is not None:
+        elif gvk == WORKLOAD and (owner := self._reconciler.noticed(subject)) is not None:
             self._jobs.add(owner)
         if matters_to_all_jobs(gvk, old, new):
             self._add_all(self._view)
@@ -116,8 +117,9 @@ class Controller:
     def _add_all(self, view: View) -> None:
         for job in managed_jobs(view):
             self._jobs.add(key_of_job(job))
-        for owner in _owners(view.mirror(WORKLOAD).all()):
-            self._jobs.add(owner)
+        for workload in view.mirror(WORKLOAD).all():
+            if (owner := self._reconciler.noticed(workload)) is not None:
+                self._jobs.add(owner)
 
     async def _run(self) -> None:
         await self._view.wait()
@@ -203,10 +205,6 @@ class Controller:
             except NotLeading:
                 return
             await asyncio.sleep(PUBLISH_EVERY)
-
-
-def _owners(workloads: Iterable[Object]) -> list[JobKey]:
-    return [owner for workload in workloads if (owner := key_of_owner(workload)) is not None]
 
 
 async def _for_ever() -> None:

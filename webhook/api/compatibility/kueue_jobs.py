@@ -12,7 +12,7 @@ _LIFE: Final = (
         "admission checks",
         State.YES,
         "Pending, Ready, Retry with back-off, Rejected; onFlavors; podSetUpdates reach the job's templates",
-        "tests/cluster/test_controller.py",
+        "tests/cluster/test_admission_checks.py",
     ),
     Feature(
         "Workload and its conditions",
@@ -31,7 +31,7 @@ _LIFE: Final = (
         "workload priority classes",
         State.YES,
         "WorkloadPriorityClass, else PriorityClass; a change reaches waiting and running work",
-        "tests/cluster/test_controller.py",
+        "tests/cluster/test_priority.py",
     ),
     Feature(
         "a WorkloadPriorityClass named default",

@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import logging
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
-from webhook.api.workloads import priority_of, workload_of
-from webhook.cluster.api.kinds import FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
+from webhook.api.workloads import priority_fields, priority_of, workload_of
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
-from webhook.cluster.jobs.placement import restored, started, suspend, ungated
-from webhook.cluster.jobs.steps import ARRIVAL, DIGEST, FINALIZER, JobStep, finalizers
+from webhook.cluster.jobs.placement import PlacementConflict, restored, started, suspend, ungated
+from webhook.cluster.jobs.steps import ARRIVAL, DIGEST, EPOCH, FINALIZER, JobStep, finalizers
 from webhook.cluster.queues import workload_status
 from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.jobs.describe import at
-from webhook.jobs.finish import finish_of
+from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.model import Job
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 
 TERMINATION: Final = "TerminationTarget"
 """The condition of a Pod that is about to be deleted; its reason is that of the eviction. Kueue's word."""
+OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH})
+"""Annotations of a Workload that are not its job's."""
+OWN_PREFIX: Final = "sluice.dev/"
 NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was let go by somebody else than its queue"}
 
 
@@ -42,11 +45,37 @@ class Actions:
         classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
         ranges = self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
         workload = workload_of(job, described, priority_of(described, classes), ranges)
-        digest = hashlib.sha256(orjson.dumps(workload["spec"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
-        workload["metadata"].pop("creationTimestamp", None)
-        workload["metadata"]["annotations"] = {DIGEST: digest, ARRIVAL: _arrival(job)}
-        workload["metadata"]["finalizers"] = [FINALIZER]
+        metadata = workload["metadata"]
+        metadata.pop("creationTimestamp", None)
+        carried = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in OWN}
+        what = workload["spec"], carried, metadata.get("labels")
+        digest = hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+        metadata["annotations"] = {**carried, DIGEST: digest, ARRIVAL: _arrival(job)}
+        metadata["finalizers"] = [FINALIZER]
         return workload, digest
+
+    def is_other(self, job: Object, described: Job, workload: Object) -> bool:
+        """Say whether the job would get another Workload now: it was edited, or what it goes by was."""
+        old = (at(workload, ("metadata", "annotations")) or {}).get(DIGEST)
+        return bool(old) and old != self.draft(job, described)[1]
+
+    def has_other_priority(self, described: Job, workload: Object) -> bool:
+        """Say whether the job names another class than its Workload, or the class has another value now."""
+        spec, new = workload["spec"], self._priority(described)
+        same_class = spec.get("priorityClassRef") == new.get("priorityClassRef")
+        return not same_class or ("priorityClassRef" in new and spec.get("priority") != new["priority"])
+
+    def has_other_checks(self, workload: Object) -> bool:
+        """Say whether the ClusterQueue asks for other checks than the Workload has entries for."""
+        return bool(self._checks(workload))
+
+    def _checks(self, workload: Object) -> dict[str, Any]:
+        admission = at(workload, ("status", "admission")) or {}
+        queue = self._view.mirror(CLUSTER_QUEUE).get(str(admission.get("clusterQueue")))
+        return workload_status.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
+
+    def _priority(self, described: Job) -> dict[str, Any]:
+        return priority_fields(priority_of(described, self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)))
 
     async def take(self, step: JobStep, job: Object, described: Job, workload: Object | None) -> None:
         """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
@@ -54,10 +83,9 @@ class Actions:
         if step is JobStep.CREATE:
             await self._writer.create(self.draft(job, described)[0])
         elif step is JobStep.START and workload is not None:
-            flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
-            await self._writer.replace(started(job, described, workload, flavors))
+            await self._start(job, described, workload)
         elif step is JobStep.STOP and not described.kind.gate:
-            await self._writer.replace(suspend(job, described, True))
+            await self.suspend(job, described)
         elif step is JobStep.STOP and workload is not None:
             await self._end(job, workload)
         elif workload is not None:
@@ -66,18 +94,39 @@ class Actions:
     async def _change(self, step: JobStep, job: Object, described: Job, workload: Object) -> None:
         if step is JobStep.RENEW:
             await self._renew(workload, self.draft(job, described)[0])
+        elif step is JobStep.REPRIORITIZE:
+            kept = {k: v for k, v in workload["spec"].items() if k not in ("priority", "priorityClassRef")}
+            await self._writer.replace({**workload, "spec": {**kept, **self._priority(described)}})
+        elif step is JobStep.ASK:
+            await self._writer.status(workload, {**workload["status"], **self._checks(workload)})
         elif step is JobStep.RESTORE:
             await self._restore(job, described, workload)
         elif step is JobStep.RELEASE:
             if not await self.pods_left(uid_of(job), key_of(job)[0]):
                 await self._writer.status(workload, workload_status.released(workload, self._writer.stamp()))
         elif step is JobStep.FINISH and (finish := finish_of(job)) is not None:
-            written = await self._writer.status(
-                workload, workload_status.finished(workload, finish, self._writer.stamp())
-            )
-            await self.let_go(written)
+            await self.finish(workload, finish)
         elif step is JobStep.LET_GO:
             await self.let_go(workload)
+
+    async def _start(self, job: Object, described: Job, workload: Object) -> None:
+        """Start a job on its flavors; where its checks contradict them or the job, that is the end of its Workload."""
+        flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
+        try:
+            new = started(job, described, workload, flavors)
+        except PlacementConflict as error:
+            await self.finish(workload, Finish("FailedToStart", str(error)))
+            return
+        await self._writer.replace(new)
+
+    async def suspend(self, job: Object, described: Job) -> None:
+        """Suspend a job."""
+        await self._writer.replace(suspend(job, described, True))
+
+    async def finish(self, workload: Object, finish: Finish) -> None:
+        """Say that a Workload has ended, and let it go."""
+        status = workload_status.finished(workload, finish, self._writer.stamp())
+        await self.let_go(await self._writer.status(workload, status))
 
     async def ungate(self, pod: Object, described: Job) -> None:
         """Let a pod go that no queue holds."""
@@ -123,9 +172,11 @@ class Actions:
                 await self._writer.delete(workload)
 
     async def _renew(self, workload: Object, draft: Object) -> None:
-        metadata = {**workload["metadata"]}
-        new = draft["metadata"]["annotations"]
-        metadata["annotations"] = {**new, **(metadata.get("annotations") or {}), DIGEST: new[DIGEST]}
+        metadata, new = {**workload["metadata"]}, draft["metadata"]
+        old = metadata.get("annotations") or {}
+        kept = {k: v for k, v in old.items() if k in OWN or not k.startswith(OWN_PREFIX)}
+        metadata["annotations"] = {**kept, **new["annotations"], ARRIVAL: old.get(ARRIVAL, new["annotations"][ARRIVAL])}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **(new.get("labels") or {})}
         await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
 
     async def _restore(self, job: Object, described: Job, workload: Object) -> None:

@@ -71,11 +71,17 @@ def as_managed(job: Object, view: View, opted: Opted) -> Job | None:
     described = describe(job)
     if described is None or not described.queue or not described.pod_sets:
         return None
-    if not has_labels(job, LABELS.get((described.kind.group, described.kind.kind), ALL)):
+    if not is_followed(job):
         return None
     namespace = view.mirror(NAMESPACE).get(key_of(job)[0])
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
     return described if opted(labels) else None
+
+
+def is_followed(job: Object) -> bool:
+    """Say whether the view follows this object: of Pods only those that were gated here."""
+    gvk = gvk_of(job)
+    return has_labels(job, LABELS.get((gvk.group, gvk.kind), ALL))
 
 
 class ViewOwners:

@@ -6,15 +6,22 @@ restart of Sluice between start and stop loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from webhook.cluster.queues.admission_checks import states_of
 from webhook.jobs.describe import at
 from webhook.jobs.model import Job, JobPodSet, Path
 from webhook.store.objects import Object, copy_json
 
-FIELDS = ("nodeSelector", "tolerations")
-"""Of a pod spec: what an admission writes."""
+FIELDS = (("spec", "nodeSelector"), ("spec", "tolerations"), ("metadata", "labels"), ("metadata", "annotations"))
+"""Of a pod template: what an admission writes."""
+PLACED = "sluice.dev/placed"
+"""An annotation of a job: its templates carry what an admission put there, and are to be restored when it stops."""
+
+
+class PlacementConflict(Exception):
+    """A check wants a value where the flavor or the job has another: the job can never be started so."""
 
 
 def suspend(job: Object, described: Job, value: bool) -> Object:
@@ -35,9 +42,10 @@ def ungated(pod: Object, described: Job) -> Object:
 def started(job: Object, described: Job, workload: Object, flavors: Mapping[str, Object]) -> Object:
     """Give the job unsuspended, its templates bound to the nodes of the flavors that the admission names.
 
-    Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, and a pod set that was
-    admitted with fewer pods is made smaller. Kueue does the same (pkg/podset). A Pod may get both while it is gated
-    (KEP-3838), and loses the gate in the same write.
+    Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, then what its admission checks
+    want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller. Kueue does the same
+    (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the same write.
+    Raises PlacementConflict.
     """
     out = job
     assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
@@ -46,23 +54,61 @@ def started(job: Object, described: Job, workload: Object, flavors: Mapping[str,
         if not pods.made:
             names = list(dict.fromkeys((assignment.get("flavors") or {}).values()))
             out = _place(out, pods.path, [flavors[name] for name in names if name in flavors])
+            for check, update in _updates(workload, pods.name):
+                out = _updated(out, pods.path, check, update)
         out = _resize(out, described, pods.count, assignment.get("count"))
-    return ungated(out, described) if described.kind.gate else suspend(out, described, False)
+    if described.kind.gate:
+        return ungated(out, described)
+    if out is not job:
+        out = _with(out, ("metadata", "annotations", PLACED), "true")
+    return suspend(out, described, False)
+
+
+def _updates(workload: Object, pod_set: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give what the checks of a Workload want for a pod set, each with the check's name."""
+    for state in states_of(workload):
+        for update in state.get("podSetUpdates") or ():
+            if update.get("name") == pod_set:
+                yield str(state.get("name")), update
+
+
+def _updated(job: Object, path: Path, check: str, update: Mapping[str, Any]) -> Object:
+    """Give the job with a check's update in one template: maps grow, tolerations are added once."""
+    for part, name in FIELDS:
+        wanted, where = update.get(name), (*path, part, name)
+        if not wanted:
+            continue
+        own = _at(job, where)
+        if isinstance(wanted, Mapping):
+            clash = sorted(key for key in wanted if key in (own or {}) and own[key] != wanted[key])
+            if clash:
+                raise PlacementConflict(f"check {check} changes {name} {clash[0]} to {wanted[clash[0]]}")
+            job = _with(job, where, {**(own or {}), **wanted})
+        else:
+            job = _with(job, where, [*(own or ()), *(item for item in wanted if item not in (own or ()))])
+    return job
 
 
 def restored(job: Object, described: Job, workload: Object) -> Object:
-    """Give the job with node selectors, tolerations and pod counts as they were before it was started."""
+    """Give the job with its templates and pod counts as they were before it was started."""
     out = job
     before = {p.get("name"): p for p in at(workload, ("spec", "podSets")) or []}
     for pods in described.pod_sets:
         if (old := before.get(pods.name)) is None:
             continue
-        spec = at(old, ("template", "spec")) or {}
-        if not pods.made and differs(pods, spec):
-            for field in FIELDS:
-                out = _with(out, (*pods.path, "spec", field), copy_json(spec.get(field)))
+        template = at(old, ("template",)) or {}
+        if not pods.made and differs(pods, template):
+            for part, name in FIELDS:
+                out = _with(out, (*pods.path, part, name), copy_json(at(template, (part, name))))
         out = _resize(out, described, pods.count, old.get("count"))
+    if is_placed(out):
+        out = _with(out, ("metadata", "annotations", PLACED), None)
     return out
+
+
+def is_placed(job: Object) -> bool:
+    """Say whether the job was started with templates that are not its own, and not restored since."""
+    return PLACED in (at(job, ("metadata", "annotations")) or {})
 
 
 def is_changed(described: Job, workload: Object) -> bool:
@@ -72,7 +118,7 @@ def is_changed(described: Job, workload: Object) -> bool:
         old = before.get(pods.name)
         if old is None:
             continue
-        if not pods.made and differs(pods, at(old, ("template", "spec")) or {}):
+        if not pods.made and differs(pods, at(old, ("template",)) or {}):
             return True
         if _resizable(described) and old.get("count") != pods.count:
             return True
@@ -80,9 +126,8 @@ def is_changed(described: Job, workload: Object) -> bool:
 
 
 def differs(pods: JobPodSet, before: Mapping[str, Any]) -> bool:
-    """Say whether a template's node selector or tolerations are not those of `before`."""
-    now = pods.template.get("spec") or {}
-    return any((now.get(field) or None) != (before.get(field) or None) for field in FIELDS)
+    """Say whether what an admission writes stands in a template in another way than in `before`."""
+    return any((at(pods.template, field) or None) != (at(before, field) or None) for field in FIELDS)
 
 
 def _place(job: Object, path: Path, flavors: Sequence[Object]) -> Object:

@@ -6,6 +6,7 @@ import logging
 from typing import Final
 
 from webhook.api.snapshot import MALFORMED
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.actions import Actions
@@ -15,11 +16,15 @@ from webhook.cluster.jobs.managed import (
     Opted,
     ViewOwners,
     as_managed,
+    is_followed,
+    key_of_owner,
     workload_of_key,
 )
-from webhook.cluster.jobs.placement import is_changed
-from webhook.cluster.jobs.steps import JobStep, gone, next_step
-from webhook.cluster.queues.conditions import EVICTED, QUOTA_RESERVED, holds
+from webhook.cluster.jobs.placement import is_changed, is_placed
+from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
+from webhook.cluster.queues.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.jobs.describe import describe
+from webhook.jobs.finish import finish_of
 from webhook.jobs.model import Job
 from webhook.jobs.owners import DEPTH, ancestors, owned
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -42,7 +47,24 @@ class Reconciler:
     def __init__(self, view: View, writer: LeaderWriter, opted: Opted) -> None:
         self._view, self._writer, self._opted = view, writer, opted
         self._owners = ViewOwners(view)
+        self._elsewhere: dict[str, str] = {}
         self.actions = Actions(view, writer)
+
+    def noticed(self, workload: Object) -> JobKey | None:
+        """Give the job that a Workload belongs to; one whose name is not ours (it is Kueue's) is remembered."""
+        key = key_of_owner(workload)
+        if key is not None and key_of(workload)[1] != key.workload:
+            self._elsewhere[key.uid] = key_of(workload)[1]
+        return key
+
+    def _workload(self, key: JobKey) -> Object | None:
+        """Give the Workload of a job, None where it has none yet."""
+        found = workload_of_key(self._view, key)
+        if found is None and (name := self._elsewhere.get(key.uid)) is not None:
+            found = self._view.mirror(WORKLOAD).get(name, key.namespace)
+            if found is None:
+                del self._elsewhere[key.uid]
+        return found
 
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
@@ -62,12 +84,12 @@ class Reconciler:
 
     async def _look(self, key: JobKey) -> float | None:
         job = self._view.mirror(key.gvk).get(key.name, key.namespace)
-        workload = workload_of_key(self._view, key)
+        workload = self._workload(key)
         if job is None or uid_of(job) != key.uid:
             return await self._without_job(key, workload)
         described = as_managed(job, self._view, self._opted)
         if described is None:
-            return await self._not_ours(key, workload)
+            return await self._not_ours(key, job, workload)
         if await self._is_owned(job):
             await self._of_owner(job, described, workload)
             return None
@@ -85,14 +107,37 @@ class Reconciler:
 
     def _next(self, job: Object, described: Job, workload: Object | None) -> JobStep:
         """Give the next step. Raises what reading a malformed job does: custom kinds may hold anything."""
-        waits = workload is None or not holds(workload, QUOTA_RESERVED)
-        digest = self.actions.draft(job, described)[1] if waits else ""
-        changed = workload is not None and holds(workload, EVICTED) and is_changed(described, workload)
-        return next_step(job, described, workload, digest, changed)
+        if workload is None:
+            return next_step(job, described, None, Differences())
+        waits, evicted = not holds(workload, QUOTA_RESERVED), holds(workload, EVICTED)
+        differs = Differences(
+            spec=waits and self.actions.is_other(job, described, workload),
+            priority=not waits and self.actions.has_other_priority(described, workload),
+            checks=not waits and self.actions.has_other_checks(workload),
+            templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
+        )
+        return next_step(job, described, workload, differs)
 
-    async def _not_ours(self, key: JobKey, workload: Object | None) -> float | None:
-        """See to the Workload of an object that no queue holds any more, once the Workload is being deleted."""
-        return await self._without_job(key, workload) if workload is not None and gone(workload) else None
+    async def _not_ours(self, key: JobKey, job: Object, workload: Object | None) -> float | None:
+        """See to an object that no queue holds: a child that runs too early, and what is left of a Workload of its own.
+
+        A Pod that was not gated here (it was Kueue's before) is not in the view; its Workload ends with it.
+        """
+        if workload is not None and gone(workload):
+            return await self._without_job(key, workload)
+        if workload is not None and not holds(workload, FINISHED) and not is_followed(job):
+            return await self._without_job(key, workload)
+        described = describe(job)
+        if described is not None and described.suspended is False and await self._is_early(job):
+            await self.actions.suspend(job, described)
+        return None
+
+    async def _is_early(self, job: Object) -> bool:
+        """Say whether an object runs as part of a job that a queue holds, and has not admitted."""
+        if finish_of(job) is not None or await self._is_owned(job):
+            return False
+        above, unknown = ancestors(job, key_of(job)[0], self._owners)
+        return unknown is None and any(as_managed(owner, self._view, self._opted) for owner in above)
 
     async def _without_job(self, key: JobKey, workload: Object | None) -> float | None:
         """See to a Workload whose job is gone: not only from our view, which may be behind, but from the store."""
@@ -100,7 +145,12 @@ class Reconciler:
             return None
         job = await self._writer.refresh(key.gvk, key.namespace, key.name)
         if job is not None and uid_of(job) == key.uid:
-            return POLL
+            if is_followed(job):
+                return POLL
+            if (finish := finish_of(job)) is None:
+                return LATER
+            await self.actions.finish(workload, finish)
+            return None
         return None if await self.actions.orphan(workload, key.uid) else POLL
 
     async def _of_owner(self, job: Object, described: Job, workload: Object | None) -> None:
@@ -128,6 +178,6 @@ class Reconciler:
 
     async def _refresh(self, key: JobKey) -> None:
         await self._writer.refresh(key.gvk, key.namespace, key.name)
-        workload = workload_of_key(self._view, key)
+        workload = self._workload(key)
         if workload is not None:
             await self._writer.refresh_workload(workload)

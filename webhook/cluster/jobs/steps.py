@@ -5,12 +5,14 @@ same next step from the same objects:
 
     no Workload: CREATE    admitted, suspended: START    not admitted, running: STOP    ended: FINISH
     evicted, running: STOP    evicted, stopped: RESTORE the templates, then RELEASE the quota
+    stopped without an eviction (admission cleared, Workload being deleted): RESTORE the templates
 
 A Pod that runs cannot be held again: to STOP it is to delete it, and its Workload goes when it is gone.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -29,6 +31,8 @@ ARRIVAL: Final = "sluice.dev/arrival"
 
 Creation times have whole seconds only; among jobs of one second the version tells who came first.
 """
+EPOCH: Final = "sluice.dev/epoch"
+"""An annotation of a Workload: which leader wrote to it last while it waited."""
 FINALIZER: Final = "kueue.x-k8s.io/resource-in-use"
 """Keeps a Workload, and so the quota it holds, until the pods of its job are gone."""
 
@@ -39,6 +43,8 @@ class JobStep(StrEnum):
     NONE = "none"
     CREATE = "create the Workload"
     RENEW = "write the Workload's spec anew"
+    REPRIORITIZE = "write the Workload's priority anew"
+    ASK = "write which admission checks are asked"
     START = "unsuspend the job"
     STOP = "suspend the job, or delete the pod"
     RESTORE = "take the flavor's labels off the templates"
@@ -48,12 +54,22 @@ class JobStep(StrEnum):
     WAIT = "wait for the job's pods to end"
 
 
-def next_step(job: Object, described: Job, workload: Object | None, digest: str, changed: bool) -> JobStep:
-    """Give the next step for a managed job.
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What of a job and its Workload is not as it should be.
 
-    `digest` is that of the Workload the job would get now; `changed` says whether its templates carry what an
-    admission put there.
+    `spec`: the job would get another Workload now. `priority`: its class is another, or has another value. `checks`:
+    its queue asks for other admission checks. `templates`: the job's templates carry what an admission put there.
     """
+
+    spec: bool = False
+    priority: bool = False
+    checks: bool = False
+    templates: bool = False
+
+
+def next_step(job: Object, described: Job, workload: Object | None, differs: Differences) -> JobStep:
+    """Give the next step for a managed job."""
     over = finish_of(job) is not None
     if workload is None:
         return JobStep.NONE if over or gone(job) else JobStep.CREATE
@@ -65,24 +81,30 @@ def next_step(job: Object, described: Job, workload: Object | None, digest: str,
         return JobStep.NONE
     stopped = bool(suspended(job, described.kind))
     if gone(workload):
-        return JobStep.STOP if not stopped else JobStep.WAIT if still_there(job) else JobStep.LET_GO
+        return _down(job, stopped, differs, JobStep.LET_GO)
     if holds(workload, QUOTA_RESERVED):
-        return _with_quota(job, workload, stopped, changed)
+        return _with_quota(job, workload, stopped, differs)
+    if not stopped or differs.templates:
+        return _down(job, stopped, differs, JobStep.NONE)
+    return JobStep.RENEW if differs.spec else JobStep.NONE
+
+
+def _down(job: Object, stopped: bool, differs: Differences, then: JobStep) -> JobStep:
+    """Bring a job to rest, its templates as they were before it was started; `then` is the step after that."""
     if not stopped:
         return JobStep.STOP
-    old = (at(workload, ("metadata", "annotations")) or {}).get(DIGEST)
-    return JobStep.RENEW if old and old != digest else JobStep.NONE
+    if still_there(job):
+        return JobStep.WAIT
+    return JobStep.RESTORE if differs.templates else then
 
 
-def _with_quota(job: Object, workload: Object, stopped: bool, changed: bool) -> JobStep:
+def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differences) -> JobStep:
     if holds(workload, EVICTED):
-        if not stopped:
-            return JobStep.STOP
-        if still_there(job):
-            return JobStep.WAIT
-        return JobStep.RESTORE if changed else JobStep.RELEASE
+        return _down(job, stopped, differs, JobStep.RELEASE)
+    if differs.priority:
+        return JobStep.REPRIORITIZE
     if not holds(workload, ADMITTED):
-        return JobStep.NONE if stopped else JobStep.STOP
+        return JobStep.STOP if not stopped else JobStep.ASK if differs.checks else JobStep.NONE
     return JobStep.START if stopped and not gone(job) else JobStep.NONE
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from webhook.cluster.api.kinds import LIMIT_RANGE, NAMESPACE, PRIORITY_CLASS, QUEUE_KINDS, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.api.kinds import (
+    CLUSTER_QUEUE,
+    LIMIT_RANGE,
+    NAMESPACE,
+    PRIORITY_CLASS,
+    QUEUE_KINDS,
+    WORKLOAD,
+    WORKLOAD_CLASS,
+)
 from webhook.cluster.queues.conditions import conditions_of
 from webhook.jobs.describe import at
 from webhook.kube.gvk import GroupVersionKind
@@ -12,6 +20,8 @@ from webhook.store.objects import Object
 
 _QUEUES: Final = frozenset((gvk.group, gvk.kind) for gvk in QUEUE_KINDS) - {(WORKLOAD.group, WORKLOAD.kind)}
 _SHAPING: Final = frozenset((gvk.group, gvk.kind) for gvk in (LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS, NAMESPACE))
+
+_CHECKS: Final = (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy"))
 
 
 def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
@@ -24,7 +34,9 @@ def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | Non
 
 
 def matters_to_all_jobs(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
-    """Say whether Workloads of waiting jobs may have to be made anew: defaults, priorities, opted-in namespaces."""
+    """Say whether Workloads of jobs may have to be written anew: defaults, priorities, opted-in namespaces, checks."""
+    if (gvk.group, gvk.kind) == (CLUSTER_QUEUE.group, CLUSTER_QUEUE.kind):
+        return any(at(old or {}, path) != at(new or {}, path) for path in _CHECKS)
     return (gvk.group, gvk.kind) in _SHAPING and _definition(old) != _definition(new)
 
 

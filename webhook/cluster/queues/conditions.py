@@ -12,6 +12,7 @@ EVICTED: Final = "Evicted"
 PREEMPTED: Final = "Preempted"
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
+DEACTIVATION_TARGET: Final = "DeactivationTarget"
 PODS_READY: Final = "PodsReady"
 
 MESSAGE_LIMIT: Final = 1024

@@ -12,11 +12,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from webhook.api import amounts
-from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import BUILT_IN, CLUSTER_QUEUE, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
-from webhook.cluster.queues import workload_status
-from webhook.cluster.queues.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.cluster.jobs.steps import EPOCH
+from webhook.cluster.queues import admission_checks, workload_status
+from webhook.cluster.queues.conditions import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    QUOTA_RESERVED,
+    find,
+    holds,
+)
 from webhook.cluster.queues.core import Core
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.queue.cycle.checks_and_evictions import OVERTIME
@@ -29,8 +38,22 @@ log = logging.getLogger(__name__)
 SOON_MS: Final = 100
 AT_ONCE: Final = 8
 """Status writes under way at the same time."""
-EPOCH: Final = "sluice.dev/epoch"
 PREEMPTED: Final = "Preempted"
+DEACTIVATED: Final = "Deactivated"
+OVER_TIME: Final = "MaximumExecutionTimeExceeded"
+
+
+def deactivation(workload: Object, reason: str) -> tuple[str, str] | None:
+    """Give cause and message of an eviction that sets the workload inactive too; None for any other."""
+    if reason == OVERTIME:
+        limit = workload["spec"].get("maximumExecutionTimeSeconds")
+        return OVER_TIME, f"being admitted for its maximum execution time of {limit} seconds"
+    if reason == workload_status.CHECK:
+        states = admission_checks.states_of(workload)
+        rejected = admission_checks.message(states, admission_checks.REJECTED)
+        return (workload_status.CHECK, rejected) if rejected else None
+    begun = find(workload, DEACTIVATION_TARGET) or {}
+    return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
 
 
 class Cycle:
@@ -52,6 +75,7 @@ class Cycle:
         decisions = self._core.decide(self._objects(), started)
         await self._each(decisions.evicted, self._evict)
         await self._each(decisions.preempted, self._preempt)
+        await self._each(decisions.ready, self._ready)
         await self._each(decisions.admitted, self._admit)
         self._report.cycle(decisions, self._clock_ms() - started)
         if self._unsettled:
@@ -103,10 +127,19 @@ class Cycle:
         workload = self._find(decision.workload)
         if workload is None or holds(workload, QUOTA_RESERVED):
             return
-        new = workload_status.admitted(workload, decision, amounts.text, self._writer.stamp())
+        queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
+        new = workload_status.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
         log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
         await self._write(workload, new)
         self._report.admitted(workload, decision, self._clock_ms())
+
+    async def _ready(self, decision: Admitted) -> None:
+        workload = self._find(decision.workload)
+        if workload is None or holds(workload, ADMITTED) or holds(workload, EVICTED):
+            return
+        log.info("%s admitted in %s: its checks are ready", decision.workload, decision.cluster_queue)
+        await self._write(workload, workload_status.ready(workload, decision.cluster_queue, self._writer.stamp()))
+        self._report.checks_ready(workload, decision, self._clock_ms())
 
     async def _preempt(self, decision: Preempted) -> None:
         message = f"Preempted to accommodate the workload {decision.preemptor}: {decision.reason.value}"
@@ -114,13 +147,27 @@ class Cycle:
         self._report.preempted(decision)
 
     async def _evict(self, decision: Evicted) -> None:
-        message = f"the queue core evicts it: {decision.reason}"
         workload = self._find(decision.workload)
-        if decision.reason == OVERTIME and workload is not None:
-            limit = workload["spec"].get("maximumExecutionTimeSeconds")
-            message = f"the workload is deactivated: it was admitted for its maximum execution time of {limit} seconds"
-            await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
+        if workload is None or holds(workload, EVICTED):
+            return
+        if (why := deactivation(workload, decision.reason)) is not None:
+            await self._deactivate(workload, *why)
+            return
+        message = f"the queue core evicts it: {decision.reason}"
+        if decision.reason == workload_status.CHECK:
+            states = admission_checks.states_of(workload)
+            message = f"Evicted due to {admission_checks.message(states, admission_checks.RETRY)}"
         await self._stop(decision.workload, decision.reason, message, "")
+
+    async def _deactivate(self, workload: Object, cause: str, message: str) -> None:
+        """Set a workload inactive and evict it: why is written first, so that whoever takes over finishes it."""
+        if not holds(workload, DEACTIVATION_TARGET):
+            new = workload_status.deactivating(workload, cause, message, self._writer.stamp())
+            workload = await self._writer.status(workload, new)
+        if workload["spec"].get("active") is not False:
+            workload = await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
+        text = f"The workload is deactivated due to {message}"
+        await self._stop("/".join(key_of(workload)), f"{DEACTIVATED}DueTo{cause}", text, "")
 
     async def _stop(self, key: str, reason: str, message: str, preemption: str) -> None:
         workload = self._find(key)

@@ -90,9 +90,14 @@ class QueueMetrics:
         labels = (decision.cluster_queue, _class(workload), self._role)
         self._reserved.labels(*labels).inc()
         if decision.admitted:
-            self._admitted.labels(*labels).inc()
-            created = datetime.fromisoformat(workload["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
-            self._wait.labels(*labels).observe(max(0.0, now / 1000 - created.timestamp()))
+            self.checks_ready(workload, decision, now)
+
+    def checks_ready(self, workload: Object, decision: Admitted, now: int) -> None:
+        """Note that one is admitted that had its quota before."""
+        labels = (decision.cluster_queue, _class(workload), self._role)
+        self._admitted.labels(*labels).inc()
+        created = datetime.fromisoformat(workload["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
+        self._wait.labels(*labels).observe(max(0.0, now / 1000 - created.timestamp()))
 
     def evicted(self, workload: Object, reason: str) -> None:
         """Note an eviction."""

@@ -63,7 +63,9 @@ class QueueCore:
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
         if made.admitted or made.preempted or made.evicted or made.ready or made.pending or not made.complete:
             self.revision += 1
-        self._doubtful |= {d.workload for part in (made.admitted, made.preempted, made.evicted) for d in part}
+        self._doubtful |= {
+            d.workload for part in (made.admitted, made.preempted, made.evicted, made.ready) for d in part
+        }
         return made
 
     def follow(self, objects: Sequence[Object], now: int) -> None:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.api.snapshot_quota import milliseconds
+from webhook.cluster.queues import admission_checks
 from webhook.cluster.queues.conditions import (
     ADMITTED,
+    DEACTIVATION_TARGET,
     EVICTED,
     FINISHED,
     PREEMPTED,
@@ -29,7 +31,9 @@ from webhook.queue.decisions import Admitted
 from webhook.queue.model import PodSetAssignment
 from webhook.store.objects import Object
 
+CHECK: Final = "AdmissionCheck"
 REQUEUES: Final = {
+    CHECK: "BackoffFinished",
     "Deactivated": "Reactivated",
     "ClusterQueueStopped": "ClusterQueueRestarted",
     "LocalQueueStopped": "LocalQueueRestarted",
@@ -40,8 +44,11 @@ Amount = Callable[[str, int], str]
 """Resource name and the core's int -> a Kubernetes quantity."""
 
 
-def admitted(workload: Object, decision: Admitted, amount: Amount, now: str) -> Object:
-    """Give the status of a Workload that got its quota; and is admitted, where no check is open."""
+def admitted(workload: Object, decision: Admitted, target: Object | None, amount: Amount, now: str) -> Object:
+    """Give the status of a Workload that got its quota; and is admitted, where no check is open.
+
+    `target` is the ClusterQueue: the checks that it asks for on the flavors of the admission get their entries.
+    """
     queue = decision.cluster_queue
     generation = _generation(workload)
     rows = with_condition(
@@ -54,9 +61,7 @@ def admitted(workload: Object, decision: Admitted, amount: Amount, now: str) -> 
         generation,
     )
     if decision.admitted:
-        rows = with_condition(
-            rows, ADMITTED, True, "Admitted", f"The workload is admitted by ClusterQueue {queue}", now, generation
-        )
+        rows = _admitted(rows, queue, now, generation)
     for type_ in (EVICTED, PREEMPTED):
         if holds(workload, type_):
             rows = with_condition(rows, type_, False, "QuotaReserved", "the workload has quota again", now, generation)
@@ -66,18 +71,53 @@ def admitted(workload: Object, decision: Admitted, amount: Amount, now: str) -> 
         rows = with_condition(rows, REQUEUED, True, again, "the workload was queued again", now, generation)
     assignments = [_assignment(pods, amount) for pods in decision.pod_sets]
     admission = {"clusterQueue": queue, "podSetAssignments": assignments}
-    return {**_status(workload), "conditions": rows, "admission": admission}
+    checks = with_checks(workload, target, admission, now)
+    state = {"requeueState": {"requeueAt": None}} if at(workload, ("status", "requeueState", "requeueAt")) else {}
+    return {**_status(workload), "conditions": rows, "admission": admission, **checks, **state}
+
+
+def with_checks(workload: Object, target: Object | None, admission: Object, now: str) -> dict[str, Any]:
+    """Give the entries of the checks that a ClusterQueue asks for, as a part of a status; nothing where they stand."""
+    old = admission_checks.states_of(workload)
+    new = admission_checks.synced(old, admission_checks.asked(target, admission), now)
+    return {"admissionChecks": new} if new != old else {}
+
+
+def ready(workload: Object, queue: str, now: str) -> Object:
+    """Give the status of a Workload that had its quota, and whose last check is ready now."""
+    rows = _admitted(conditions_of(workload), queue, now, _generation(workload))
+    return {**_status(workload), "conditions": rows}
+
+
+def _admitted(rows: Conditions, queue: str, now: str, generation: int) -> Conditions:
+    message = f"The workload is admitted by ClusterQueue {queue}"
+    return with_condition(rows, ADMITTED, True, "Admitted", message, now, generation)
 
 
 def evicted(workload: Object, reason: str, message: str, now: str, preemption: str = "") -> Object:
     """Give the status of a Workload that must stop; it holds its quota until its pods are gone.
 
-    `preemption` is the reason of the condition `Preempted`, where another workload took its place.
+    Its checks are asked again from the start, not before those that wanted another try allow it. `preemption` is the
+    reason of the condition `Preempted`, where another workload took its place.
     """
-    generation = _generation(workload)
-    rows = with_condition(conditions_of(workload), EVICTED, True, reason, message, now, generation)
+    generation, states = _generation(workload), admission_checks.states_of(workload)
+    rows = [row for row in conditions_of(workload) if row.get("type") != DEACTIVATION_TARGET]
+    rows = with_condition(rows, EVICTED, True, reason, message, now, generation)
     if preemption:
         rows = with_condition(rows, PREEMPTED, True, preemption, message, now, generation)
+    status = {**_status(workload), "conditions": rows}
+    if states:
+        status["admissionChecks"] = admission_checks.reset(states, now)
+    state = status.get("requeueState") or {}
+    again = max(admission_checks.retry_at(states), str(state.get("requeueAt") or ""))
+    return {**status, "requeueState": {**state, "requeueAt": again}} if again else status
+
+
+def deactivating(workload: Object, cause: str, message: str, now: str) -> Object:
+    """Give the status of a Workload that is about to be set inactive, with why: whoever takes over goes on from it."""
+    rows = with_condition(
+        conditions_of(workload), DEACTIVATION_TARGET, True, cause, message, now, _generation(workload)
+    )
     return {**_status(workload), "conditions": rows}
 
 
@@ -92,11 +132,17 @@ def released(workload: Object, now: str) -> Object:
         if type_ == QUOTA_RESERVED or holds(workload, type_):
             rows = with_condition(rows, type_, False, "Pending", message, now, generation)
     reason = str(why.get("reason") or "")
-    if reason.startswith(tuple(REQUEUES)):
+    waits = reason != CHECK or _waits(workload, now)
+    if reason.startswith(tuple(REQUEUES)) and waits:
         rows = with_condition(rows, REQUEUED, False, reason, str(why.get("message") or ""), now, generation)
     else:
         rows = with_condition(rows, REQUEUED, True, "QuotaReleased", message, now, generation)
     return {**status, "conditions": rows, "admission": None}
+
+
+def _waits(workload: Object, now: str) -> bool:
+    """Say whether a back-off runs."""
+    return milliseconds(at(workload, ("status", "requeueState", "requeueAt"))) > milliseconds(now)
 
 
 def _past(workload: Object, now: str) -> int | None:

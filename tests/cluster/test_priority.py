@@ -1,0 +1,95 @@
+"""What a job says of itself reaches its Workload: its user and run time, its class, and what becomes of them later."""
+
+import asyncio
+
+from tests.cluster.world import JOB, job, queues, world
+from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
+from webhook.store.objects import merge
+
+CLASS = "kueue.x-k8s.io/priority-class"
+
+
+def of_class(name, **spec):
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": name}, **spec}
+
+
+def labelled(name, class_name):
+    return merge(job(name), {"metadata": {"labels": {CLASS: class_name}}})
+
+
+def test_annotations_for_the_rules_arrive():
+    """User and run time are in the Workload, and in what the core knows; an edit of a waiting job arrives as well."""
+    annotations = {"sluice.dev/user": "ann", "sluice.dev/run-time-seconds": "60", "other.example/x": "y"}
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            await w.create(merge(job("a"), {"metadata": {"annotations": annotations}}), job("b"))
+            first = await w.until_condition("a", "Admitted")
+            await w.until_condition("b", "QuotaReserved", "False")
+            before = (await w.workload("b"))["metadata"]["annotations"]
+            await w.store.patch(JOB, "b", "team-a", {"metadata": {"annotations": {"sluice.dev/user": "bob"}}})
+
+            async def arrived():
+                return (await w.workload("b"))["metadata"]["annotations"].get("sluice.dev/user") == "bob"
+
+            await w.until(arrived, "bob is b's user")
+            given = (await w.workload("b"))["metadata"]["annotations"]
+            await w.store.patch(JOB, "b", "team-a", {"metadata": {"annotations": {"sluice.dev/user": None}}})
+
+            async def gone():
+                return "sluice.dev/user" not in (await w.workload("b"))["metadata"]["annotations"]
+
+            await w.until(gone, "b has no user")
+            return first, before, given
+
+    first, before, given = asyncio.run(go())
+    found = first["metadata"]["annotations"]
+    assert {k: v for k, v in found.items() if k in annotations} == {
+        "sluice.dev/user": "ann",
+        "sluice.dev/run-time-seconds": "60",
+    }
+    assert given["sluice.dev/arrival"] == before["sluice.dev/arrival"]
+
+
+def test_another_value_of_a_class_reaches_running_work():
+    """The Workload of a running job has the new number, and stands against preemption with it."""
+
+    async def go():
+        options = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+        async with world(
+            *queues("1", **options), of_class("low", value=1), of_class("mid", value=5), seconds=None
+        ) as w:
+            await w.create(labelled("a", "low"))
+            await w.until_runs("a")
+            await w.store.patch(WORKLOAD_CLASS, "low", None, {"value": 9})
+
+            async def is_nine():
+                return (await w.workload("a"))["spec"]["priority"] == 9
+
+            await w.until(is_nine, "a has priority 9")
+            await w.create(labelled("b", "mid"))
+            await w.until_condition("b", "QuotaReserved", "False")
+            return w.kubelet.starts
+
+    assert asyncio.run(go()) == ["a"]
+
+
+def test_another_class_of_a_running_job_reaches_its_workload():
+    """Number and name follow the label; a number that somebody wrote where no class is named stays."""
+
+    async def go():
+        async with world(*queues("2"), of_class("high", value=9), seconds=None) as w:
+            await w.create(job("a"), job("b"))
+            await w.until_runs("a")
+            await w.until_runs("b")
+            by_hand = (await w.workload("b"))["metadata"]["name"]
+            await w.store.patch(WORKLOAD, by_hand, "team-a", {"spec": {"priority": 3}})
+            await w.store.patch(JOB, "a", "team-a", {"metadata": {"labels": {CLASS: "high"}}})
+
+            async def is_high():
+                return (await w.workload("a"))["spec"].get("priorityClassRef", {}).get("name") == "high"
+
+            await w.until(is_high, "a is of class high")
+            return (await w.workload("a"))["spec"]["priority"], (await w.workload("b"))["spec"]["priority"]
+
+    assert asyncio.run(go()) == (9, 3)
