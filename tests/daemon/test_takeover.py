@@ -16,7 +16,7 @@ from webhook.admission.memory import MemoryFacts
 from webhook.admission.wire import parse
 from webhook.diagnostics import SourceError
 from webhook.policy.loading.files import load_bundle
-from webhook.policy.loading.lazy_bundle import SLICE, Shelf
+from webhook.policy.loading.lazy_bundle import SLICE, LazyBundle
 from webhook.policy_set.compile_worker import pieces
 from webhook.policy_set.policies import RULES, LoaderError, Policies, fetch, load
 from webhook.policy_set.reload import PolicyFiles
@@ -198,7 +198,7 @@ def test_a_child_that_stops_in_the_middle_changes_nothing(folder, monkeypatch):
 def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch):
     """After its time it is killed, and nothing is left of it."""
     monkeypatch.setattr("webhook.policy_set.policies.PATIENCE", 0.5)
-    old, children = Policies.of(Shelf(), None), []
+    old, children = Policies.of(LazyBundle(), None), []
     start = asyncio.create_subprocess_exec
 
     async def noted(*arguments, **options):
@@ -222,7 +222,7 @@ def test_a_stop_in_the_middle_of_a_reload_ends_the_child(folder, monkeypatch, tm
     failing(monkeypatch, f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
 
     async def go():
-        task = asyncio.create_task(fetch([folder], (), Policies.of(Shelf(), None)))
+        task = asyncio.create_task(fetch([folder], (), Policies.of(LazyBundle(), None)))
         await until(lambda: note.exists() and note.read_text(), "the child is there")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

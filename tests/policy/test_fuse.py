@@ -11,7 +11,7 @@ from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
-from webhook.policy.patching.fast_merge import Detour, course_of, fused
+from webhook.policy.patching.fast_merge import NotApplicable, fast_merged, field_schema
 from webhook.policy.patching.mutation import MutationError, check_names
 from webhook.policy.patching.native_values import native
 
@@ -60,8 +60,8 @@ def test_the_straight_way_is_the_structured_merge(kind, body, fragment, named, d
     schema = schema_of(gvk_of(obj))
     kept = copy.deepcopy(obj)
     try:
-        result = fused(course_of(schema), obj, value)
-    except Detour:
+        result = fast_merged(field_schema(schema), obj, value)
+    except NotApplicable:
         event("detour")
         return
     try:
@@ -89,7 +89,7 @@ def test_the_ordinary_goes_straight():
         "metadata": ObjectValue("Object.metadata", {"labels": {"c": "d"}}),
         "spec": ObjectValue("Object.spec", {"containers": [container], "hostNetwork": True}),
     }
-    result = fused(course_of(schema_of(gvk_of(obj))), obj, ObjectValue("Object", fields))
+    result = fast_merged(field_schema(schema_of(gvk_of(obj))), obj, ObjectValue("Object", fields))
     assert result["metadata"] == {"name": "p", "labels": {"a": "b", "c": "d"}}
     assert result["spec"]["containers"][1] == {"name": "d", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
     assert result["spec"]["hostNetwork"] is True

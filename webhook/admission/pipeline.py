@@ -15,10 +15,10 @@ from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.mutate import mutate as run_mutating
-from webhook.policy.evaluation.result import FAILURE_KEY, Findings, Observer
-from webhook.policy.evaluation.review_context import World
+from webhook.policy.evaluation.result import FAILURE_KEY, EvaluationResult, Observer
+from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.evaluation.validate import validate as run_validating
-from webhook.policy.matching.bound_policies import Plan, Step
+from webhook.policy.matching.bound_policies import BoundPolicies, BoundPolicy
 from webhook.policy.matching.exceptions import excused
 from webhook.policy.request import Request
 
@@ -40,7 +40,7 @@ def mutate(
         return ALLOWED
     world = _world(request, facts)
     start = world.object
-    findings = Findings(observer)
+    findings = EvaluationResult(observer)
     run_mutating(_applicable(plan, bundle, world, clock), world, findings)
     if findings.unknown:
         return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
@@ -66,7 +66,7 @@ def validate(
     """Judge the object: policies first, then, where they let it in, the gate to the queue (None: no queueing)."""
     plan = bundle.validating.plan(request)
     world = _world(request, facts)
-    findings = Findings(observer)
+    findings = EvaluationResult(observer)
     if plan.steps:
         run_validating(_applicable(plan, bundle, world, clock), world, findings)
     if findings.unknown:
@@ -112,17 +112,17 @@ def _sound(patch: tuple[Operation, ...]) -> tuple[Operation, ...]:
     return tuple(step._replace(path=path, value=value) for step, (path, value) in zip(patch, pairs, strict=True))
 
 
-def _world(request: Request, facts: Facts) -> World:
+def _world(request: Request, facts: Facts) -> ReviewContext:
     """Put together what policies see: quantities as strings, in the object and in the old one."""
     old = None if request.old_object is None else normalise(request.old_object)
     if request.object is None:
-        return World(request, facts, None, old)
+        return ReviewContext(request, facts, None, old)
     found = templates(request.object)
     obj = normalise(request.object, found)
-    return World(request, facts, obj, old, found if obj is request.object else None)
+    return ReviewContext(request, facts, obj, old, found if obj is request.object else None)
 
 
-def _applicable(plan: Plan, bundle: Bundle, world: World, clock: Clock) -> Sequence[Step]:
+def _applicable(plan: BoundPolicies, bundle: Bundle, world: ReviewContext, clock: Clock) -> Sequence[BoundPolicy]:
     """Give the steps that are for this request, less those of policies an exception frees it from."""
     steps = plan.choose(world.namespace_labels(), world.request)
     if not bundle.exceptions:
@@ -132,7 +132,10 @@ def _applicable(plan: Plan, bundle: Bundle, world: World, clock: Clock) -> Seque
 
 
 def _verdict(
-    findings: Findings, world: World, patch: tuple[Operation, ...] = (), obj: dict[str, Any] | None = None
+    findings: EvaluationResult,
+    world: ReviewContext,
+    patch: tuple[Operation, ...] = (),
+    obj: dict[str, Any] | None = None,
 ) -> Verdict:
     if not (findings.denials or findings.warnings or findings.audits or findings.evaluated):
         return ALLOWED if obj is None else Verdict(allowed=True, patch=patch, object=obj)
@@ -154,7 +157,7 @@ def _verdict(
     )
 
 
-def _warnings(findings: Findings) -> tuple[str, ...]:
+def _warnings(findings: EvaluationResult) -> tuple[str, ...]:
     """Give each warning once, cut to the length the API server passes on."""
     told = list(findings.warnings)
     if findings.oscillating:
@@ -168,7 +171,7 @@ def shorten(text: str) -> str:
     return text if len(text) <= WARNING_LENGTH else text[: WARNING_LENGTH - 1] + "…"
 
 
-def _audits(findings: Findings) -> dict[str, str]:
+def _audits(findings: EvaluationResult) -> dict[str, str]:
     """Join several values of a key; failures become one JSON list, as the API server's audit annotation is."""
     joined = {}
     for key, values in findings.audits.items():
@@ -176,7 +179,7 @@ def _audits(findings: Findings) -> dict[str, str]:
     return joined
 
 
-def _ask(gate: Gate, world: World, verdict: Verdict) -> Verdict:
+def _ask(gate: Gate, world: ReviewContext, verdict: Verdict) -> Verdict:
     """Ask the gate for a job that is created, or given a queue, and that no queued job owns."""
     request, job = world.request, world.job()
     if job is None or not job.kind.queued or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
@@ -201,6 +204,6 @@ def _ask(gate: Gate, world: World, verdict: Verdict) -> Verdict:
     )
 
 
-def _queued_anew(world: World, queue: str) -> bool:
+def _queued_anew(world: ReviewContext, queue: str) -> bool:
     """Say whether an update put the job into another queue."""
     return queue_of(world.old or {}) != queue

@@ -11,13 +11,13 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.dependencies import reads
 from webhook.policy.expression import Expression
 from webhook.policy.facts import Selector
-from webhook.policy.matching.matcher import Match
+from webhook.policy.matching.matcher import MatchResources
 
 Mode = Literal["audit", "warn", "enforce"]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class MatchCondition:
     """One of `matchConditions`."""
 
     name: str
@@ -68,7 +68,7 @@ class Binding:
     name: str
     actions: tuple[str, ...]
     param_ref: ParamRef | None
-    match: Match | None
+    match: MatchResources | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class Policy:
 
     name: str
     mutating: bool
-    match: Match
-    conditions: tuple[Condition, ...]
+    match: MatchResources
+    conditions: tuple[MatchCondition, ...]
     variables: dict[str, Expression]
     validations: tuple[Validation, ...] = ()
     audit_annotations: tuple[AuditAnnotation, ...] = ()

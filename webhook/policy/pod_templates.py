@@ -10,7 +10,7 @@ from webhook.jobs.normalise import replace_at
 EMPTY: dict[str, Any] = {}
 
 
-class Stand(NamedTuple):
+class EvaluationTarget(NamedTuple):
     """What a policy is evaluated on: the object itself (`path` None), or a template inside it as a Pod.
 
     `writable` is False for templates that are made up from other fields.
@@ -22,25 +22,29 @@ class Stand(NamedTuple):
     old: dict[str, Any] | None
     template: dict[str, Any] | None = None
 
-    def moved(self, obj: Any) -> Stand:
+    def moved(self, obj: Any) -> EvaluationTarget:
         """Give the same place in an object that came of a change; this very stand where its template is the same."""
         if not self.writable or self.path is None:
             return self
         template = find(obj, self.path)
-        return self if template is self.template else Stand(self.path, True, as_pod(template), self.old, template)
+        return (
+            self
+            if template is self.template
+            else EvaluationTarget(self.path, True, as_pod(template), self.old, template)
+        )
 
 
-def whole(obj: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[Stand, ...]:
+def whole(obj: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[EvaluationTarget, ...]:
     """Give the request's own object."""
-    return (Stand(None, True, obj, old),)
+    return (EvaluationTarget(None, True, obj, old),)
 
 
-def first_stand(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> Stand:
+def target_at(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> EvaluationTarget:
     """Give a template at a path of an object, the old object's beside it; one that is `made` up stands nowhere."""
     if made:
-        return Stand(path, False, as_pod(template), None, template)
+        return EvaluationTarget(path, False, as_pod(template), None, template)
     template = find(obj, path)
-    return Stand(path, True, as_pod(template), None if old is None else as_pod(find(old, path)), template)
+    return EvaluationTarget(path, True, as_pod(template), None if old is None else as_pod(find(old, path)), template)
 
 
 def as_pod(template: Any) -> dict[str, Any] | None:
@@ -55,7 +59,7 @@ def as_pod(template: Any) -> dict[str, Any] | None:
     }
 
 
-def put_back(obj: dict[str, Any], at: Stand, pod: dict[str, Any]) -> dict[str, Any]:
+def put_back(obj: dict[str, Any], at: EvaluationTarget, pod: dict[str, Any]) -> dict[str, Any]:
     """Give the object with the changed Pod's metadata and spec in the template it stood in for."""
     if at.path is None:
         return pod

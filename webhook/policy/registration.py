@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.jobs.kinds import KINDS
-from webhook.policy.matching.matcher import Match, Rule, synonyms
+from webhook.policy.matching.matcher import MatchResources, ResourceRule, synonyms
 from webhook.policy.model import Policy
 
 MAX_CONDITIONS: Final = 64
@@ -21,7 +21,7 @@ _HIDDEN: Final = ("params", "namespaceObject", "variables")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WebhookEntry:
     """One webhook: the rules of its policies together, and a condition that holds where one of them may match.
 
     `condition` is CEL; empty where every request that the rules take must come.
@@ -35,7 +35,7 @@ class Entry:
     policies: tuple[str, ...]
 
 
-def registration(policies: Iterable[Policy]) -> tuple[Entry, ...]:
+def registration(policies: Iterable[Policy]) -> tuple[WebhookEntry, ...]:
     """Give the webhooks for the policies that are bound: mutating before validating, Fail before Ignore."""
     found = []
     bound = [policy for policy in policies if policy.bindings]
@@ -47,9 +47,9 @@ def registration(policies: Iterable[Policy]) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-def _entry(group: Sequence[Policy], *, mutating: bool, ignore: bool) -> Entry:
+def _entry(group: Sequence[Policy], *, mutating: bool, ignore: bool) -> WebhookEntry:
     again = any(policy.reinvoke for policy in group)
-    return Entry(
+    return WebhookEntry(
         mutating,
         "Ignore" if ignore else "Fail",
         tuple(rules_of(group)),
@@ -78,12 +78,12 @@ def rules_of(policies: Iterable[Policy]) -> list[dict[str, Any]]:
     return [found[key] for key in sorted(found)]
 
 
-EVERYTHING: Final = Rule(
+EVERYTHING: Final = ResourceRule(
     frozenset({"*"}), frozenset({"*"}), (("*", "*"),), frozenset({"CREATE", "UPDATE", "DELETE"}), frozenset(), "*"
 )
 
 
-def _takes_pods(rule: Rule) -> bool:
+def _takes_pods(rule: ResourceRule) -> bool:
     return (
         bool(rule.groups & {"", "*"})
         and bool(rule.versions & {"v1", "*"})
@@ -91,9 +91,9 @@ def _takes_pods(rule: Rule) -> bool:
     )
 
 
-def _job_rules(operations: frozenset[str]) -> list[Rule]:
+def _job_rules(operations: frozenset[str]) -> list[ResourceRule]:
     return [
-        Rule(frozenset({k.group}), frozenset(k.versions), ((k.resource, ""),), operations, frozenset(), "*")
+        ResourceRule(frozenset({k.group}), frozenset(k.versions), ((k.resource, ""),), operations, frozenset(), "*")
         for k in KINDS
         if k.kind != "Pod"
     ]
@@ -124,7 +124,7 @@ def _bracketed(text: str) -> str:
     return f"({text}\n)" if "//" in text else f"({text})"
 
 
-def _reach(match: Match) -> Iterator[str]:
+def _reach(match: MatchResources) -> Iterator[str]:
     """Give the test that comes before a policy's conditions: it holds for what the policy's own rules take.
 
     An error in one condition refuses the request, whatever the other policies say. So a condition is tried only on
@@ -136,7 +136,7 @@ def _reach(match: Match) -> Iterator[str]:
         yield found.popitem()[0] if len(found) == 1 else " || ".join(f"({test})" for test in found)
 
 
-def _tests(rule: Rule, sub: str, match: Match) -> Iterator[str]:
+def _tests(rule: ResourceRule, sub: str, match: MatchResources) -> Iterator[str]:
     """Give the tests of one rule for one subresource, empty where it takes every one. Versions are converted."""
     names = {(group, resource) for group in rule.groups for resource, of in rule.resources if of == sub}
     if match.equivalent:

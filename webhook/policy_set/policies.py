@@ -21,8 +21,8 @@ from typing import Final
 
 from webhook.diagnostics import SourceError
 from webhook.policy.bundle import Bundle
-from webhook.policy.loading.lazy_bundle import Shelf
-from webhook.policy.matching.matcher import Fields, Target, fields_of
+from webhook.policy.loading.lazy_bundle import LazyBundle
+from webhook.policy.matching.matcher import Fields, ResourceOperation, fields_of
 from webhook.policy.queue_rules.files import DEFAULT, rules_among
 from webhook.policy.request import Request
 from webhook.policy_set.compile_worker import END, FINDINGS, LENGTH
@@ -58,14 +58,14 @@ class Policies:
 
     bundle: Bundle
     rules: Rules
-    shelf: Shelf
+    shelf: LazyBundle
     parts: Mapping[str, Bundle]
     """The policies by failurePolicy, `fail` and `ignore`: each has a path of its own at the server."""
     known: dict[Kind, Bundle] = field(default_factory=dict)
     """What there is for the kinds of requests that came."""
 
     @classmethod
-    def of(cls, shelf: Shelf, rules: Rules) -> Policies:
+    def of(cls, shelf: LazyBundle, rules: Rules) -> Policies:
         """Make them of what was taken over."""
         parts = {only: shelf.whole.part(only) for only in ("fail", "ignore")}
         return cls(shelf.whole, rules, shelf, parts)
@@ -77,7 +77,7 @@ class Policies:
         if found is None:
             if len(self.known) >= KINDS:
                 self.known.clear()
-            found = self.known[kind] = self.shelf.bundle(Target(*kind[0]), only)
+            found = self.known[kind] = self.shelf.bundle(ResourceOperation(*kind[0]), only)
         return found
 
     @property
@@ -91,7 +91,7 @@ def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
 
     Raises SourceError with all that is wrong, LoaderError, OSError.
     """
-    shelf = Shelf()
+    shelf = LazyBundle()
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
             _command(paths, names),
@@ -119,7 +119,7 @@ async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> P
 
     Raises SourceError, LoaderError, OSError.
     """
-    shelf = Shelf()
+    shelf = LazyBundle()
     async with contextlib.AsyncExitStack() as stack:
         child = await asyncio.create_subprocess_exec(
             *_command(paths, names), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=_environment()
@@ -147,7 +147,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
 
 
-async def _receive(child: Process, shelf: Shelf) -> None:
+async def _receive(child: Process, shelf: LazyBundle) -> None:
     """Take over what the child writes. Raises SourceError, LoaderError."""
     assert child.stdout is not None
     assert child.stderr is not None
@@ -164,7 +164,7 @@ async def _receive(child: Process, shelf: Shelf) -> None:
         raise LoaderError(_epitaph(await child.wait(), told)) from None
 
 
-def _take(shelf: Shelf, kind: bytes, data: bytes) -> bool:
+def _take(shelf: LazyBundle, kind: bytes, data: bytes) -> bool:
     """Take a piece; True when there are no more. Raises SourceError."""
     if kind == FINDINGS:
         raise SourceError(pickle.loads(data))  # noqa: S301 - written by our own child
@@ -194,7 +194,7 @@ def _rouse(policies: Policies, kinds: Iterable[Kind]) -> Iterator[None]:
     """Compile what requests of these kinds will need, one policy in a step."""
     yield from policies.shelf.waking_few(FEW)
     for kind in kinds:
-        for bundle in policies.shelf.waking(Target(*kind[0]), kind[1]):
+        for bundle in policies.shelf.waking(ResourceOperation(*kind[0]), kind[1]):
             if bundle is not None:
                 policies.known[kind] = bundle
             yield

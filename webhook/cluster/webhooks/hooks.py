@@ -13,7 +13,7 @@ from webhook.cluster.api.kinds import MANAGED
 from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
 from webhook.policy.model import Policy
-from webhook.policy.registration import SUB_RESOURCE, Entry, registration
+from webhook.policy.registration import SUB_RESOURCE, WebhookEntry, registration
 
 IGNORE: Final = "Ignore"
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)
@@ -52,14 +52,14 @@ def hooks(policies: Iterable[Policy], *, gate: bool) -> list[Hook]:
     for mutating, path in ((True, "mutate"), (False, "validate")):
         here = [entry for entry in entries if entry.mutating is mutating]
         if gate and not mutating and not here:
-            here = [Entry(False, IGNORE, (), "", "", ())]
+            here = [WebhookEntry(False, IGNORE, (), "", "", ())]
         for index, entry in enumerate(here):
             own = path if len(here) == 1 else f"{path}/{entry.failure_policy.lower()}"
             found.append(_hook(entry, own, gate=gate and not mutating and index == 0))
     return found
 
 
-def _hook(entry: Entry, path: str, *, gate: bool) -> Hook:
+def _hook(entry: WebhookEntry, path: str, *, gate: bool) -> Hook:
     rules, condition = list(entry.rules), entry.condition
     if gate:
         rules += [rule for kind in _QUEUED if (rule := _rule(kind.group, kind.versions, kind.resource)) not in rules]

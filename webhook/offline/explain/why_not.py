@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from webhook.jobs.normalise import normalise
 from webhook.policy.bundle import Bundle
-from webhook.policy.evaluation.review_context import World
+from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.facts import Facts
 from webhook.policy.matching.exceptions import excused
 from webhook.policy.matching.index import entry_for
-from webhook.policy.matching.matcher import Match, Rule, Site, Target
+from webhook.policy.matching.matcher import MatchResources, RequestMatcher, ResourceOperation, ResourceRule
 from webhook.policy.model import Policy
 from webhook.policy.request import Request
 
@@ -17,8 +17,8 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     """Say why a policy says nothing about a request; `now` is in seconds, for exceptions."""
     obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
-    world = World(request, facts, obj, old)
-    target = Target.of(request)
+    world = ReviewContext(request, facts, obj, old)
+    target = ResourceOperation.of(request)
     if policy.name in excused(bundle.exceptions, request, obj, old, now):
         return "an exception frees the request from it"
     if not policy.bindings:
@@ -40,7 +40,7 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     return "nothing in it was evaluated"
 
 
-def _rules(match: Match, target: Target) -> str:
+def _rules(match: MatchResources, target: ResourceOperation) -> str:
     """Say in what the resource rules differ from the request."""
     if any(rule.fits(target) for rule in match.excludes):
         return f"its excludeResourceRules leave {target.resource} out"
@@ -56,7 +56,7 @@ def _rules(match: Match, target: Target) -> str:
     return ""
 
 
-def _names(rule: Rule, target: Target) -> bool:
+def _names(rule: ResourceRule, target: ResourceOperation) -> bool:
     return bool({"*", target.group} & rule.groups) and any(
         r in ("*", target.resource) and s in ("*", target.sub_resource) for r, s in rule.resources
     )
@@ -66,12 +66,12 @@ def _named(resource: str, group: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
-def _full(target: Target) -> str:
+def _full(target: ResourceOperation) -> str:
     name = _named(target.resource, target.group)
     return f"{name}/{target.sub_resource}" if target.sub_resource else name
 
 
-def _site(match: Match, site: Site, world: World) -> str:
+def _site(match: MatchResources, site: RequestMatcher, world: ReviewContext) -> str:
     """Say which selector does not take the request; empty where all do."""
     labels = world.namespace_labels()
     if match.namespace_selector is not None and labels is not None and not match.namespace_selector(labels):

@@ -13,19 +13,19 @@ from webhook.cel.types import Type, object_type
 from webhook.documents import Path as Place
 from webhook.policy.dependencies.reads import Path, unchanged
 from webhook.policy.evaluation.authorizer import Unanswered
-from webhook.policy.evaluation.result import Findings
-from webhook.policy.evaluation.review_context import World
+from webhook.policy.evaluation.result import EvaluationResult
+from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import Expression, OutOfBudget, Values
-from webhook.policy.matching.bound_policies import Step
+from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Policy
-from webhook.policy.pod_templates import Stand
+from webhook.policy.pod_templates import EvaluationTarget
 
 VARIABLES: Final = object_type(TYPE_NAME)
 _NOBODY: Final = (None, None)
 OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
-class Run:
+class Invocation:
     """A step with one parameter, and what became of it.
 
     `ran`: its conditions held somewhere. `left` is what it left behind at each place.
@@ -33,18 +33,18 @@ class Run:
 
     __slots__ = ("left", "param", "ran", "step")
 
-    def __init__(self, step: Step, param: dict[str, Any] | None = None) -> None:
+    def __init__(self, step: BoundPolicy, param: dict[str, Any] | None = None) -> None:
         self.step, self.param = step, param
         self.ran = False
         self.left: dict[Place | None, dict[str, Any]] = {}
 
-    def rests(self, at: Stand) -> bool:
+    def rests(self, at: EvaluationTarget) -> bool:
         """Say whether all that it reads and writes there is still as it was left."""
         left = self.left.get(at.path)
         return left is not None and all(unchanged(left, at.object, path) for path in self.step.touches)
 
 
-class Scene:
+class Activation:
     """The values of a policy's expressions; it is itself the value of `variables`.
 
     A variable is computed when it is first asked for, and kept; an error is kept as well, and worded as the API server
@@ -56,7 +56,9 @@ class Scene:
     __slots__ = ("_failed", "_known", "_same", "_table", "before", "budget", "stand", "values")
     cel_type: ClassVar[Type] = VARIABLES
 
-    def __init__(self, one: Run, world: World, at: Stand, before: Scene | None = None) -> None:
+    def __init__(
+        self, one: Invocation, world: ReviewContext, at: EvaluationTarget, before: Activation | None = None
+    ) -> None:
         step = one.step
         self.stand, self.before = at, before
         self.budget: Budget = Budget(POLICY_LIMIT) if before is None else before.budget
@@ -118,7 +120,7 @@ class Scene:
             raise OutOfBudget
         return value
 
-    def _taken_over(self, before: Scene, key: Any, paths: Iterable[Path]) -> Any:
+    def _taken_over(self, before: Activation, key: Any, paths: Iterable[Path]) -> Any:
         """Give the value that the scene before has, if all that its expression reads is still the same."""
         value = before._known.get(key, MISSING)
         if value is MISSING:
@@ -133,7 +135,9 @@ class Scene:
         return value
 
 
-def conditions_hold(one: Run, world: World, at: Stand, findings: Findings) -> str | bool:
+def conditions_hold(
+    one: Invocation, world: ReviewContext, at: EvaluationTarget, findings: EvaluationResult
+) -> str | bool:
     """Test the match conditions: False where the policy is to be skipped; a text is the errors, where none is false.
 
     Rules: matchconditions.Matcher of the API server; conditions see neither the Namespace nor variables.

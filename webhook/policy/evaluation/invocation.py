@@ -6,18 +6,18 @@ import logging
 from collections.abc import Iterator, Sequence
 
 from webhook.cel.errors import Interrupted
-from webhook.policy.evaluation.activation import Run
+from webhook.policy.evaluation.activation import Invocation
 from webhook.policy.evaluation.params import ParamError, collect
-from webhook.policy.evaluation.result import Denial, Findings
-from webhook.policy.evaluation.review_context import World
-from webhook.policy.matching.bound_policies import Step
+from webhook.policy.evaluation.result import Denial, EvaluationResult
+from webhook.policy.evaluation.review_context import ReviewContext
+from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Binding, Policy
-from webhook.policy.pod_templates import Stand, whole
+from webhook.policy.pod_templates import EvaluationTarget, whole
 
 log = logging.getLogger(__name__)
 
 
-def runs(steps: Sequence[Step], world: World, findings: Findings) -> Iterator[Run]:
+def runs(steps: Sequence[BoundPolicy], world: ReviewContext, findings: EvaluationResult) -> Iterator[Invocation]:
     """Give what is to be evaluated for a request, in the order of the policies' names.
 
     A binding whose parameters cannot be had becomes a denial, unless the failure policy is Ignore.
@@ -27,7 +27,7 @@ def runs(steps: Sequence[Step], world: World, findings: Findings) -> Iterator[Ru
         if policy.skip_owned and world.owned():
             continue
         if policy.param_kind is None:
-            yield Run(step)
+            yield Invocation(step)
             continue
         try:
             params = collect(policy, step.binding, world.request.namespace, world.facts)
@@ -35,10 +35,10 @@ def runs(steps: Sequence[Step], world: World, findings: Findings) -> Iterator[Ru
             configuration_error(policy, step.binding, str(error), findings)
             continue
         for param in params:
-            yield Run(step, param)
+            yield Invocation(step, param)
 
 
-def configuration_error(policy: Policy, binding: Binding, message: str, findings: Findings) -> None:
+def configuration_error(policy: Policy, binding: Binding, message: str, findings: EvaluationResult) -> None:
     """Deny because a policy or a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
     if not policy.ignore_failure:
         findings.denials.append(Denial(policy.name, binding.name, message))
@@ -51,7 +51,7 @@ def unexpected(policy: Policy, error: BaseException) -> str:
     return f"the policy could not be evaluated: {error}"
 
 
-def stands_for(step: Step, world: World) -> Sequence[Stand]:
+def stands_for(step: BoundPolicy, world: ReviewContext) -> Sequence[EvaluationTarget]:
     """Give what the policy is to be evaluated on: the object, or each pod template in it."""
     found = world.stands() if step.expanded else whole(world.object, world.old)
     return [at for at in found if step.takes(at)] if step.selecting else found

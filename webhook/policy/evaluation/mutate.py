@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.cel.errors import CelError, Interrupted
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Run, Scene, conditions_hold
+from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, Invocation, conditions_hold
 from webhook.policy.evaluation.authorizer import Unanswered
 from webhook.policy.evaluation.invocation import runs, stands_for, unexpected
-from webhook.policy.evaluation.result import Denial, Findings
-from webhook.policy.evaluation.review_context import World
+from webhook.policy.evaluation.result import Denial, EvaluationResult
+from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import OutOfBudget
-from webhook.policy.matching.bound_policies import Step
+from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Policy
 from webhook.policy.patching.mutation import MutationError, patched
-from webhook.policy.pod_templates import Stand, put_back
+from webhook.policy.pod_templates import EvaluationTarget, put_back
 
 
-def mutate(steps: Sequence[Step], world: World, findings: Findings) -> dict[str, Any] | None:
+def mutate(steps: Sequence[BoundPolicy], world: ReviewContext, findings: EvaluationResult) -> dict[str, Any] | None:
     """Give the object as the policies leave it; what they did not touch is shared with the request's.
 
     In the second round those that may be invoked again are, where another policy has since changed what they read or
@@ -42,26 +42,28 @@ def mutate(steps: Sequence[Step], world: World, findings: Findings) -> dict[str,
     return world.object
 
 
-def _look_for_oscillation(again: Sequence[Run], world: World, findings: Findings) -> None:
+def _look_for_oscillation(again: Sequence[Invocation], world: ReviewContext, findings: EvaluationResult) -> None:
     """Try another round on a copy of the world: whoever still changes something will never come to rest."""
     trial = world.copy()
-    ignored = Findings()
+    ignored = EvaluationResult()
     for one in again:
         before = trial.object
-        run(Run(one.step, one.param), trial, ignored)
+        run(Invocation(one.step, one.param), trial, ignored)
         if trial.object is not before:
             findings.oscillating.append(one.step.policy.name)
     trial.close()
 
 
-def run(one: Run, world: World, findings: Findings) -> None:
+def run(one: Invocation, world: ReviewContext, findings: EvaluationResult) -> None:
     """Run one step on all it is for where it does not rest, and put what it changes into the world's object."""
     for at in stands_for(one.step, world):
         if at.object is not None and at.writable and not one.rests(at):
             one.left[at.path] = _safely_on(one, world, at, at.object, findings)
 
 
-def _safely_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Findings) -> dict[str, Any]:
+def _safely_on(
+    one: Invocation, world: ReviewContext, at: EvaluationTarget, obj: dict[str, Any], findings: EvaluationResult
+) -> dict[str, Any]:
     """Give what stands there afterwards; where the policy fails as none may, what did before."""
     try:
         return _run_on(one, world, at, obj, findings)
@@ -74,7 +76,9 @@ def _safely_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings:
     return obj
 
 
-def _run_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Findings) -> dict[str, Any]:
+def _run_on(
+    one: Invocation, world: ReviewContext, at: EvaluationTarget, obj: dict[str, Any], findings: EvaluationResult
+) -> dict[str, Any]:
     """Give what stands there afterwards; `obj` is what does before."""
     policy = one.step.policy
     if policy.conditions:
@@ -87,11 +91,11 @@ def _run_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Fi
         one.ran = True
         if policy.name not in findings.evaluated:
             findings.evaluated.append(policy.name)
-    first = seen = Scene(one, world, at)
+    first = seen = Activation(one, world, at)
     after: dict[str, Any] | None = obj
     for i in range(len(policy.mutations)):
         if seen.stand.object is not after:
-            seen = Scene(one, world, at._replace(object=after), None if findings.observer else seen)
+            seen = Activation(one, world, at._replace(object=after), None if findings.observer else seen)
         after = _mutation(one, i, seen, world, findings)
     if after is obj or after is None:
         return obj
@@ -100,7 +104,13 @@ def _run_on(one: Run, world: World, at: Stand, obj: dict[str, Any], findings: Fi
 
 
 def _mutation(
-    one: Run, index: int, seen: Scene, world: World, findings: Findings, *, alone: bool = False
+    one: Invocation,
+    index: int,
+    seen: Activation,
+    world: ReviewContext,
+    findings: EvaluationResult,
+    *,
+    alone: bool = False,
 ) -> dict[str, Any] | None:
     """Give the object with one mutation done; one that fails leaves it, and denies unless the failure policy is Ignore.
 
@@ -113,7 +123,7 @@ def _mutation(
         result = patched(at.object, mutation, seen.mutation(mutation.expression), seen.values)
     except OutOfBudget:
         if not alone:
-            return _mutation(one, index, Scene(one, world, at), world, findings, alone=True)
+            return _mutation(one, index, Activation(one, world, at), world, findings, alone=True)
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"
@@ -132,7 +142,9 @@ def _mutation(
     return at.object
 
 
-def _changed(one: Run, world: World, first: Scene, after: dict[str, Any], findings: Findings) -> None:
+def _changed(
+    one: Invocation, world: ReviewContext, first: Activation, after: dict[str, Any], findings: EvaluationResult
+) -> None:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
     policy = one.step.policy
     if policy.mode == "enforce":
@@ -148,7 +160,7 @@ def _changed(one: Run, world: World, first: Scene, after: dict[str, Any], findin
         findings.warnings.append(warning)
 
 
-def _warning(policy: Policy, first: Scene) -> str:
+def _warning(policy: Policy, first: Activation) -> str:
     """Word what the policy says about its change, by its own expression on the object before it."""
     if policy.warning is None:
         return ""

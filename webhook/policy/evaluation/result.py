@@ -38,7 +38,7 @@ class Observer(Protocol):
 
 
 @dataclass(slots=True)
-class Findings:
+class EvaluationResult:
     """Collects while a request is evaluated."""
 
     observer: Observer | None = None

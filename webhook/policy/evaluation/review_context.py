@@ -12,7 +12,7 @@ from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.facts import Facts
 from webhook.policy.matching.matcher import labels_of
-from webhook.policy.pod_templates import Stand, first_stand
+from webhook.policy.pod_templates import EvaluationTarget, target_at
 from webhook.policy.request import Request
 
 _STAND_INS: Final = 1024
@@ -25,7 +25,7 @@ class Closes(Protocol):
         """Let go."""
 
 
-class World:
+class ReviewContext:
     """A request, the facts, and what was derived from both. `object` is replaced, never changed."""
 
     __slots__ = (
@@ -60,14 +60,14 @@ class World:
         self._authorizers: tuple[Any, Any] | None = None
         self._owned: bool | None = None
         self._job: Job | None = None
-        self._stands: list[Stand] | None = None
+        self._stands: list[EvaluationTarget] | None = None
         self._stood: dict[str, Any] | None = None
         self._context: tuple[dict[str, Any], dict[str, Any] | None] | None = None
         self.scenes: list[Closes] = []
 
-    def copy(self) -> World:
+    def copy(self) -> ReviewContext:
         """Give a world of the same request and object, of which the object may be replaced."""
-        return World(self.request, self.facts, self.object, self.old)
+        return ReviewContext(self.request, self.facts, self.object, self.old)
 
     def namespace(self) -> dict[str, Any] | None:
         """Give the request's Namespace; None for what is in none, and for a Namespace itself.
@@ -110,7 +110,7 @@ class World:
             self._job = None if obj is None else describe(obj)
         return self._job
 
-    def stands(self) -> Sequence[Stand]:
+    def stands(self) -> Sequence[EvaluationTarget]:
         """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
 
         Where templates stand is looked up once; a stand stays the same for as long as its template does.
@@ -118,7 +118,7 @@ class World:
         obj = self.object
         if self._stands is None:
             found = self._templates if self._templates is not None or obj is None else templates(obj)
-            self._stands = [first_stand(obj, self.old, *one) for one in found or ()]
+            self._stands = [target_at(obj, self.old, *one) for one in found or ()]
             self._stood = obj
         elif self._stood is not obj:
             self._stands = [at.moved(obj) for at in self._stands]

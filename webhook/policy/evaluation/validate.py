@@ -10,15 +10,15 @@ from typing import Any, Final
 from webhook.cel.errors import CelError, Interrupted
 from webhook.cel.lib.go.strconv import json_text, to_bytes
 from webhook.cel.program import Budget
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Run, Scene, conditions_hold
+from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, Invocation, conditions_hold
 from webhook.policy.evaluation.authorizer import Unanswered
 from webhook.policy.evaluation.invocation import runs, stands_for, unexpected
-from webhook.policy.evaluation.result import FAILURE_KEY, Denial, Findings
-from webhook.policy.evaluation.review_context import World
+from webhook.policy.evaluation.result import FAILURE_KEY, Denial, EvaluationResult
+from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import OutOfBudget
-from webhook.policy.matching.bound_policies import Step
+from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Policy, Validation
-from webhook.policy.pod_templates import Stand
+from webhook.policy.pod_templates import EvaluationTarget
 
 MESSAGE_BYTES: Final = 5 * 1024
 """A messageExpression that gives more is not used (apis/cel MaxEvaluatedMessageExpressionSizeBytes)."""
@@ -28,7 +28,7 @@ Failure = tuple[int, str, str]
 """The index of a validation, what is told of it, and its reason."""
 
 
-def validate(steps: Sequence[Step], world: World, findings: Findings) -> None:
+def validate(steps: Sequence[BoundPolicy], world: ReviewContext, findings: EvaluationResult) -> None:
     """Evaluate the policies on the request and collect what comes of it."""
     for one in runs(steps, world, findings):
         for at in stands_for(one.step, world):
@@ -43,7 +43,7 @@ def validate(steps: Sequence[Step], world: World, findings: Findings) -> None:
     world.close()
 
 
-def _evaluate(one: Run, world: World, at: Stand, findings: Findings) -> None:
+def _evaluate(one: Invocation, world: ReviewContext, at: EvaluationTarget, findings: EvaluationResult) -> None:
     """Evaluate one policy at one place. Where a stage runs out of its budget, nothing else comes of the policy."""
     policy = one.step.policy
     held = conditions_hold(one, world, at, findings) if policy.conditions else True
@@ -55,7 +55,7 @@ def _evaluate(one: Run, world: World, at: Stand, findings: Findings) -> None:
         findings.evaluated.append(policy.name)
     try:
         failures = _failures(one, world, at, findings)
-        notes = _annotations(one, Scene(one, world, at), findings) if policy.audit_annotations else ()
+        notes = _annotations(one, Activation(one, world, at), findings) if policy.audit_annotations else ()
     except OutOfBudget:
         if not policy.ignore_failure:
             _denied(one, at, 0, OUT_OF_BUDGET, "", findings)
@@ -69,10 +69,12 @@ def _evaluate(one: Run, world: World, at: Stand, findings: Findings) -> None:
             findings.audit(*note)
 
 
-def _failures(one: Run, world: World, at: Stand, findings: Findings) -> Sequence[Failure]:
+def _failures(
+    one: Invocation, world: ReviewContext, at: EvaluationTarget, findings: EvaluationResult
+) -> Sequence[Failure]:
     """Evaluate the validations, and word what comes of those that do not hold. Raises OutOfBudget."""
     policy = one.step.policy
-    seen = Scene(one, world, at)
+    seen = Activation(one, world, at)
     results = [_holds(policy, i, validation, seen, findings) for i, validation in enumerate(policy.validations)]
     if False not in results:
         messages: Sequence[str] = ("",) * len(results)
@@ -90,7 +92,9 @@ def _failures(one: Run, world: World, at: Stand, findings: Findings) -> Sequence
     ]
 
 
-def _holds(policy: Policy, index: int, validation: Validation, seen: Scene, findings: Findings) -> bool | str:
+def _holds(
+    policy: Policy, index: int, validation: Validation, seen: Activation, findings: EvaluationResult
+) -> bool | str:
     """Say whether a validation holds; a text is its error."""
     try:
         result = seen.call(validation.expression)
@@ -102,7 +106,12 @@ def _holds(policy: Policy, index: int, validation: Validation, seen: Scene, find
 
 
 def _messages(
-    one: Run, world: World, at: Stand, results: Sequence[bool | str], budget: Budget, findings: Findings
+    one: Invocation,
+    world: ReviewContext,
+    at: EvaluationTarget,
+    results: Sequence[bool | str],
+    budget: Budget,
+    findings: EvaluationResult,
 ) -> list[str]:
     """Word each validation: by messageExpression (no authorizer there), else message, else the expression itself.
 
@@ -110,7 +119,7 @@ def _messages(
     validations left of the budget. Only where none fails are they not evaluated here. Raises OutOfBudget.
     """
     policy = one.step.policy
-    scene = Scene(one, world, at)
+    scene = Activation(one, world, at)
     scene.budget, scene.values = budget, (*scene.values[:-2], None, None)
     texts = []
     for i, (result, validation) in enumerate(zip(results, policy.validations, strict=True)):
@@ -134,7 +143,9 @@ def _unworded(validation: Validation) -> str:
     return f"failed expression: {validation.expression.text.strip()}"
 
 
-def _denied(one: Run, at: Stand, index: int, message: str, reason: str, findings: Findings) -> None:
+def _denied(
+    one: Invocation, at: EvaluationTarget, index: int, message: str, reason: str, findings: EvaluationResult
+) -> None:
     """Do what the binding's actions say with a failed validation."""
     policy, binding = one.step.policy, one.step.binding
     denial = Denial(policy.name, binding.name, json_text(message), reason or "Invalid", at.path, index)
@@ -158,7 +169,7 @@ def _placed(denial: Denial) -> str:
     return denial.text().removeprefix(f"{denial.policy}: ")
 
 
-def _annotations(one: Run, seen: Scene, findings: Findings) -> list[Denial | tuple[str, str]]:
+def _annotations(one: Invocation, seen: Activation, findings: EvaluationResult) -> list[Denial | tuple[str, str]]:
     """Give the keys and values of the audit annotations; a Denial where one cannot be evaluated. Raises OutOfBudget."""
     policy = one.step.policy
     notes: list[Denial | tuple[str, str]] = []

@@ -17,7 +17,7 @@ from webhook.policy.loading.compile import compile_binding, compile_policy
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.shapes import check
 from webhook.policy.matching.exceptions import PolicyException, read_date
-from webhook.policy.matching.matcher import Match
+from webhook.policy.matching.matcher import MatchResources
 from webhook.policy.model import Binding, Policy
 
 
@@ -138,7 +138,7 @@ def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnos
         hint = "write a day such as 2026-12-31, or a time with its zone"
         return None, [document.diagnostic("EXC001", ("spec", "expires"), "this is not a date", hint=hint)]
     try:
-        match = Match.of(spec)
+        match = MatchResources.of(spec)
     except SelectorError as error:
         path: Path = ("spec", "objectSelector", *error.path)
         return None, [document.diagnostic("POL004", path, str(error))]

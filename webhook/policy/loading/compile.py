@@ -18,11 +18,11 @@ from webhook.policy.dependencies.reads import read_paths
 from webhook.policy.dependencies.writes import written_paths
 from webhook.policy.expression import Expression
 from webhook.policy.loading import policy_kinds
-from webhook.policy.matching.matcher import Match
+from webhook.policy.matching.matcher import MatchResources
 from webhook.policy.model import (
     AuditAnnotation,
     Binding,
-    Condition,
+    MatchCondition,
     Mutation,
     ParamRef,
     Policy,
@@ -31,7 +31,7 @@ from webhook.policy.model import (
 
 _OBJECT: Final = object_type("Object")
 _PATCHES: Final = list_of(object_type("JSONPatch"))
-NO_MATCH: Final = Match((), (), None, None, equivalent=False)
+NO_MATCH: Final = MatchResources((), (), None, None, equivalent=False)
 
 
 def compile_policy(document: Document, *, mutating: bool) -> tuple[Policy | None, list[Diagnostic]]:
@@ -55,7 +55,7 @@ def compile_binding(document: Document) -> tuple[Binding | None, list[Diagnostic
     return Binding(document.value["metadata"]["name"], actions, ref, match), []
 
 
-def read_match(document: Document, path: Path, findings: list[Diagnostic]) -> Match:
+def read_match(document: Document, path: Path, findings: list[Diagnostic]) -> MatchResources:
     """Read matchConstraints or matchResources; a wrong selector becomes a finding."""
     spec = document.at(path) or {}
     for name in ("namespaceSelector", "objectSelector"):
@@ -64,7 +64,7 @@ def read_match(document: Document, path: Path, findings: list[Diagnostic]) -> Ma
         except SelectorError as error:
             findings.append(document.diagnostic("POL004", (*path, name, *error.path), str(error)))
             return NO_MATCH
-    return Match.of(spec)
+    return MatchResources.of(spec)
 
 
 def _param_ref(document: Document, findings: list[Diagnostic]) -> ParamRef | None:
@@ -181,14 +181,14 @@ class _Compiler:
                 self.read[name] = expression.reads
         return found
 
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[MatchCondition, ...]:
         """Compile the match conditions. They cannot speak of `variables`: the API server refuses a policy that does."""
         names = {name: kind for name, kind in self.env.variables.items() if name != "variables"}
         env = replace(self.env, variables=names)
         made = []
         for i, item in enumerate(self.spec.get("matchConditions") or ()):
             if expression := self.expression(("spec", "matchConditions", i, "expression"), (BOOL,), env):
-                made.append(Condition(item["name"], expression))
+                made.append(MatchCondition(item["name"], expression))
         return tuple(made)
 
     def validations(self) -> tuple[Validation, ...]:

@@ -17,7 +17,7 @@ from webhook.policy.bundle import Bundle
 from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.matching.index import entry_for
-from webhook.policy.matching.matcher import Match, Target
+from webhook.policy.matching.matcher import MatchResources, ResourceOperation
 from webhook.policy.model import Binding, Policy
 
 SLICE: Final = 20
@@ -26,7 +26,7 @@ _ANY: Final = (Binding("", (), None, None),)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PolicyHead:
     """What of a policy is needed to know whether it is for a kind of request. `body` holds its documents, pickled."""
 
     name: str
@@ -39,7 +39,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class BundleRest:
     """What of a bundle is not policies, and the lines of the files, which the documents of all share."""
 
     digest: str
@@ -48,7 +48,7 @@ class Rest:
     lines: dict[str, tuple[str, ...]]
 
 
-Piece = Rest | list[Head] | list[dict[str, Any]]
+Piece = BundleRest | list[PolicyHead] | list[dict[str, Any]]
 """Heads of policies, or objects that are parameters and facts, or, last, the rest."""
 
 
@@ -67,14 +67,14 @@ def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
         for start in range(0, len(pieces), SLICE):
             yield pickle.dumps(list(pieces[start : start + SLICE]), pickle.HIGHEST_PROTOCOL)
     exceptions = tuple(_bare(e.document) for e in bundle.exceptions if e.document is not None)
-    rest = Rest(bundle.digest, tuple(map(_bare, bundle.queue_policies)), exceptions, lines)
+    rest = BundleRest(bundle.digest, tuple(map(_bare, bundle.queue_policies)), exceptions, lines)
     yield pickle.dumps(rest, pickle.HIGHEST_PROTOCOL)
 
 
-def _head(policy: Policy, bindings: Sequence[Document]) -> Head:
+def _head(policy: Policy, bindings: Sequence[Document]) -> PolicyHead:
     assert policy.document is not None
     documents = [_bare(document) for document in (policy.document, *bindings)]
-    return Head(
+    return PolicyHead(
         policy.name,
         policy.mutating,
         policy.spec.get("matchConstraints") or {},
@@ -90,7 +90,7 @@ def _bare(document: Document) -> Document:
 
 
 @dataclass(slots=True, eq=False)
-class Sleeper:
+class LazyPolicy:
     """A policy of which only the head is known; `wake` compiles it, once."""
 
     stub: Policy
@@ -108,10 +108,10 @@ class Sleeper:
 
 
 @dataclass(slots=True, eq=False)
-class Shelf:
+class LazyBundle:
     """Policies that sleep, and the small bundles made of those that are for one kind of request."""
 
-    sleepers: list[Sleeper] = field(default_factory=list)
+    sleepers: list[LazyPolicy] = field(default_factory=list)
     objects: list[dict[str, Any]] = field(default_factory=list)
     lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     whole: Bundle = field(default_factory=lambda: Bundle.of(()))
@@ -120,17 +120,17 @@ class Shelf:
     def take(self, piece: bytes) -> bool:
         """Unpack one piece, from a process of our own; True when that was the last."""
         found: Piece = pickle.loads(piece)  # noqa: S301 - written by our own child, over a pipe
-        if isinstance(found, Rest):
+        if isinstance(found, BundleRest):
             self._finish(found)
             return True
         for item in found:
-            if isinstance(item, Head):
-                self.sleepers.append(Sleeper(_stub(item), item.body, self.lines))
+            if isinstance(item, PolicyHead):
+                self.sleepers.append(LazyPolicy(_stub(item), item.body, self.lines))
             else:
                 self.objects.append(item)
         return False
 
-    def _finish(self, rest: Rest) -> None:
+    def _finish(self, rest: BundleRest) -> None:
         self.lines.update(rest.lines)
         exceptions = assemble(replace(d, lines=rest.lines.get(d.file, ())) for d in rest.exceptions).exceptions
         queue_policies = [replace(d, lines=rest.lines.get(d.file, ())) for d in rest.queue_policies]
@@ -144,7 +144,7 @@ class Shelf:
             sleeper.wake()
             yield
 
-    def waking(self, target: Target, only: str) -> Iterator[Bundle | None]:
+    def waking(self, target: ResourceOperation, only: str) -> Iterator[Bundle | None]:
         """Wake the policies for a kind of request one by one, with None behind each; give the bundle of them last.
 
         `only`: those of one failurePolicy, `fail` or `ignore`; empty: all.
@@ -160,19 +160,19 @@ class Shelf:
                     yield None
         yield Bundle.of(found, objects=self.objects, exceptions=self.whole.exceptions)
 
-    def bundle(self, target: Target, only: str) -> Bundle:
+    def bundle(self, target: ResourceOperation, only: str) -> Bundle:
         """Give the policies that are for a kind of request, awake, as a bundle."""
         *_, bundle = self.waking(target, only)
         assert bundle is not None
         return bundle
 
 
-def _stub(head: Head) -> Policy:
+def _stub(head: PolicyHead) -> Policy:
     """Give a policy that matches as the whole one does, bindings left aside."""
     return Policy(
         name=head.name,
         mutating=head.mutating,
-        match=Match.of(head.match),
+        match=MatchResources.of(head.match),
         conditions=(),
         variables={},
         bindings=_ANY,

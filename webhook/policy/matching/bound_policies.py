@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.policy.dependencies.reads import Path, shortest
-from webhook.policy.matching.matcher import Site
+from webhook.policy.matching.matcher import RequestMatcher
 from webhook.policy.model import Binding, Policy
-from webhook.policy.pod_templates import Stand
+from webhook.policy.pod_templates import EvaluationTarget
 from webhook.policy.request import Request
 
 Labels = Mapping[str, str]
@@ -20,7 +20,7 @@ _LABELS: Final = ("metadata", "labels")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class BoundPolicy:
     """A policy with one of its bindings.
 
     `expanded`: the request is for a job kind, and the policy is evaluated on its pod templates. `sites` are what is
@@ -31,13 +31,15 @@ class Step:
     policy: Policy
     binding: Binding
     expanded: bool
-    sites: tuple[Site, ...]
-    selecting: tuple[Site, ...]
+    sites: tuple[RequestMatcher, ...]
+    selecting: tuple[RequestMatcher, ...]
     asks: bool
     touches: tuple[Path, ...]
 
     @classmethod
-    def of(cls, policy: Policy, binding: Binding, sites: Sequence[Site | None], *, expanded: bool) -> Step:
+    def of(
+        cls, policy: Policy, binding: Binding, sites: Sequence[RequestMatcher | None], *, expanded: bool
+    ) -> BoundPolicy:
         """Make a step; of the sites those are kept that still ask something."""
         there = [site for site in sites if site is not None]
         selecting = tuple(site for site in there if site.object_selector is not None)
@@ -51,7 +53,7 @@ class Step:
             shortest([*_touched(policy), *((_LABELS,) if selecting else ())]),
         )
 
-    def takes(self, at: Stand) -> bool:
+    def takes(self, at: EvaluationTarget) -> bool:
         """Say whether the labels of what stands there are right."""
         return not self.selecting or all(site.takes(at.object, at.old) for site in self.selecting)
 
@@ -74,7 +76,7 @@ def _touched(policy: Policy) -> Iterator[Path]:
         yield from mutation.writes
 
 
-class Plan:
+class BoundPolicies:
     """The steps for one kind of request, in the order of the policies' names.
 
     Remembers which of them are for a namespace by the very labels that its object has: an object that facts gave is
@@ -83,11 +85,11 @@ class Plan:
 
     __slots__ = ("_chosen", "steps")
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[BoundPolicy]) -> None:
         self.steps = tuple(steps)
-        self._chosen: dict[int, tuple[Labels, tuple[Step, ...]]] = {}
+        self._chosen: dict[int, tuple[Labels, tuple[BoundPolicy, ...]]] = {}
 
-    def choose(self, labels: Labels | None, request: Request) -> Sequence[Step]:
+    def choose(self, labels: Labels | None, request: Request) -> Sequence[BoundPolicy]:
         """Give the steps for a request in a namespace with these labels; None for what is in none."""
         steps = self.steps if labels is None else self._among(labels)
         for step in steps:
@@ -95,7 +97,7 @@ class Plan:
                 return [step for step in steps if step.named(request)]
         return steps
 
-    def _among(self, labels: Labels) -> tuple[Step, ...]:
+    def _among(self, labels: Labels) -> tuple[BoundPolicy, ...]:
         held = self._chosen.get(id(labels))
         if held is not None and held[0] is labels:
             return held[1]

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from webhook.documents import Document
-from webhook.policy.matching.matcher import Match
+from webhook.policy.matching.matcher import MatchResources
 from webhook.policy.request import Request
 
 
@@ -22,7 +22,7 @@ class PolicyException:
     reason: str
     expires: float
     namespaces: tuple[str, ...]
-    match: Match
+    match: MatchResources
     document: Document
     enabled: bool = True
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.jobs.kinds import BY_RESOURCE
-from webhook.policy.matching.bound_policies import Plan, Step
-from webhook.policy.matching.matcher import Fields, Site, Target, fields_of
+from webhook.policy.matching.bound_policies import BoundPolicies, BoundPolicy
+from webhook.policy.matching.matcher import Fields, RequestMatcher, ResourceOperation, fields_of
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
 
@@ -32,15 +32,15 @@ _PODS: Final = ("", "v1", "pods")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MatchedPolicy:
     """A policy that can match requests of a kind, with those of its bindings that can.
 
     `expanded`: the request is for a job kind, and the policy is evaluated on its pod templates.
     """
 
     policy: Policy
-    site: Site
-    bindings: tuple[tuple[Binding, Site | None], ...]
+    site: RequestMatcher
+    bindings: tuple[tuple[Binding, RequestMatcher | None], ...]
     expanded: bool
 
 
@@ -51,32 +51,32 @@ class Index:
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = tuple(policies)
-        self._known: dict[Fields, Plan] = {}
+        self._known: dict[Fields, BoundPolicies] = {}
 
-    def plan(self, request: Request) -> Plan:
+    def plan(self, request: Request) -> BoundPolicies:
         """Give what is to be done for requests of this kind."""
         key = fields_of(request)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            found = self._known[key] = Plan(list(self._steps(Target(*key))))
+            found = self._known[key] = BoundPolicies(list(self._steps(ResourceOperation(*key))))
         return found
 
-    def _steps(self, target: Target) -> Iterator[Step]:
+    def _steps(self, target: ResourceOperation) -> Iterator[BoundPolicy]:
         if target.group == _EXEMPT_GROUP or (target.group, target.resource) in _REVIEWS:
             return
         for policy in self._policies:
             entry = entry_for(policy, target)
             if entry is not None:
                 for binding, site in entry.bindings:
-                    yield Step.of(policy, binding, (entry.site, site), expanded=entry.expanded)
+                    yield BoundPolicy.of(policy, binding, (entry.site, site), expanded=entry.expanded)
 
 
-def entry_for(policy: Policy, target: Target) -> Entry | None:
+def entry_for(policy: Policy, target: ResourceOperation) -> MatchedPolicy | None:
     """Decide for one policy and one kind of request; None where they never meet."""
     expanded = policy.expand and is_job(target)
-    targets = (Target(*_PODS, "", target.operation), target) if expanded else (target,)
+    targets = (ResourceOperation(*_PODS, "", target.operation), target) if expanded else (target,)
     site = policy.match.narrow(targets)
     if site is None:
         return None
@@ -85,10 +85,10 @@ def entry_for(policy: Policy, target: Target) -> Entry | None:
         narrowed = None if binding.match is None else binding.match.narrow(targets)
         if binding.match is None or narrowed is not None:
             bindings.append((binding, narrowed))
-    return Entry(policy, site, tuple(bindings), expanded) if bindings else None
+    return MatchedPolicy(policy, site, tuple(bindings), expanded) if bindings else None
 
 
-def is_job(target: Target) -> bool:
+def is_job(target: ResourceOperation) -> bool:
     """Say whether requests of this kind carry pod templates that a policy on Pods is expanded into."""
     resource = (target.group, target.resource)
     return not target.sub_resource and resource in BY_RESOURCE and resource != ("", "pods")

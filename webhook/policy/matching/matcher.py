@@ -1,7 +1,7 @@
 """Which requests a policy or a binding is for: resource rules, selectors, scope (MatchResources of v1).
 
 What only depends on the kind of a request (group, version, resource, operation) is decided once per kind, in
-`narrow`; what is left for each request is a `Site`. Match conditions are CEL and not here.
+`narrow`; what is left for each request is a `RequestMatcher`. Match conditions are CEL and not here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResourceOperation:
     """The kind of a request: what rules can be decided on before a request is there."""
 
     group: str
@@ -37,15 +37,17 @@ class Target:
     """How the client named the resource, where the API server converted the object for us."""
 
     @classmethod
-    def of(cls, request: Request) -> Target:
+    def of(cls, request: Request) -> ResourceOperation:
         """Give the kind of a request."""
         return cls(*fields_of(request))
 
-    def names(self, *, equivalent: bool) -> tuple[Target, ...]:
+    def names(self, *, equivalent: bool) -> tuple[ResourceOperation, ...]:
         """Give the names that a policy goes by: for Exact only what the client asked for."""
         if self.asked is None:
             return (self,)
-        own = Target(self.asked.group, self.asked.version, self.asked.resource, self.sub_resource, self.operation)
+        own = ResourceOperation(
+            self.asked.group, self.asked.version, self.asked.resource, self.sub_resource, self.operation
+        )
         return (self, own) if equivalent else (own,)
 
 
@@ -54,7 +56,7 @@ Fields = tuple[str, str, str, str, str, GroupVersionResource | None]
 
 
 def fields_of(request: Request) -> Fields:
-    """Give the fields of the request's kind, in the order of `Target`."""
+    """Give the fields of the request's kind, in the order of `ResourceOperation`."""
     resource, asked = request.resource, request.request_resource
     return (
         resource.group,
@@ -67,7 +69,7 @@ def fields_of(request: Request) -> Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ResourceRule:
     """One of `resourceRules`. `resources` are pairs of resource and subresource; `*` stands for all."""
 
     groups: frozenset[str]
@@ -78,7 +80,7 @@ class Rule:
     scope: str
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Rule:
+    def of(cls, spec: Mapping[str, Any]) -> ResourceRule:
         """Read a rule from its fields."""
         pairs = (r.partition("/") for r in spec.get("resources") or ())
         return cls(
@@ -90,7 +92,7 @@ class Rule:
             spec.get("scope") or "*",
         )
 
-    def fits(self, target: Target, *, any_version: bool = False) -> bool:
+    def fits(self, target: ResourceOperation, *, any_version: bool = False) -> bool:
         """Say whether the rule is for this kind of request, names and scope left aside."""
         return (
             (target.operation in self.operations or "*" in self.operations)
@@ -116,32 +118,32 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class MatchResources:
     """A policy's `matchConstraints` or a binding's `matchResources`. A selector is None where it takes everything.
 
     `equivalent` is matchPolicy: a request for the same resource by another name matches too. The object is not
     converted: expressions see the version of the request (docs/decisions/0060).
     """
 
-    rules: tuple[Rule, ...]
-    excludes: tuple[Rule, ...]
+    rules: tuple[ResourceRule, ...]
+    excludes: tuple[ResourceRule, ...]
     namespace_selector: Predicate | None
     object_selector: Predicate | None
     equivalent: bool
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Match:
+    def of(cls, spec: Mapping[str, Any]) -> MatchResources:
         """Read it from its fields; matchPolicy is Equivalent where nothing else is said. Raises SelectorError."""
         namespaces, objects = spec.get("namespaceSelector"), spec.get("objectSelector")
         return cls(
-            tuple(map(Rule.of, spec.get("resourceRules") or ())),
-            tuple(map(Rule.of, spec.get("excludeResourceRules") or ())),
+            tuple(map(ResourceRule.of, spec.get("resourceRules") or ())),
+            tuple(map(ResourceRule.of, spec.get("excludeResourceRules") or ())),
             compile_selector(namespaces) if namespaces else None,
             compile_selector(objects) if objects else None,
             spec.get("matchPolicy") != "Exact",
         )
 
-    def narrow(self, targets: Iterable[Target]) -> Site | None:
+    def narrow(self, targets: Iterable[ResourceOperation]) -> RequestMatcher | None:
         """Decide what the kind of request decides; None where no request of that kind can match.
 
         Several targets are several names for the same kind; the first is the request's own.
@@ -155,15 +157,15 @@ class Match:
             return None
         if not self.rules or any(rule.plain for rule in rules):
             rules = ()
-        return Site(rules, excludes, self.namespace_selector, self.object_selector)
+        return RequestMatcher(rules, excludes, self.namespace_selector, self.object_selector)
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class RequestMatcher:
     """What is left of a Match for requests of one kind. Empty `rules` hold."""
 
-    rules: tuple[Rule, ...]
-    excludes: tuple[Rule, ...]
+    rules: tuple[ResourceRule, ...]
+    excludes: tuple[ResourceRule, ...]
     namespace_selector: Predicate | None
     object_selector: Predicate | None
 
@@ -202,7 +204,9 @@ def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
     return labels if isinstance(labels, dict) else NO_LABELS
 
 
-def _fitting(rules: tuple[Rule, ...], targets: tuple[Target, ...], equivalent: bool) -> tuple[Rule, ...]:
+def _fitting(
+    rules: tuple[ResourceRule, ...], targets: tuple[ResourceOperation, ...], equivalent: bool
+) -> tuple[ResourceRule, ...]:
     """Give the rules that fit; where the policy asks for equivalents, the same resource in another version counts."""
     found = tuple(rule for rule in rules if any(map(rule.fits, targets)))
     if found or not equivalent:
@@ -211,9 +215,9 @@ def _fitting(rules: tuple[Rule, ...], targets: tuple[Target, ...], equivalent: b
     return tuple(rule for rule in rules if any(rule.fits(t, any_version=True) for t in targets))
 
 
-def _synonyms(target: Target) -> Iterable[Target]:
+def _synonyms(target: ResourceOperation) -> Iterable[ResourceOperation]:
     for group, resource in synonyms(target.group, target.resource):
-        yield Target(group, target.version, resource, target.sub_resource, target.operation)
+        yield ResourceOperation(group, target.version, resource, target.sub_resource, target.operation)
 
 
 def synonyms(group: str, resource: str) -> Iterable[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """The straight way of an ApplyConfiguration into an object: names, schema and merge in one walk over what it writes.
 
-It gives up (`Detour`) at whatever is not quite ordinary; `webhook.kube.merge` then decides, so that where this does
+It gives up (`NotApplicable`) at whatever is not quite ordinary; `webhook.kube.merge` then decides, so that where this does
 give a result, it is that one's. What it costs depends on the fragment, not on the object.
 """
 
@@ -17,7 +17,7 @@ _ROOT: Final = "Object"
 _GIVEN: Final = ("apiVersion", "kind")
 
 
-class Detour(Exception):
+class NotApplicable(Exception):
     """The fragment is not ordinary enough for this way."""
 
 
@@ -28,7 +28,7 @@ class _Absent:
 _ABSENT: Final = _Absent()
 
 
-class Course:
+class FieldSchema:
     """What may stand at one place of a kind, and what its type is called there; places below are made when needed.
 
     `values` are the types of scalars that the values of a plain map may have, None where the place is no such map.
@@ -43,49 +43,49 @@ class Course:
         self.map: MapShape | None = shape.map if shape.map is not None and not shape.map.atomic else None
         keyed = shape.list is not None and len(shape.list.keys) == 1
         self.key = shape.list.keys[0] if shape.list is not None and keyed else ""
-        self.element = Course(schema, shape.list.element, path) if shape.list is not None and keyed else None
-        self.below: dict[str, Course] = {}
+        self.element = FieldSchema(schema, shape.list.element, path) if shape.list is not None and keyed else None
+        self.below: dict[str, FieldSchema] = {}
         plain = self.map is not None and not self.map.fields and self.map.others is not None
         others = schema.resolve(self.map.others) if plain and self.map and self.map.others is not None else None
         self.values = None if others is None else _TYPES.get(others.scalar, _NONE)
 
-    def step(self, name: str) -> Course:
+    def step(self, name: str) -> FieldSchema:
         """Give the place of a field. Raises Detour where there is none."""
         found = self.below.get(name)
         if found is None:
             if self.map is None:
-                raise Detour
+                raise NotApplicable
             ref = self.map.fields.get(name, self.map.others)
             if ref is None:
-                raise Detour
-            found = self.below[name] = Course(self._schema, ref, f"{self.path}.{name}")
+                raise NotApplicable
+            found = self.below[name] = FieldSchema(self._schema, ref, f"{self.path}.{name}")
         return found
 
 
-def course_of(schema: Schema) -> Course | None:
+def field_schema(schema: Schema) -> FieldSchema | None:
     """Give where the fragments of a kind start; None where its apiVersion and kind are no texts."""
-    course = Course(schema, schema.root, _ROOT)
+    course = FieldSchema(schema, schema.root, _ROOT)
     try:
         return course if all(str in course.step(name).scalars for name in _GIVEN) else None
-    except Detour:
+    except NotApplicable:
         return None
 
 
-def fused(course: Course, obj: dict[str, Any], value: ObjectValue) -> dict[str, Any]:
+def fast_merged(course: FieldSchema, obj: dict[str, Any], value: ObjectValue) -> dict[str, Any]:
     """Give the object, whose apiVersion and kind are texts, with a fragment merged in; the same one if nothing changes.
 
     Raises Detour.
     """
     fields = value.fields
     if "apiVersion" in fields or "kind" in fields:
-        raise Detour
+        raise NotApplicable
     merged: dict[str, Any] = _fuse_object(course, obj, value)
     return merged
 
 
-def _fuse_object(course: Course, left: Any, value: ObjectValue) -> Any:
+def _fuse_object(course: FieldSchema, left: Any, value: ObjectValue) -> Any:
     if value.type_name != course.path or course.map is None:
-        raise Detour
+        raise NotApplicable
     mine = merged = left if type(left) is dict else {}
     inner: Any
     for name, inner in value.fields.items():
@@ -101,7 +101,7 @@ def _fuse_object(course: Course, left: Any, value: ObjectValue) -> Any:
         elif kind is list:
             new = _fuse_list(place, old, inner)
         else:
-            raise Detour
+            raise NotApplicable
         if new is not old:
             if merged is mine:
                 merged = dict(mine)
@@ -110,15 +110,15 @@ def _fuse_object(course: Course, left: Any, value: ObjectValue) -> Any:
     return merged if merged is not mine or (mine and left is mine) else {}
 
 
-def _fuse_plain(course: Course, left: Any, value: dict[Any, Any]) -> Any:
+def _fuse_plain(course: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
     mine = merged = left if type(left) is dict else {}
     types = course.values
     if types is None:
-        raise Detour
+        raise NotApplicable
     for key, new in value.items():
         kind = type(new)
         if type(key) is not str or kind not in types:
-            raise Detour
+            raise NotApplicable
         old = mine.get(key, _ABSENT)
         if type(old) is not kind or old != new:
             if merged is mine:
@@ -127,25 +127,25 @@ def _fuse_plain(course: Course, left: Any, value: dict[Any, Any]) -> Any:
     return merged if merged is not mine or (mine and left is mine) else {}
 
 
-def _fuse_list(course: Course, left: Any, value: list[Any]) -> Any:
+def _fuse_list(course: FieldSchema, left: Any, value: list[Any]) -> Any:
     """Merge items into those of the same key; only where all are there, in the same order, and none is twice."""
     key, element = course.key, course.element
     if element is None or type(left) is not list or not value:
-        raise Detour
+        raise NotApplicable
     places = {}
     for at, item in enumerate(left):
         name = item.get(key) if type(item) is dict else None
         if type(name) is not str:
-            raise Detour
+            raise NotApplicable
         places[name] = at
     if len(places) != len(left):
-        raise Detour
+        raise NotApplicable
     woven, last = left, -1
     for item in value:
         name = item.fields.get(key) if type(item) is ObjectValue else None
         at = places.get(name, -1) if type(name) is str else -1
         if at <= last:
-            raise Detour
+            raise NotApplicable
         last = at
         new = _fuse_object(element, left[at], item)
         if new is not left[at]:

@@ -17,7 +17,7 @@ from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
 from webhook.policy.model import Mutation
-from webhook.policy.patching.fast_merge import Course, Detour, course_of, fused
+from webhook.policy.patching.fast_merge import FieldSchema, NotApplicable, fast_merged, field_schema
 from webhook.policy.patching.native_values import Given, NotNative, native
 
 _SAFE_INTEGER: Final = 2**53 - 1
@@ -52,8 +52,8 @@ def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str,
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if type(api_version) is str and type(kind) is str and (course := _course(api_version, kind)) is not None:
         try:
-            return fused(course, obj, value)
-        except Detour:
+            return fast_merged(course, obj, value)
+        except NotApplicable:
             pass
     check_names(value)
     try:
@@ -72,9 +72,9 @@ def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _course(api_version: str, kind: str) -> Course | None:
+def _course(api_version: str, kind: str) -> FieldSchema | None:
     """Give where fragments of a kind start, None where none goes straight; as many as kinds with mutating policies."""
-    return course_of(schema_of(gvk_of({"apiVersion": api_version, "kind": kind})))
+    return field_schema(schema_of(gvk_of({"apiVersion": api_version, "kind": kind})))
 
 
 def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.lint.trial.samples import SampleObject, large, samples
 from webhook.policy.bundle import Bundle
-from webhook.policy.matching.matcher import Match
+from webhook.policy.matching.matcher import MatchResources
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
 
@@ -86,7 +86,7 @@ def _everywhere(binding: Binding) -> Binding:
     return replace(binding, match=None if binding.match is None else _open(binding.match))
 
 
-def _open(match: Match) -> Match:
+def _open(match: MatchResources) -> MatchResources:
     return replace(match, namespace_selector=None)
 
 
