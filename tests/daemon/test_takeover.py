@@ -104,12 +104,12 @@ def test_only_what_is_asked_for_is_compiled(folder, monkeypatch):
     """Of a large set a policy is compiled when a request of its kind comes, and once."""
     monkeypatch.setattr("webhook.policy_set.policies.FEW", 0)
     policies = load([folder])
-    assert [s.awake for s in policies.shelf.sleepers] == [None] * 4
+    assert [s.compiled for s in policies.lazy.policies] == [None] * 4
     judge(policies, create(resource="cronjobs"))
-    awake = {s.stub.name: s.awake for s in policies.shelf.sleepers if s.awake is not None}
-    assert list(awake) == ["cronjobs"]
+    compiled = {s.stub.name: s.compiled for s in policies.lazy.policies if s.compiled is not None}
+    assert list(compiled) == ["cronjobs"]
     judge(policies, create(resource="cronjobs"), "fail")
-    assert policies.shelf.sleepers[0].awake is awake["cronjobs"]
+    assert policies.lazy.policies[0].compiled is compiled["cronjobs"]
 
 
 def test_a_new_set_is_ready_for_the_kinds_that_came(folder, monkeypatch):
@@ -119,7 +119,7 @@ def test_a_new_set_is_ready_for_the_kinds_that_came(folder, monkeypatch):
     judge(old, create())
     (folder / "more.yaml").write_text(policy("more"))
     new = asyncio.run(fetch([folder], RULES, old))
-    assert sorted(s.stub.name for s in new.shelf.sleepers if s.awake) == ["jobs", "more", "soft"]
+    assert sorted(s.stub.name for s in new.lazy.policies if s.compiled) == ["jobs", "more", "soft"]
     assert new.known.keys() == old.known.keys()
     assert judge(new, create()) == ("jobs says no", "more says no", "soft says no")
     assert new.rules is old.rules

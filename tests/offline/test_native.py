@@ -11,8 +11,9 @@ from webhook.cli import exits
 from webhook.cli.commands.generate import generate_command
 from webhook.jobs.kinds import KINDS
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.dryrun.run import Input, Ref, dry_run
+from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.lint.trial.samples import of_kind
 from webhook.offline.native.twins import twins
 from webhook.policy.loading.assemble import assemble
@@ -30,7 +31,7 @@ def twins_of(text: str):
 
 
 def outcome(bundle, obj):
-    item = Input(Ref(obj["kind"], "team-a", "x"), obj)
+    item = Input(ObjectRef(obj["kind"], "team-a", "x"), obj)
     return dry_run([item], bundle, FileFacts([], {"team": "yes"}), Sender(namespace="team-a")).outcomes[0]
 
 

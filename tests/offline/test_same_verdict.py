@@ -11,8 +11,9 @@ from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.wire import answer, parse_bytes
 from webhook.kube.patch import ABSENT, Operation, apply
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.dryrun.run import Input, Ref, dry_run
+from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.lint.trial.samples import samples
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay
@@ -60,7 +61,9 @@ def test_all_paths_agree(bundle, sample, gpus):
     obj = received(obj, Resources(), SENDER)
     request = request_for(obj, Resources(), SENDER)
     whole = review(request, bundle, FileFacts(bundle.objects, LABELS))
-    tried = dry_run([Input(Ref("x", "", "x"), obj)], bundle, FileFacts(bundle.objects, LABELS), SENDER).outcomes[0]
+    tried = dry_run([Input(ObjectRef("x", "", "x"), obj)], bundle, FileFacts(bundle.objects, LABELS), SENDER).outcomes[
+        0
+    ]
     assert (tried.allowed, "; ".join(tried.denials) if not tried.allowed else "") == (whole.allowed, whole.message)
     assert served(request, bundle)[:2] == (whole.allowed, whole.message)
     if whole.allowed:

@@ -18,8 +18,9 @@ from webhook.documents import Document
 from webhook.kube.equality import same
 from webhook.kube.patch import ABSENT, Operation, apply
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.dryrun.run import Input, Ref, dry_run
+from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay
 from webhook.offline.suite.files import Case
@@ -143,7 +144,7 @@ def test_server_dry_run_suite_and_replay_agree(bundle, obj, cluster):
     whole = review(request, bundle, FileFacts(cluster, {}))
     made = (whole.allowed, whole.message, whole.object if whole.allowed else None)
 
-    tried = dry_run([Input(Ref("x", "", "x"), obj)], bundle, FileFacts(cluster, {}), SENDER).outcomes[0]
+    tried = dry_run([Input(ObjectRef("x", "", "x"), obj)], bundle, FileFacts(cluster, {}), SENDER).outcomes[0]
     assert tried.allowed == whole.allowed
     assert ("; ".join(tried.denials) if not tried.allowed else "") == whole.message
     assert not whole.allowed or same(tried.after, request.object if whole.object is None else whole.object)

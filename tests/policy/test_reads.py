@@ -13,7 +13,7 @@ from webhook.admission.memory import MemoryFacts
 from webhook.cel import compile, mutation_env, validation_env
 from webhook.cel.errors import CelError
 from webhook.cel.types import DYN
-from webhook.policy.dependencies.reads import EVERYTHING, read_paths, unchanged
+from webhook.policy.dependencies.reads import EVERYTHING, all_unchanged, read_paths
 
 ENV = validation_env()
 
@@ -74,7 +74,7 @@ def test_what_is_unchanged_gives_the_same(program, spec, writes, gone):
     before = {"spec": spec}
     after = {} if gone else {"spec": {**spec, **dict(writes)} if isinstance(spec, dict) else spec}
     paths = read_paths(program.checked.root, {})
-    same = all(unchanged(before, after, path) for path in paths)
+    same = all_unchanged(before, after, paths)
     event(f"unchanged: {same}")
     if same:
         assert outcome(program, before) == outcome(program, after)

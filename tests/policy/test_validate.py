@@ -282,7 +282,7 @@ def test_budget_counts_rules_too_long_for_the_fast_form():
 def test_budget_of_match_conditions(monkeypatch):
     """Match conditions have a budget of their own."""
     text = validating("false", extra=conditions("lists.range(30).all(i, i >= 0)"))
-    monkeypatch.setattr("webhook.policy.evaluation.activation.CONDITIONS_LIMIT", 50)
+    monkeypatch.setattr("webhook.policy.evaluation.match_conditions.CONDITIONS_LIMIT", 50)
     assert "running out of cost budget" in verdict(text).message
 
 

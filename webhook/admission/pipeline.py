@@ -35,23 +35,22 @@ def mutate(
 
     `clock` gives seconds since 1970 and is read only where the bundle has exceptions.
     """
-    plan = bundle.mutating.plan(request)
-    if not plan.steps or request.object is None:
+    bound = bundle.mutating.policies_for(request)
+    if not bound.all or request.object is None:
         return ALLOWED
-    world = _world(request, facts)
-    start = world.object
-    findings = EvaluationResult(observer)
-    run_mutating(_applicable(plan, bundle, world, clock), world, findings)
-    if findings.unknown:
-        return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
-    if findings.denials:
-        return _verdict(findings, world)
-    made = diff(start, world.object)
+    context = _context(request, facts, observer)
+    start = context.object
+    run_mutating(_applicable(bound, bundle, context, clock), context)
+    if context.result.unknown:
+        return NeedsAuthorization(tuple(dict.fromkeys(context.result.unknown)))
+    if context.result.denials:
+        return _verdict(context)
+    made = diff(start, context.object)
     patch = _sound(made)
     if not patch:
-        return _verdict(findings, world, (), request.object)
-    after = world.object if start is request.object and patch is made else apply(request.object, patch)
-    return _verdict(findings, world, patch, after)
+        return _verdict(context, (), request.object)
+    after = context.object if start is request.object and patch is made else apply(request.object, patch)
+    return _verdict(context, patch, after)
 
 
 def validate(
@@ -64,15 +63,14 @@ def validate(
     clock: Clock = time.time,
 ) -> Verdict | NeedsAuthorization:
     """Judge the object: policies first, then, where they let it in, the gate to the queue (None: no queueing)."""
-    plan = bundle.validating.plan(request)
-    world = _world(request, facts)
-    findings = EvaluationResult(observer)
-    if plan.steps:
-        run_validating(_applicable(plan, bundle, world, clock), world, findings)
-    if findings.unknown:
-        return NeedsAuthorization(tuple(dict.fromkeys(findings.unknown)))
-    verdict = _verdict(findings, world, (), request.object)
-    return verdict if gate is None or not verdict.allowed else _ask(gate, world, verdict)
+    bound = bundle.validating.policies_for(request)
+    context = _context(request, facts, observer)
+    if bound.all:
+        run_validating(_applicable(bound, bundle, context, clock), context)
+    if context.result.unknown:
+        return NeedsAuthorization(tuple(dict.fromkeys(context.result.unknown)))
+    verdict = _verdict(context, (), request.object)
+    return verdict if gate is None or not verdict.allowed else _ask(gate, context, verdict)
 
 
 def review(
@@ -112,56 +110,56 @@ def _sound(patch: tuple[Operation, ...]) -> tuple[Operation, ...]:
     return tuple(step._replace(path=path, value=value) for step, (path, value) in zip(patch, pairs, strict=True))
 
 
-def _world(request: Request, facts: Facts) -> ReviewContext:
+def _context(request: Request, facts: Facts, observer: Observer | None) -> ReviewContext:
     """Put together what policies see: quantities as strings, in the object and in the old one."""
     old = None if request.old_object is None else normalise(request.old_object)
     if request.object is None:
-        return ReviewContext(request, facts, None, old)
+        return ReviewContext(request, facts, None, old, observer=observer)
     found = templates(request.object)
     obj = normalise(request.object, found)
-    return ReviewContext(request, facts, obj, old, found if obj is request.object else None)
+    return ReviewContext(request, facts, obj, old, found if obj is request.object else None, observer)
 
 
-def _applicable(plan: BoundPolicies, bundle: Bundle, world: ReviewContext, clock: Clock) -> Sequence[BoundPolicy]:
-    """Give the steps that are for this request, less those of policies an exception frees it from."""
-    steps = plan.choose(world.namespace_labels(), world.request)
+def _applicable(bound: BoundPolicies, bundle: Bundle, context: ReviewContext, clock: Clock) -> Sequence[BoundPolicy]:
+    """Give the policies that are for this request, less those an exception frees it from."""
+    policies = bound.choose(context.namespace_labels(), context.request)
     if not bundle.exceptions:
-        return steps
-    names = excused(bundle.exceptions, world.request, world.object, world.old, clock())
-    return [step for step in steps if step.policy.name not in names] if names else steps
+        return policies
+    names = excused(bundle.exceptions, context.request, context.object, context.old, clock())
+    return [one for one in policies if one.policy.name not in names] if names else policies
 
 
 def _verdict(
-    findings: EvaluationResult,
-    world: ReviewContext,
+    context: ReviewContext,
     patch: tuple[Operation, ...] = (),
     obj: dict[str, Any] | None = None,
 ) -> Verdict:
-    if not (findings.denials or findings.warnings or findings.audits or findings.evaluated):
+    result = context.result
+    if not (result.denials or result.warnings or result.audits or result.evaluated):
         return ALLOWED if obj is None else Verdict(allowed=True, patch=patch, object=obj)
-    texts = tuple(dict.fromkeys(json_text(denial.text()) for denial in findings.denials))
-    reason = findings.denials[0].reason if texts else ""
+    texts = tuple(dict.fromkeys(json_text(denial.text()) for denial in result.denials))
+    reason = result.denials[0].reason if texts else ""
     return Verdict(
         allowed=not texts,
         code=CODES.get(reason, 422) if texts else 200,
         reason=reason,
         message="; ".join(texts),
         patch=patch,
-        warnings=_warnings(findings),
-        audit_annotations=_audits(findings),
+        warnings=_warnings(result),
+        audit_annotations=_audits(result),
         object=obj,
         denials=texts,
-        policies=tuple(findings.evaluated),
-        changed_by=tuple(findings.changing),
-        oscillating=tuple(findings.oscillating),
+        policies=tuple(result.evaluated),
+        changed_by=tuple(result.changing),
+        oscillating=tuple(result.oscillating),
     )
 
 
-def _warnings(findings: EvaluationResult) -> tuple[str, ...]:
+def _warnings(result: EvaluationResult) -> tuple[str, ...]:
     """Give each warning once, cut to the length the API server passes on."""
-    told = list(findings.warnings)
-    if findings.oscillating:
-        told.append(f"these policies undo each other's changes: {', '.join(findings.oscillating)}")
+    told = list(result.warnings)
+    if result.oscillating:
+        told.append(f"these policies undo each other's changes: {', '.join(result.oscillating)}")
     return tuple(dict.fromkeys(map(shorten, told)))
 
 
@@ -171,24 +169,24 @@ def shorten(text: str) -> str:
     return text if len(text) <= WARNING_LENGTH else text[: WARNING_LENGTH - 1] + "…"
 
 
-def _audits(findings: EvaluationResult) -> dict[str, str]:
+def _audits(result: EvaluationResult) -> dict[str, str]:
     """Join several values of a key; failures become one JSON list, as the API server's audit annotation is."""
     joined = {}
-    for key, values in findings.audits.items():
+    for key, values in result.audits.items():
         joined[key] = json_text(f"[{','.join(values)}]" if key == FAILURE_KEY else ", ".join(values))
     return joined
 
 
-def _ask(gate: Gate, world: ReviewContext, verdict: Verdict) -> Verdict:
+def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict:
     """Ask the gate for a job that is created, or given a queue, and that no queued job owns."""
-    request, job = world.request, world.job()
+    request, job = context.request, context.job()
     if job is None or not job.kind.queued or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return verdict
-    if job.queue is None or world.object is None or world.owned():
+    if job.queue is None or context.object is None or context.owned():
         return verdict
-    if request.operation == "UPDATE" and not _queued_anew(world, job.queue):
+    if request.operation == "UPDATE" and not _queued_anew(context, job.queue):
         return verdict
-    answer = gate.ask(job, world.object, request.namespace, request.dry_run)
+    answer = gate.ask(job, context.object, request.namespace, request.dry_run)
     warnings = tuple(dict.fromkeys((*verdict.warnings, *map(shorten, answer.warnings))))
     if answer.allowed:
         return replace(verdict, warnings=warnings)
@@ -204,6 +202,6 @@ def _ask(gate: Gate, world: ReviewContext, verdict: Verdict) -> Verdict:
     )
 
 
-def _queued_anew(world: ReviewContext, queue: str) -> bool:
+def _queued_anew(context: ReviewContext, queue: str) -> bool:
     """Say whether an update put the job into another queue."""
-    return queue_of(world.old or {}) != queue
+    return queue_of(context.old or {}) != queue

@@ -1,12 +1,11 @@
-"""One compiled expression of a policy: its text, where it stands in the file, and how to call it."""
+"""One compiled expression of a policy: its text, where it stands in the file, and what it reads. Data only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.cel.errors import CelError, Interrupted
-from webhook.cel.program import Budget, Program
+from webhook.cel.program import Program
 from webhook.documents import Path
 from webhook.policy.dependencies import reads
 
@@ -26,17 +25,3 @@ class Expression:
     program: Program = field(repr=False)
     path: Path = ()
     reads: tuple[reads.Path, ...] = reads.EVERYTHING
-
-    def call(self, values: Values, budget: Budget) -> Any:
-        """Evaluate it. Raises CelError, and OutOfBudget where the budget is spent."""
-        try:
-            value = self.program.metered(values, budget)
-        except CelError:
-            if budget.remaining < 0:
-                raise OutOfBudget from None
-            raise
-        except Interrupted as stop:
-            raise CelError(str(stop)) from None
-        if budget.remaining < 0:
-            raise OutOfBudget
-        return value

@@ -23,7 +23,7 @@ class EvaluationTarget(NamedTuple):
     template: dict[str, Any] | None = None
 
     def moved(self, obj: Any) -> EvaluationTarget:
-        """Give the same place in an object that came of a change; this very stand where its template is the same."""
+        """Give the same place in an object that came of a change; this very target where its template is the same."""
         if not self.writable or self.path is None:
             return self
         template = find(obj, self.path)
@@ -34,13 +34,13 @@ class EvaluationTarget(NamedTuple):
         )
 
 
-def whole(obj: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[EvaluationTarget, ...]:
+def request_object(obj: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[EvaluationTarget, ...]:
     """Give the request's own object."""
     return (EvaluationTarget(None, True, obj, old),)
 
 
 def target_at(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> EvaluationTarget:
-    """Give a template at a path of an object, the old object's beside it; one that is `made` up stands nowhere."""
+    """Give a template at a path of an object, the old object's beside it; one that is `made` up has no place."""
     if made:
         return EvaluationTarget(path, False, as_pod(template), None, template)
     template = find(obj, path)
@@ -59,16 +59,16 @@ def as_pod(template: Any) -> dict[str, Any] | None:
     }
 
 
-def put_back(obj: dict[str, Any], at: EvaluationTarget, pod: dict[str, Any]) -> dict[str, Any]:
+def put_back(obj: dict[str, Any], target: EvaluationTarget, pod: dict[str, Any]) -> dict[str, Any]:
     """Give the object with the changed Pod's metadata and spec in the template it stood in for."""
-    if at.path is None:
+    if target.path is None:
         return pod
-    template = find(obj, at.path)
-    before = at.object or EMPTY
+    template = find(obj, target.path)
+    before = target.object or EMPTY
     changed = {k: pod[k] for k in ("metadata", "spec") if k in pod and pod[k] is not before.get(k)}
     if not changed or not isinstance(template, dict):
         return obj
-    result: dict[str, Any] = replace_at(obj, at.path, {**template, **changed})
+    result: dict[str, Any] = replace_at(obj, target.path, {**template, **changed})
     return result
 
 

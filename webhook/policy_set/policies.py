@@ -53,22 +53,22 @@ class LoaderError(Exception):
 class Policies:
     """One set of files in force: admission policies, and the rules of the queues.
 
-    The policies in `bundle` have no expressions; `shelf` has them.
+    The policies in `bundle` have no expressions; `lazy` has them.
     """
 
     bundle: Bundle
     rules: Rules
-    shelf: LazyBundle
+    lazy: LazyBundle
     parts: Mapping[str, Bundle]
     """The policies by failurePolicy, `fail` and `ignore`: each has a path of its own at the server."""
     known: dict[Kind, Bundle] = field(default_factory=dict)
     """What there is for the kinds of requests that came."""
 
     @classmethod
-    def of(cls, shelf: LazyBundle, rules: Rules) -> Policies:
+    def of(cls, lazy: LazyBundle, rules: Rules) -> Policies:
         """Make them of what was taken over."""
-        parts = {only: shelf.whole.part(only) for only in ("fail", "ignore")}
-        return cls(shelf.whole, rules, shelf, parts)
+        parts = {only: lazy.whole.part(only) for only in ("fail", "ignore")}
+        return cls(lazy.whole, rules, lazy, parts)
 
     def part(self, request: Request, only: str = "") -> Bundle:
         """Give the policies for a request like this one: of one part, or of all for the empty name."""
@@ -77,7 +77,7 @@ class Policies:
         if found is None:
             if len(self.known) >= KINDS:
                 self.known.clear()
-            found = self.known[kind] = self.shelf.bundle(ResourceOperation(*kind[0]), only)
+            found = self.known[kind] = self.lazy.bundle(ResourceOperation(*kind[0]), only)
         return found
 
     @property
@@ -91,7 +91,7 @@ def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
 
     Raises SourceError with all that is wrong, LoaderError, OSError.
     """
-    shelf = LazyBundle()
+    lazy = LazyBundle()
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
             _command(paths, names),
@@ -106,12 +106,12 @@ def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
     rest = memoryview(done.stdout)
     while len(rest) >= LENGTH.size:
         kind, length = LENGTH.unpack(rest[: LENGTH.size])
-        if _take(shelf, kind, bytes(rest[LENGTH.size : LENGTH.size + length])):
-            for _ in shelf.waking_few(FEW):
+        if _take(lazy, kind, bytes(rest[LENGTH.size : LENGTH.size + length])):
+            for _ in lazy.compiling_few(FEW):
                 pass
-            return Policies.of(shelf, rules_among(shelf.whole.queue_policies, names))
+            return Policies.of(lazy, rules_among(lazy.whole.queue_policies, names))
         rest = rest[LENGTH.size + length :]
-    raise LoaderError(_epitaph(done.returncode, done.stderr))
+    raise LoaderError(_ended(done.returncode, done.stderr))
 
 
 async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> Policies:
@@ -119,7 +119,7 @@ async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> P
 
     Raises SourceError, LoaderError, OSError.
     """
-    shelf = LazyBundle()
+    lazy = LazyBundle()
     async with contextlib.AsyncExitStack() as stack:
         child = await asyncio.create_subprocess_exec(
             *_command(paths, names), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=_environment()
@@ -127,14 +127,14 @@ async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> P
         stack.push_async_callback(_end, child)
         try:
             async with asyncio.timeout(PATIENCE):
-                await _receive(child, shelf)
+                await _receive(child, lazy)
         except TimeoutError:
             raise LoaderError(_late()) from None
     rules = old.rules
-    if _values(shelf.whole) != _values(old.bundle):
-        rules = await asyncio.to_thread(rules_among, shelf.whole.queue_policies, names)
-    policies = Policies.of(shelf, rules)
-    await _paced(_rouse(policies, tuple(old.known)))
+    if _values(lazy.whole) != _values(old.bundle):
+        rules = await asyncio.to_thread(rules_among, lazy.whole.queue_policies, names)
+    policies = Policies.of(lazy, rules)
+    await _paced(_compile_used(policies, tuple(old.known)))
     return policies
 
 
@@ -147,7 +147,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
 
 
-async def _receive(child: Process, shelf: LazyBundle) -> None:
+async def _receive(child: Process, lazy: LazyBundle) -> None:
     """Take over what the child writes. Raises SourceError, LoaderError."""
     assert child.stdout is not None
     assert child.stderr is not None
@@ -156,20 +156,20 @@ async def _receive(child: Process, shelf: LazyBundle) -> None:
             kind, length = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
             data = await child.stdout.readexactly(length)
             start = perf_counter()
-            if _take(shelf, kind, data):
+            if _take(lazy, kind, data):
                 return
             await asyncio.sleep(IDLE * (perf_counter() - start))
     except asyncio.IncompleteReadError:
         told = await child.stderr.read()
-        raise LoaderError(_epitaph(await child.wait(), told)) from None
+        raise LoaderError(_ended(await child.wait(), told)) from None
 
 
-def _take(shelf: LazyBundle, kind: bytes, data: bytes) -> bool:
+def _take(lazy: LazyBundle, kind: bytes, data: bytes) -> bool:
     """Take a piece; True when there are no more. Raises SourceError."""
     if kind == FINDINGS:
         raise SourceError(pickle.loads(data))  # noqa: S301 - written by our own child
     if kind != END:
-        shelf.take(data)
+        lazy.take(data)
     return kind == END
 
 
@@ -177,7 +177,7 @@ def _late() -> str:
     return f"the files were not loaded within {PATIENCE:g} s"
 
 
-def _epitaph(code: int, told: bytes) -> str:
+def _ended(code: int, told: bytes) -> str:
     """Say how a child ended that ended too early."""
     lines = told.decode(errors="replace").strip().splitlines()
     return f"the process that loads policies ended with {code}" + (f": {lines[-1]}" if lines else "")
@@ -190,11 +190,11 @@ async def _end(child: Process) -> None:
         await child.wait()
 
 
-def _rouse(policies: Policies, kinds: Iterable[Kind]) -> Iterator[None]:
+def _compile_used(policies: Policies, kinds: Iterable[Kind]) -> Iterator[None]:
     """Compile what requests of these kinds will need, one policy in a step."""
-    yield from policies.shelf.waking_few(FEW)
+    yield from policies.lazy.compiling_few(FEW)
     for kind in kinds:
-        for bundle in policies.shelf.waking(ResourceOperation(*kind[0]), kind[1]):
+        for bundle in policies.lazy.compiling(ResourceOperation(*kind[0]), kind[1]):
             if bundle is not None:
                 policies.known[kind] = bundle
             yield

@@ -17,7 +17,7 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     """Say why a policy says nothing about a request; `now` is in seconds, for exceptions."""
     obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
-    world = ReviewContext(request, facts, obj, old)
+    context = ReviewContext(request, facts, obj, old)
     target = ResourceOperation.of(request)
     if policy.name in excused(bundle.exceptions, request, obj, old, now):
         return "an exception frees the request from it"
@@ -26,12 +26,12 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     entry = entry_for(policy, target)
     if entry is None:
         return _rules(policy.match, target) or "no binding is for this kind of request"
-    if policy.skip_owned and world.owned():
+    if policy.skip_owned and context.owned():
         return "the object belongs to a job that is looked at as a whole"
-    if reason := _site(policy.match, entry.site, world):
+    if reason := _matcher(policy.match, entry.matcher, context):
         return reason
-    for binding, site in entry.bindings:
-        if site is not None and binding.match is not None and (reason := _site(binding.match, site, world)):
+    for binding, matcher in entry.bindings:
+        if matcher is not None and binding.match is not None and (reason := _matcher(binding.match, matcher, context)):
             return f"binding {binding.name}: {reason}"
     if policy.param_kind is not None:
         if facts.scope(policy.param_kind) is None:
@@ -71,14 +71,14 @@ def _full(target: ResourceOperation) -> str:
     return f"{name}/{target.sub_resource}" if target.sub_resource else name
 
 
-def _site(match: MatchResources, site: RequestMatcher, world: ReviewContext) -> str:
+def _matcher(match: MatchResources, matcher: RequestMatcher, context: ReviewContext) -> str:
     """Say which selector does not take the request; empty where all do."""
-    labels = world.namespace_labels()
-    if match.namespace_selector is not None and labels is not None and not match.namespace_selector(labels):
+    labels = context.namespace_labels()
+    if labels is not None and not matcher.in_namespace(labels):
         shown = ", ".join(f"{k}={v}" for k, v in sorted(labels.items())) or "none"
-        return f'namespaceSelector does not take namespace "{world.request.namespace}" (labels: {shown})'
-    if not site.holds(world.request, world.namespace_labels):
+        return f'namespaceSelector does not take namespace "{context.request.namespace}" (labels: {shown})'
+    if not matcher.named(context.request):
         return "its rules are for other names, or another scope"
-    if not site.takes(world.object, world.old):
+    if not matcher.selects(context.object, context.old):
         return "objectSelector does not take the object's labels"
     return ""

@@ -91,7 +91,7 @@ def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryF
     again = mutate(made, bundle, facts, clock=lambda: now)
     if isinstance(again, NeedsAuthorization):
         return []
-    may = {step.policy.name for step in bundle.mutating.plan(made).steps if step.policy.reinvoke}
+    may = {bound.policy.name for bound in bundle.mutating.policies_for(made).all if bound.policy.reinvoke}
     return [name for name in again.changed_by if name in may]
 
 

@@ -67,8 +67,12 @@ def shortest(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(kept)
 
 
-def unchanged(before: Any, after: Any, path: Path) -> bool:
-    """Say whether what stands at a path is the very same in both objects, or is missing at the same step."""
+def all_unchanged(before: Any, after: Any, paths: Iterable[Path]) -> bool:
+    """Say whether what stands at each path is the very same in both objects, or is missing at the same step."""
+    return before is after or all(_unchanged(before, after, path) for path in paths)
+
+
+def _unchanged(before: Any, after: Any, path: Path) -> bool:
     for step in path:
         if before is after:
             return True

@@ -1,47 +1,89 @@
-"""A step that is carried out for a request, with a parameter: what validating and mutating share."""
+"""A bound policy that is carried out for a request, with a parameter: what validating and mutating share."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from webhook.cel.errors import Interrupted
-from webhook.policy.evaluation.activation import Invocation
+from webhook.documents import Path as Place
+from webhook.policy.dependencies.reads import all_unchanged
 from webhook.policy.evaluation.params import ParamError, collect
-from webhook.policy.evaluation.result import Denial, EvaluationResult
+from webhook.policy.evaluation.result import Denial
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Binding, Policy
-from webhook.policy.pod_templates import EvaluationTarget, whole
+from webhook.policy.pod_templates import EvaluationTarget, request_object
 
 log = logging.getLogger(__name__)
 
 
-def runs(steps: Sequence[BoundPolicy], world: ReviewContext, findings: EvaluationResult) -> Iterator[Invocation]:
+class Invocation:
+    """A bound policy with one parameter in the context of a request, and what became of it.
+
+    `ran`: its conditions held somewhere. `left` is what it left behind at each place.
+    """
+
+    __slots__ = ("binding", "bound", "context", "left", "param", "policy", "ran", "result")
+
+    def __init__(self, bound: BoundPolicy, context: ReviewContext, param: dict[str, Any] | None = None) -> None:
+        self.bound, self.context, self.param = bound, context, param
+        self.policy, self.binding, self.result = bound.policy, bound.binding, context.result
+        self.ran = False
+        self.left: dict[Place | None, dict[str, Any]] = {}
+
+    def again(self, context: ReviewContext) -> Invocation:
+        """Give the same invocation in another context, not carried out yet."""
+        return Invocation(self.bound, context, self.param)
+
+    def targets(self) -> Sequence[EvaluationTarget]:
+        """Give what the policy is to be evaluated on: the object, or each pod template in it."""
+        context, bound = self.context, self.bound
+        found = context.pod_templates() if bound.expanded else request_object(context.object, context.old)
+        return [target for target in found if bound.selects(target)] if bound.selecting else found
+
+    def at_rest(self, target: EvaluationTarget) -> bool:
+        """Say whether all that it reads and writes there is still as it was left."""
+        left = self.left.get(target.path)
+        return left is not None and all_unchanged(left, target.object, self.bound.touches)
+
+    def deny(self, target: EvaluationTarget, message: str, reason: str = "Forbidden", index: int = -1) -> None:
+        """Refuse the request."""
+        self.result.denials.append(Denial(self.policy.name, self.binding.name, message, reason, target.path, index))
+
+    def evaluated(self) -> None:
+        """Note that the policy's conditions held."""
+        self.ran = True
+        if self.policy.name not in self.result.evaluated:
+            self.result.evaluated.append(self.policy.name)
+
+
+def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iterator[Invocation]:
     """Give what is to be evaluated for a request, in the order of the policies' names.
 
     A binding whose parameters cannot be had becomes a denial, unless the failure policy is Ignore.
     """
-    for step in steps:
-        policy = step.policy
-        if policy.skip_owned and world.owned():
+    for bound in policies:
+        policy = bound.policy
+        if policy.skip_owned and context.owned():
             continue
         if policy.param_kind is None:
-            yield Invocation(step)
+            yield Invocation(bound, context)
             continue
         try:
-            params = collect(policy, step.binding, world.request.namespace, world.facts)
+            params = collect(policy, bound.binding, context.request.namespace, context.facts)
         except ParamError as error:
-            configuration_error(policy, step.binding, str(error), findings)
+            _configuration_error(policy, bound.binding, str(error), context)
             continue
         for param in params:
-            yield Invocation(step, param)
+            yield Invocation(bound, context, param)
 
 
-def configuration_error(policy: Policy, binding: Binding, message: str, findings: EvaluationResult) -> None:
+def _configuration_error(policy: Policy, binding: Binding, message: str, context: ReviewContext) -> None:
     """Deny because a policy or a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
     if not policy.ignore_failure:
-        findings.denials.append(Denial(policy.name, binding.name, message))
+        context.result.denials.append(Denial(policy.name, binding.name, message))
 
 
 def unexpected(policy: Policy, error: BaseException) -> str:
@@ -49,9 +91,3 @@ def unexpected(policy: Policy, error: BaseException) -> str:
     if not isinstance(error, Interrupted):
         log.error("policy %s failed: this is a bug of Sluice", policy.name, exc_info=error)
     return f"the policy could not be evaluated: {error}"
-
-
-def stands_for(step: BoundPolicy, world: ReviewContext) -> Sequence[EvaluationTarget]:
-    """Give what the policy is to be evaluated on: the object, or each pod template in it."""
-    found = world.stands() if step.expanded else whole(world.object, world.old)
-    return [at for at in found if step.takes(at)] if step.selecting else found

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.cel.errors import CelError, Interrupted
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, Invocation, conditions_hold
+from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation
 from webhook.policy.evaluation.authorizer import Unanswered
-from webhook.policy.evaluation.invocation import runs, stands_for, unexpected
-from webhook.policy.evaluation.result import Denial, EvaluationResult
+from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
+from webhook.policy.evaluation.match_conditions import conditions_hold
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.matching.bound_policies import BoundPolicy
@@ -21,143 +21,131 @@ from webhook.policy.patching.mutation import MutationError, patched
 from webhook.policy.pod_templates import EvaluationTarget, put_back
 
 
-def mutate(steps: Sequence[BoundPolicy], world: ReviewContext, findings: EvaluationResult) -> dict[str, Any] | None:
+def mutate(policies: Sequence[BoundPolicy], context: ReviewContext) -> dict[str, Any] | None:
     """Give the object as the policies leave it; what they did not touch is shared with the request's.
 
     In the second round those that may be invoked again are, where another policy has since changed what they read or
     write (docs/decisions/0064).
     """
-    if world.object is None:
+    if context.object is None:
         return None
-    done = list(runs(steps, world, findings))
-    for one in done:
-        run(one, world, findings)
-    before = world.object
-    again = [one for one in done if one.ran and one.step.policy.reinvoke]
-    for one in again:
-        run(one, world, findings)
-    if world.object is not before and not findings.denials:
-        _look_for_oscillation(again, world, findings)
-    world.close()
-    return world.object
+    done = list(invocations(policies, context))
+    for invocation in done:
+        invoke(invocation)
+    before = context.object
+    again = [invocation for invocation in done if invocation.ran and invocation.policy.reinvoke]
+    for invocation in again:
+        invoke(invocation)
+    if context.object is not before and not context.result.denials:
+        _look_for_oscillation(again, context)
+    context.close()
+    return context.object
 
 
-def _look_for_oscillation(again: Sequence[Invocation], world: ReviewContext, findings: EvaluationResult) -> None:
-    """Try another round on a copy of the world: whoever still changes something will never come to rest."""
-    trial = world.copy()
-    ignored = EvaluationResult()
-    for one in again:
+def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -> None:
+    """Try another round on a copy of the context: whoever still changes something will never come to rest."""
+    trial = context.copy()
+    for invocation in again:
         before = trial.object
-        run(Invocation(one.step, one.param), trial, ignored)
+        invoke(invocation.again(trial))
         if trial.object is not before:
-            findings.oscillating.append(one.step.policy.name)
+            context.result.oscillating.append(invocation.policy.name)
     trial.close()
 
 
-def run(one: Invocation, world: ReviewContext, findings: EvaluationResult) -> None:
-    """Run one step on all it is for where it does not rest, and put what it changes into the world's object."""
-    for at in stands_for(one.step, world):
-        if at.object is not None and at.writable and not one.rests(at):
-            one.left[at.path] = _safely_on(one, world, at, at.object, findings)
+def invoke(invocation: Invocation) -> None:
+    """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
+    for target in invocation.targets():
+        if target.object is None or not target.writable:
+            continue
+        if not invocation.left or not invocation.at_rest(target):
+            invocation.left[target.path] = _safely_on(invocation, target, target.object)
 
 
-def _safely_on(
-    one: Invocation, world: ReviewContext, at: EvaluationTarget, obj: dict[str, Any], findings: EvaluationResult
-) -> dict[str, Any]:
-    """Give what stands there afterwards; where the policy fails as none may, what did before."""
+def _safely_on(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
+    """Give what is there afterwards; where the policy fails as none may, what was there before."""
     try:
-        return _run_on(one, world, at, obj, findings)
+        return _run_on(invocation, target, obj)
     except Unanswered as unanswered:
-        findings.unknown.append(unanswered.check)
+        invocation.result.unknown.append(unanswered.check)
     except (Exception, Interrupted) as error:
-        policy, text = one.step.policy, unexpected(one.step.policy, error)
-        if not policy.ignore_failure:
-            findings.denials.append(Denial(policy.name, one.step.binding.name, text, "Forbidden", at.path))
+        text = unexpected(invocation.policy, error)
+        if not invocation.policy.ignore_failure:
+            invocation.deny(target, text)
     return obj
 
 
-def _run_on(
-    one: Invocation, world: ReviewContext, at: EvaluationTarget, obj: dict[str, Any], findings: EvaluationResult
-) -> dict[str, Any]:
-    """Give what stands there afterwards; `obj` is what does before."""
-    policy = one.step.policy
+def _run_on(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
+    """Give what is there afterwards; `obj` is what was there before."""
+    policy = invocation.policy
     if policy.conditions:
-        held = conditions_hold(one, world, at, findings)
+        held = conditions_hold(invocation, target)
         if held is not True:
             if held:
-                findings.denials.append(Denial(policy.name, one.step.binding.name, held, "Forbidden", place=at.path))
+                invocation.deny(target, held)
             return obj
-    if not one.ran:
-        one.ran = True
-        if policy.name not in findings.evaluated:
-            findings.evaluated.append(policy.name)
-    first = seen = Activation(one, world, at)
+    if not invocation.ran:
+        invocation.evaluated()
+    first = activation = Activation(invocation, target)
     after: dict[str, Any] | None = obj
     for i in range(len(policy.mutations)):
-        if seen.stand.object is not after:
-            seen = Activation(one, world, at._replace(object=after), None if findings.observer else seen)
-        after = _mutation(one, i, seen, world, findings)
+        if activation.target.object is not after:
+            changed = target._replace(object=after)
+            activation = Activation(invocation, changed, None if invocation.result.observer else activation)
+        after = _mutation(invocation, i, activation)
     if after is obj or after is None:
         return obj
-    _changed(one, world, first, after, findings)
+    _changed(invocation, first, after)
     return after if policy.mode == "enforce" else obj
 
 
 def _mutation(
-    one: Invocation,
-    index: int,
-    seen: Activation,
-    world: ReviewContext,
-    findings: EvaluationResult,
-    *,
-    alone: bool = False,
+    invocation: Invocation, index: int, activation: Activation, *, alone: bool = False
 ) -> dict[str, Any] | None:
     """Give the object with one mutation done; one that fails leaves it, and denies unless the failure policy is Ignore.
 
-    Each mutation has a budget of its own. A scene that served another one has counted too much: where it runs out of
-    budget a fresh one decides, `alone`.
+    Each mutation has a budget of its own. An activation that served another one has counted too much: where it runs
+    out of budget a fresh one decides, `alone`.
     """
-    policy, at = one.step.policy, seen.stand
+    policy, result, target = invocation.policy, invocation.result, activation.target
     mutation = policy.mutations[index]
     try:
-        result = patched(at.object, mutation, seen.mutation(mutation.expression), seen.values)
+        after = patched(target.object, mutation, activation.mutation(mutation.expression), activation.values)
     except OutOfBudget:
         if not alone:
-            return _mutation(one, index, Activation(one, world, at), world, findings, alone=True)
+            return _mutation(invocation, index, Activation(invocation, target), alone=True)
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"
     except MutationError as failure:
         error = str(failure)
     except Unanswered as unanswered:
-        findings.unknown.append(unanswered.check)
-        return at.object
+        result.unknown.append(unanswered.check)
+        return target.object
     else:
-        if findings.observer is not None:
-            findings.saw(policy, "mutations", index, "unchanged" if result is at.object else "changed")
-        return result
-    findings.saw(policy, "mutations", index, "error")
+        if result.observer is not None:
+            result.saw(policy, "mutations", index, "unchanged" if after is target.object else "changed")
+        return after
+    result.saw(policy, "mutations", index, "error")
     if not policy.ignore_failure:
-        findings.denials.append(Denial(policy.name, one.step.binding.name, error, "Forbidden", at.path, index))
-    return at.object
+        invocation.deny(target, error, index=index)
+    return target.object
 
 
-def _changed(
-    one: Invocation, world: ReviewContext, first: Activation, after: dict[str, Any], findings: EvaluationResult
-) -> None:
+def _changed(invocation: Invocation, first: Activation, after: dict[str, Any]) -> None:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
-    policy = one.step.policy
+    policy, context, result = invocation.policy, invocation.context, invocation.result
     if policy.mode == "enforce":
-        assert world.object is not None
+        assert context.object is not None
         warning = _warning(policy, first)
-        world.object = put_back(world.object, first.stand, after)
-        if policy.name not in findings.changing:
-            findings.changing.append(policy.name)
+        context.object = put_back(context.object, first.target, after)
+        if policy.name not in result.changing:
+            result.changing.append(policy.name)
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"
-        findings.audit(f"{policy.name}/would-mutate", "true")
-    if warning and policy.mode != "audit" and warning not in findings.warnings:
-        findings.warnings.append(warning)
+        result.audit(f"{policy.name}/would-mutate", "true")
+    if warning and policy.mode != "audit" and warning not in result.warnings:
+        result.warnings.append(warning)
 
 
 def _warning(policy: Policy, first: Activation) -> str:
@@ -165,7 +153,7 @@ def _warning(policy: Policy, first: Activation) -> str:
     if policy.warning is None:
         return ""
     try:
-        text = first.call(policy.warning)
+        text = first.evaluate(policy.warning)
     except (CelError, OutOfBudget) as error:
         text = f"its warning failed: {error}"
     return f"{policy.name}: {text}" if isinstance(text, str) and text else ""

@@ -10,6 +10,7 @@ from webhook.jobs.describe import Templates, describe, templates
 from webhook.jobs.model import Job
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
+from webhook.policy.evaluation.result import EvaluationResult, Observer
 from webhook.policy.facts import Facts
 from webhook.policy.matching.matcher import labels_of
 from webhook.policy.pod_templates import EvaluationTarget, target_at
@@ -26,23 +27,24 @@ class Closes(Protocol):
 
 
 class ReviewContext:
-    """A request, the facts, and what was derived from both. `object` is replaced, never changed."""
+    """A request, the facts, what was derived from both, the `result` so far. `object` is replaced, never changed."""
 
     __slots__ = (
         "_asked",
+        "_attributes",
         "_authorizers",
-        "_context",
         "_job",
         "_namespace",
         "_owned",
-        "_stands",
-        "_stood",
+        "_targets",
+        "_targets_of",
         "_templates",
+        "activations",
         "facts",
         "object",
         "old",
         "request",
-        "scenes",
+        "result",
     )
 
     def __init__(
@@ -52,6 +54,7 @@ class ReviewContext:
         obj: dict[str, Any] | None,
         old: dict[str, Any] | None,
         found: Templates | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self.request, self.facts, self.object, self.old = request, facts, obj, old
         self._templates = found
@@ -60,13 +63,14 @@ class ReviewContext:
         self._authorizers: tuple[Any, Any] | None = None
         self._owned: bool | None = None
         self._job: Job | None = None
-        self._stands: list[EvaluationTarget] | None = None
-        self._stood: dict[str, Any] | None = None
-        self._context: tuple[dict[str, Any], dict[str, Any] | None] | None = None
-        self.scenes: list[Closes] = []
+        self._targets: list[EvaluationTarget] | None = None
+        self._targets_of: dict[str, Any] | None = None
+        self._attributes: tuple[dict[str, Any], dict[str, Any] | None] | None = None
+        self.activations: list[Closes] = []
+        self.result = EvaluationResult(observer)
 
     def copy(self) -> ReviewContext:
-        """Give a world of the same request and object, of which the object may be replaced."""
+        """Give a context of the same request and object with a result of its own; its object may be replaced."""
         return ReviewContext(self.request, self.facts, self.object, self.old)
 
     def namespace(self) -> dict[str, Any] | None:
@@ -81,16 +85,16 @@ class ReviewContext:
                 self._namespace = self.facts.namespace(name) or stand_in(name)
         return self._namespace
 
-    def context(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    def attributes(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
         """Give `request` and `namespaceObject`, as every expression sees them."""
-        if self._context is None:
-            self._context = (self.request.attributes, self.namespace())
-        return self._context
+        if self._attributes is None:
+            self._attributes = (self.request.attributes, self.namespace())
+        return self._attributes
 
     def close(self) -> None:
         """Take apart what was made for the evaluation and refers to itself."""
-        for scene in self.scenes:
-            scene.close()
+        for activation in self.activations:
+            activation.close()
 
     def namespace_labels(self) -> Mapping[str, str] | None:
         """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in."""
@@ -110,20 +114,20 @@ class ReviewContext:
             self._job = None if obj is None else describe(obj)
         return self._job
 
-    def stands(self) -> Sequence[EvaluationTarget]:
+    def pod_templates(self) -> Sequence[EvaluationTarget]:
         """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
 
-        Where templates stand is looked up once; a stand stays the same for as long as its template does.
+        Where templates are is looked up once; a target stays the same for as long as its template does.
         """
         obj = self.object
-        if self._stands is None:
+        if self._targets is None:
             found = self._templates if self._templates is not None or obj is None else templates(obj)
-            self._stands = [target_at(obj, self.old, *one) for one in found or ()]
-            self._stood = obj
-        elif self._stood is not obj:
-            self._stands = [at.moved(obj) for at in self._stands]
-            self._stood = obj
-        return self._stands
+            self._targets = [target_at(obj, self.old, *one) for one in found or ()]
+            self._targets_of = obj
+        elif self._targets_of is not obj:
+            self._targets = [target.moved(obj) for target in self._targets]
+            self._targets_of = obj
+        return self._targets
 
     def authorizers(self) -> tuple[Any, Any]:
         """Give `authorizer` and `authorizer.requestResource`."""

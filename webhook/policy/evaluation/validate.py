@@ -10,14 +10,15 @@ from typing import Any, Final
 from webhook.cel.errors import CelError, Interrupted
 from webhook.cel.lib.go.strconv import json_text, to_bytes
 from webhook.cel.program import Budget
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, Invocation, conditions_hold
+from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, evaluate
 from webhook.policy.evaluation.authorizer import Unanswered
-from webhook.policy.evaluation.invocation import runs, stands_for, unexpected
-from webhook.policy.evaluation.result import FAILURE_KEY, Denial, EvaluationResult
+from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
+from webhook.policy.evaluation.match_conditions import conditions_hold
+from webhook.policy.evaluation.result import FAILURE_KEY, Denial
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import OutOfBudget
 from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.model import Policy, Validation
+from webhook.policy.model import Validation
 from webhook.policy.pod_templates import EvaluationTarget
 
 MESSAGE_BYTES: Final = 5 * 1024
@@ -28,59 +29,56 @@ Failure = tuple[int, str, str]
 """The index of a validation, what is told of it, and its reason."""
 
 
-def validate(steps: Sequence[BoundPolicy], world: ReviewContext, findings: EvaluationResult) -> None:
-    """Evaluate the policies on the request and collect what comes of it."""
-    for one in runs(steps, world, findings):
-        for at in stands_for(one.step, world):
+def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
+    """Evaluate the policies on the request, and collect what comes of it in the context's result."""
+    for invocation in invocations(policies, context):
+        for target in invocation.targets():
             try:
-                _evaluate(one, world, at, findings)
+                _evaluate(invocation, target)
             except Unanswered as unanswered:
-                findings.unknown.append(unanswered.check)
+                context.result.unknown.append(unanswered.check)
             except (Exception, Interrupted) as error:
-                text = unexpected(one.step.policy, error)
-                if not one.step.policy.ignore_failure:
-                    _denied(one, at, 0, text, "", findings)
-    world.close()
+                text = unexpected(invocation.policy, error)
+                if not invocation.policy.ignore_failure:
+                    _failed(invocation, target, (0, text, ""))
+    context.close()
 
 
-def _evaluate(one: Invocation, world: ReviewContext, at: EvaluationTarget, findings: EvaluationResult) -> None:
-    """Evaluate one policy at one place. Where a stage runs out of its budget, nothing else comes of the policy."""
-    policy = one.step.policy
-    held = conditions_hold(one, world, at, findings) if policy.conditions else True
+def _evaluate(invocation: Invocation, target: EvaluationTarget) -> None:
+    """Evaluate one policy on one target. Where a stage runs out of its budget, nothing else comes of the policy."""
+    policy = invocation.policy
+    held = conditions_hold(invocation, target) if policy.conditions else True
     if held is not True:
         if held:
-            _denied(one, at, 0, held, "", findings)
+            _failed(invocation, target, (0, held, ""))
         return
-    if policy.name not in findings.evaluated:
-        findings.evaluated.append(policy.name)
+    invocation.evaluated()
     try:
-        failures = _failures(one, world, at, findings)
-        notes = _annotations(one, Activation(one, world, at), findings) if policy.audit_annotations else ()
+        failures = _failures(invocation, target)
+        notes = _annotations(invocation, Activation(invocation, target)) if policy.audit_annotations else ()
     except OutOfBudget:
         if not policy.ignore_failure:
-            _denied(one, at, 0, OUT_OF_BUDGET, "", findings)
+            _failed(invocation, target, (0, OUT_OF_BUDGET, ""))
         return
-    for index, message, reason in failures:
-        _denied(one, at, index, message, reason, findings)
+    for failure in failures:
+        _failed(invocation, target, failure)
     for note in notes:
         if isinstance(note, Denial):
-            findings.denials.append(note)
+            invocation.result.denials.append(note)
         else:
-            findings.audit(*note)
+            invocation.result.audit(*note)
 
 
-def _failures(
-    one: Invocation, world: ReviewContext, at: EvaluationTarget, findings: EvaluationResult
-) -> Sequence[Failure]:
+def _failures(invocation: Invocation, target: EvaluationTarget) -> Sequence[Failure]:
     """Evaluate the validations, and word what comes of those that do not hold. Raises OutOfBudget."""
-    policy = one.step.policy
-    seen = Activation(one, world, at)
-    results = [_holds(policy, i, validation, seen, findings) for i, validation in enumerate(policy.validations)]
+    policy = invocation.policy
+    activation = Activation(invocation, target)
+    results = [_holds(invocation, activation, i, validation) for i, validation in enumerate(policy.validations)]
     if False not in results:
         messages: Sequence[str] = ("",) * len(results)
     else:
         try:
-            messages = _messages(one, world, at, results, seen.budget, findings)
+            messages = _messages(invocation, target, results, activation.budget)
         except OutOfBudget:
             # What cannot be worded counts as an error, those rules included that hold.
             results = [f"failed messageExpression: {OUT_OF_BUDGET}" if type(r) is bool else r for r in results]
@@ -92,43 +90,37 @@ def _failures(
     ]
 
 
-def _holds(
-    policy: Policy, index: int, validation: Validation, seen: Activation, findings: EvaluationResult
-) -> bool | str:
+def _holds(invocation: Invocation, activation: Activation, index: int, validation: Validation) -> bool | str:
     """Say whether a validation holds; a text is its error."""
     try:
-        result = seen.call(validation.expression)
+        held = activation.evaluate(validation.expression)
     except CelError as error:
-        findings.saw(policy, "validations", index, "error")
+        invocation.result.saw(invocation.policy, "validations", index, "error")
         return f"expression '{validation.expression.text}' resulted in error: {error.message}"
-    findings.saw(policy, "validations", index, "true" if result is True else "false")
-    return result is True
+    if invocation.result.observer is not None:
+        invocation.result.saw(invocation.policy, "validations", index, "true" if held is True else "false")
+    return held is True
 
 
 def _messages(
-    one: Invocation,
-    world: ReviewContext,
-    at: EvaluationTarget,
-    results: Sequence[bool | str],
-    budget: Budget,
-    findings: EvaluationResult,
+    invocation: Invocation, target: EvaluationTarget, results: Sequence[bool | str], budget: Budget
 ) -> list[str]:
     """Word each validation: by messageExpression (no authorizer there), else message, else the expression itself.
 
     As in the API server the expressions of all validations are evaluated, on variables computed anew, within what the
     validations left of the budget. Only where none fails are they not evaluated here. Raises OutOfBudget.
     """
-    policy = one.step.policy
-    scene = Activation(one, world, at)
-    scene.budget, scene.values = budget, (*scene.values[:-2], None, None)
+    policy = invocation.policy
+    activation = Activation(invocation, target)
+    activation.budget, activation.values = budget, (*activation.values[:-2], None, None)
     texts = []
     for i, (result, validation) in enumerate(zip(results, policy.validations, strict=True)):
         made = None
         if validation.message_expression is not None:
             with suppress(CelError):
-                made = validation.message_expression.call(scene.values[:-2], scene.budget)
+                made = evaluate(validation.message_expression, activation.values[:-2], budget)
             if result is False:
-                findings.saw(policy, "messageExpression", i, "error" if made is None else "ran")
+                invocation.result.saw(policy, "messageExpression", i, "error" if made is None else "ran")
         texts.append(_usable(made) or validation.message.strip() or _unworded(validation))
     return texts
 
@@ -143,17 +135,16 @@ def _unworded(validation: Validation) -> str:
     return f"failed expression: {validation.expression.text.strip()}"
 
 
-def _denied(
-    one: Invocation, at: EvaluationTarget, index: int, message: str, reason: str, findings: EvaluationResult
-) -> None:
+def _failed(invocation: Invocation, target: EvaluationTarget, failure: Failure) -> None:
     """Do what the binding's actions say with a failed validation."""
-    policy, binding = one.step.policy, one.step.binding
-    denial = Denial(policy.name, binding.name, json_text(message), reason or "Invalid", at.path, index)
+    index, message, reason = failure
+    policy, binding, result = invocation.policy, invocation.binding, invocation.result
+    denial = Denial(policy.name, binding.name, json_text(message), reason or "Invalid", target.path, index)
     if "Deny" in binding.actions:
-        findings.denials.append(denial)
+        result.denials.append(denial)
     if "Warn" in binding.actions:
         where = f"{policy.name}' with binding '{binding.name}"
-        findings.warnings.append(f"Validation failed for ValidatingAdmissionPolicy '{where}': {_placed(denial)}")
+        result.warnings.append(f"Validation failed for ValidatingAdmissionPolicy '{where}': {_placed(denial)}")
     if "Audit" in binding.actions:
         record: dict[str, Any] = {
             "message": _placed(denial),
@@ -162,27 +153,27 @@ def _denied(
             "expressionIndex": index,
             "validationActions": list(binding.actions),
         }
-        findings.audit(FAILURE_KEY, json.dumps(record, separators=(",", ":")))
+        result.audit(FAILURE_KEY, json.dumps(record, separators=(",", ":")))
 
 
 def _placed(denial: Denial) -> str:
     return denial.text().removeprefix(f"{denial.policy}: ")
 
 
-def _annotations(one: Invocation, seen: Activation, findings: EvaluationResult) -> list[Denial | tuple[str, str]]:
+def _annotations(invocation: Invocation, activation: Activation) -> list[Denial | tuple[str, str]]:
     """Give the keys and values of the audit annotations; a Denial where one cannot be evaluated. Raises OutOfBudget."""
-    policy = one.step.policy
+    policy, result = invocation.policy, invocation.result
     notes: list[Denial | tuple[str, str]] = []
     for i, annotation in enumerate(policy.audit_annotations):
         try:
-            value = seen.call(annotation.expression)
+            value = activation.evaluate(annotation.expression)
         except CelError as error:
-            findings.saw(policy, "auditAnnotations", i, "error")
+            result.saw(policy, "auditAnnotations", i, "error")
             if not policy.ignore_failure:
                 text = f"expression '{annotation.expression.text}' resulted in error: {error.message}"
-                notes.append(Denial(policy.name, one.step.binding.name, text))
+                notes.append(Denial(policy.name, invocation.binding.name, text))
             continue
-        findings.saw(policy, "auditAnnotations", i, "null" if value is None else "ran")
+        result.saw(policy, "auditAnnotations", i, "null" if value is None else "ran")
         if isinstance(value, str) and value.strip():
             cut = json_text(value).strip().encode()[:ANNOTATION_BYTES].decode(errors="ignore")
             notes.append((f"{policy.name}/{annotation.key}", cut))

@@ -91,27 +91,27 @@ def _bare(document: Document) -> Document:
 
 @dataclass(slots=True, eq=False)
 class LazyPolicy:
-    """A policy of which only the head is known; `wake` compiles it, once."""
+    """A policy of which only the head is known; `compile` compiles it, once."""
 
     stub: Policy
     body: bytes
     lines: dict[str, tuple[str, ...]]
-    awake: Policy | None = None
+    compiled: Policy | None = None
 
-    def wake(self) -> Policy:
+    def compile(self) -> Policy:
         """Give the whole policy. It was compiled before, by the process that packed it: this does not fail."""
-        if self.awake is None:
+        if self.compiled is None:
             documents = [replace(d, lines=self.lines.get(d.file, ())) for d in pickle.loads(self.body)]  # noqa: S301
-            (self.awake,) = assemble(documents).policies
+            (self.compiled,) = assemble(documents).policies
             self.body = b""
-        return self.awake
+        return self.compiled
 
 
 @dataclass(slots=True, eq=False)
 class LazyBundle:
-    """Policies that sleep, and the small bundles made of those that are for one kind of request."""
+    """Policies compiled when first asked for, and the small bundles made of those that are for one kind of request."""
 
-    sleepers: list[LazyPolicy] = field(default_factory=list)
+    policies: list[LazyPolicy] = field(default_factory=list)
     objects: list[dict[str, Any]] = field(default_factory=list)
     lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     whole: Bundle = field(default_factory=lambda: Bundle.of(()))
@@ -125,7 +125,7 @@ class LazyBundle:
             return True
         for item in found:
             if isinstance(item, PolicyHead):
-                self.sleepers.append(LazyPolicy(_stub(item), item.body, self.lines))
+                self.policies.append(LazyPolicy(_stub(item), item.body, self.lines))
             else:
                 self.objects.append(item)
         return False
@@ -134,35 +134,35 @@ class LazyBundle:
         self.lines.update(rest.lines)
         exceptions = assemble(replace(d, lines=rest.lines.get(d.file, ())) for d in rest.exceptions).exceptions
         queue_policies = [replace(d, lines=rest.lines.get(d.file, ())) for d in rest.queue_policies]
-        stubs = [sleeper.stub for sleeper in self.sleepers]
+        stubs = [policy.stub for policy in self.policies]
         made = Bundle.of(stubs, (), self.objects, queue_policies, exceptions)
         self.whole = replace(made, digest=rest.digest)
 
-    def waking_few(self, most: int) -> Iterator[None]:
-        """Wake all policies one by one where there are no more than `most`."""
-        for sleeper in self.sleepers if len(self.sleepers) <= most else ():
-            sleeper.wake()
+    def compiling_few(self, most: int) -> Iterator[None]:
+        """Compile all policies one by one where there are no more than `most`."""
+        for policy in self.policies if len(self.policies) <= most else ():
+            policy.compile()
             yield
 
-    def waking(self, target: ResourceOperation, only: str) -> Iterator[Bundle | None]:
-        """Wake the policies for a kind of request one by one, with None behind each; give the bundle of them last.
+    def compiling(self, target: ResourceOperation, only: str) -> Iterator[Bundle | None]:
+        """Compile the policies for a kind of request one by one, with None behind each; give the bundle of them last.
 
         `only`: those of one failurePolicy, `fail` or `ignore`; empty: all.
         """
         found = []
-        for sleeper in self.sleepers:
-            if only and sleeper.stub.ignore_failure is not (only == "ignore"):
+        for policy in self.policies:
+            if only and policy.stub.ignore_failure is not (only == "ignore"):
                 continue
-            if entry_for(sleeper.stub, target) is not None:
-                slept = sleeper.awake is None
-                found.append(sleeper.wake())
-                if slept:
+            if entry_for(policy.stub, target) is not None:
+                new = policy.compiled is None
+                found.append(policy.compile())
+                if new:
                     yield None
         yield Bundle.of(found, objects=self.objects, exceptions=self.whole.exceptions)
 
     def bundle(self, target: ResourceOperation, only: str) -> Bundle:
-        """Give the policies that are for a kind of request, awake, as a bundle."""
-        *_, bundle = self.waking(target, only)
+        """Give the policies that are for a kind of request, compiled, as a bundle."""
+        *_, bundle = self.compiling(target, only)
         assert bundle is not None
         return bundle
 

@@ -1,4 +1,4 @@
-"""What is to be done for one kind of request: a flat list, made once, with all decided that the kind decides."""
+"""The policies for one kind of request, with their bindings: made once, with all decided that the kind decides."""
 
 from __future__ import annotations
 
@@ -23,49 +23,50 @@ _LABELS: Final = ("metadata", "labels")
 class BoundPolicy:
     """A policy with one of its bindings.
 
-    `expanded`: the request is for a job kind, and the policy is evaluated on its pod templates. `sites` are what is
-    left to ask of a request, `selecting` those that look at the labels of an object. `asks`: an expression may read
-    `authorizer`. `touches` is all that matching and mutating read and write of an object.
+    `expanded`: the request is for a job kind, and the policy is evaluated on its pod templates. `matchers` are what is
+    left to ask of a request, `naming` those that look at names and scope, `selecting` those that look at the labels of
+    an object. `uses_authorizer`: an expression may read `authorizer`. `touches` is all that matching and mutating read
+    and write of an object.
     """
 
     policy: Policy
     binding: Binding
     expanded: bool
-    sites: tuple[RequestMatcher, ...]
+    matchers: tuple[RequestMatcher, ...]
+    naming: tuple[RequestMatcher, ...]
     selecting: tuple[RequestMatcher, ...]
-    asks: bool
+    uses_authorizer: bool
     touches: tuple[Path, ...]
 
     @classmethod
     def of(
-        cls, policy: Policy, binding: Binding, sites: Sequence[RequestMatcher | None], *, expanded: bool
+        cls, policy: Policy, binding: Binding, matchers: Sequence[RequestMatcher | None], *, expanded: bool
     ) -> BoundPolicy:
-        """Make a step; of the sites those are kept that still ask something."""
-        there = [site for site in sites if site is not None]
-        selecting = tuple(site for site in there if site.object_selector is not None)
+        """Bind a policy; of the matchers those are kept that still ask something."""
+        there = [matcher for matcher in matchers if matcher is not None]
+        selecting = tuple(matcher for matcher in there if matcher.object_selector is not None)
         return cls(
             policy,
             binding,
             expanded,
-            tuple(site for site in there if not site.open),
+            tuple(matcher for matcher in there if not matcher.open),
+            tuple(matcher for matcher in there if matcher.rules or matcher.excludes),
             selecting,
             any(_AUTHORIZER in expression.text for expression in policy.expressions()),
             shortest([*_touched(policy), *((_LABELS,) if selecting else ())]),
         )
 
-    def takes(self, at: EvaluationTarget) -> bool:
-        """Say whether the labels of what stands there are right."""
-        return not self.selecting or all(site.takes(at.object, at.old) for site in self.selecting)
+    def selects(self, target: EvaluationTarget) -> bool:
+        """Say whether the labels of a target are right."""
+        return all(matcher.selects(target.object, target.old) for matcher in self.selecting)
 
-    def among(self, labels: Labels | None) -> bool:
+    def in_namespace(self, labels: Labels | None) -> bool:
         """Say whether the namespace's labels are right; None for what is in no namespace."""
-        return labels is None or all(
-            site.namespace_selector is None or site.namespace_selector(labels) for site in self.sites
-        )
+        return all(matcher.in_namespace(labels) for matcher in self.matchers)
 
     def named(self, request: Request) -> bool:
         """Say whether the request's name and scope are right."""
-        return all(site.names(request) for site in self.sites)
+        return all(matcher.named(request) for matcher in self.naming)
 
 
 def _touched(policy: Policy) -> Iterator[Path]:
@@ -77,32 +78,32 @@ def _touched(policy: Policy) -> Iterator[Path]:
 
 
 class BoundPolicies:
-    """The steps for one kind of request, in the order of the policies' names.
+    """The bound policies for one kind of request, in the order of their names.
 
     Remembers which of them are for a namespace by the very labels that its object has: an object that facts gave is
     never changed, but replaced.
     """
 
-    __slots__ = ("_chosen", "steps")
+    __slots__ = ("_chosen", "all")
 
-    def __init__(self, steps: Sequence[BoundPolicy]) -> None:
-        self.steps = tuple(steps)
+    def __init__(self, policies: Sequence[BoundPolicy]) -> None:
+        self.all = tuple(policies)
         self._chosen: dict[int, tuple[Labels, tuple[BoundPolicy, ...]]] = {}
 
     def choose(self, labels: Labels | None, request: Request) -> Sequence[BoundPolicy]:
-        """Give the steps for a request in a namespace with these labels; None for what is in none."""
-        steps = self.steps if labels is None else self._among(labels)
-        for step in steps:
-            if step.sites and not step.named(request):
-                return [step for step in steps if step.named(request)]
-        return steps
+        """Give the policies for a request in a namespace with these labels; None for what is in none."""
+        policies = self.all if labels is None else self._in_namespace(labels)
+        for bound in policies:
+            if bound.naming and not bound.named(request):
+                return [bound for bound in policies if bound.named(request)]
+        return policies
 
-    def _among(self, labels: Labels) -> tuple[BoundPolicy, ...]:
+    def _in_namespace(self, labels: Labels) -> tuple[BoundPolicy, ...]:
         held = self._chosen.get(id(labels))
         if held is not None and held[0] is labels:
             return held[1]
-        steps = tuple(step for step in self.steps if step.among(labels))
+        policies = tuple(bound for bound in self.all if bound.in_namespace(labels))
         if len(self._chosen) >= _KEPT:
             self._chosen.clear()
-        self._chosen[id(labels)] = labels, steps
-        return steps
+        self._chosen[id(labels)] = labels, policies
+        return policies

@@ -39,7 +39,7 @@ class MatchedPolicy:
     """
 
     policy: Policy
-    site: RequestMatcher
+    matcher: RequestMatcher
     bindings: tuple[tuple[Binding, RequestMatcher | None], ...]
     expanded: bool
 
@@ -53,39 +53,39 @@ class Index:
         self._policies = tuple(policies)
         self._known: dict[Fields, BoundPolicies] = {}
 
-    def plan(self, request: Request) -> BoundPolicies:
-        """Give what is to be done for requests of this kind."""
+    def policies_for(self, request: Request) -> BoundPolicies:
+        """Give the policies for requests of this kind."""
         key = fields_of(request)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            found = self._known[key] = BoundPolicies(list(self._steps(ResourceOperation(*key))))
+            found = self._known[key] = BoundPolicies(list(self._bound(ResourceOperation(*key))))
         return found
 
-    def _steps(self, target: ResourceOperation) -> Iterator[BoundPolicy]:
+    def _bound(self, target: ResourceOperation) -> Iterator[BoundPolicy]:
         if target.group == _EXEMPT_GROUP or (target.group, target.resource) in _REVIEWS:
             return
         for policy in self._policies:
             entry = entry_for(policy, target)
             if entry is not None:
-                for binding, site in entry.bindings:
-                    yield BoundPolicy.of(policy, binding, (entry.site, site), expanded=entry.expanded)
+                for binding, matcher in entry.bindings:
+                    yield BoundPolicy.of(policy, binding, (entry.matcher, matcher), expanded=entry.expanded)
 
 
 def entry_for(policy: Policy, target: ResourceOperation) -> MatchedPolicy | None:
     """Decide for one policy and one kind of request; None where they never meet."""
     expanded = policy.expand and is_job(target)
     targets = (ResourceOperation(*_PODS, "", target.operation), target) if expanded else (target,)
-    site = policy.match.narrow(targets)
-    if site is None:
+    matcher = policy.match.narrow(targets)
+    if matcher is None:
         return None
     bindings = []
     for binding in policy.bindings:
         narrowed = None if binding.match is None else binding.match.narrow(targets)
         if binding.match is None or narrowed is not None:
             bindings.append((binding, narrowed))
-    return MatchedPolicy(policy, site, tuple(bindings), expanded) if bindings else None
+    return MatchedPolicy(policy, matcher, tuple(bindings), expanded) if bindings else None
 
 
 def is_job(target: ResourceOperation) -> bool:

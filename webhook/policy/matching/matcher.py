@@ -6,7 +6,7 @@ What only depends on the kind of a request (group, version, resource, operation)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -174,22 +174,17 @@ class RequestMatcher:
         """Whether it holds for every request."""
         return not self.rules and not self.excludes and self.namespace_selector is None
 
-    def holds(self, request: Request, namespace_labels: Callable[[], Mapping[str, str] | None]) -> bool:
-        """Say whether names, scope and the namespace's labels (None: not in a namespace) are right."""
-        if not self.names(request):
-            return False
-        if self.namespace_selector is None:
-            return True
-        labels = namespace_labels()
-        return labels is None or self.namespace_selector(labels)
+    def in_namespace(self, labels: Mapping[str, str] | None) -> bool:
+        """Say whether the namespace's labels are right; None for what is in no namespace."""
+        return labels is None or self.namespace_selector is None or self.namespace_selector(labels)
 
-    def names(self, request: Request) -> bool:
+    def named(self, request: Request) -> bool:
         """Say whether names and scope are right."""
         if self.rules and not any(rule.holds(request) for rule in self.rules):
             return False
         return not (self.excludes and any(rule.holds(request) for rule in self.excludes))
 
-    def takes(self, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> bool:
+    def selects(self, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> bool:
         """Say whether the labels of the object, or of the old one, are right."""
         select = self.object_selector
         if select is None:

@@ -1,7 +1,7 @@
-"""The straight way of an ApplyConfiguration into an object: names, schema and merge in one walk over what it writes.
+"""The fast way of an ApplyConfiguration into an object: names, schema and merge in one walk over what it writes.
 
-It gives up (`NotApplicable`) at whatever is not quite ordinary; `webhook.kube.merge` then decides, so that where this does
-give a result, it is that one's. What it costs depends on the fragment, not on the object.
+It gives up (`NotApplicable`) at whatever is not quite ordinary; `webhook.kube.merge` then decides, so that where this
+does give a result, it is that one's. What it costs depends on the fragment, not on the object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _GIVEN: Final = ("apiVersion", "kind")
 
 
 class NotApplicable(Exception):
-    """The fragment is not ordinary enough for this way."""
+    """The fragment is not ordinary enough for the fast way."""
 
 
 class _Absent:
@@ -64,14 +64,14 @@ class FieldSchema:
 
 def field_schema(schema: Schema) -> FieldSchema | None:
     """Give where the fragments of a kind start; None where its apiVersion and kind are no texts."""
-    course = FieldSchema(schema, schema.root, _ROOT)
+    root = FieldSchema(schema, schema.root, _ROOT)
     try:
-        return course if all(str in course.step(name).scalars for name in _GIVEN) else None
+        return root if all(str in root.step(name).scalars for name in _GIVEN) else None
     except NotApplicable:
         return None
 
 
-def fast_merged(course: FieldSchema, obj: dict[str, Any], value: ObjectValue) -> dict[str, Any]:
+def fast_merged(schema: FieldSchema, obj: dict[str, Any], value: ObjectValue) -> dict[str, Any]:
     """Give the object, whose apiVersion and kind are texts, with a fragment merged in; the same one if nothing changes.
 
     Raises Detour.
@@ -79,27 +79,27 @@ def fast_merged(course: FieldSchema, obj: dict[str, Any], value: ObjectValue) ->
     fields = value.fields
     if "apiVersion" in fields or "kind" in fields:
         raise NotApplicable
-    merged: dict[str, Any] = _fuse_object(course, obj, value)
+    merged: dict[str, Any] = _merge_object(schema, obj, value)
     return merged
 
 
-def _fuse_object(course: FieldSchema, left: Any, value: ObjectValue) -> Any:
-    if value.type_name != course.path or course.map is None:
+def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
+    if value.type_name != schema.path or schema.map is None:
         raise NotApplicable
     mine = merged = left if type(left) is dict else {}
     inner: Any
     for name, inner in value.fields.items():
-        place = course.below.get(name) or course.step(name)
+        place = schema.below.get(name) or schema.step(name)
         old = mine.get(name, _ABSENT)
         kind = type(inner)
         if kind in place.scalars:
             new = old if type(old) is kind and old == inner else inner
         elif kind is ObjectValue:
-            new = _fuse_object(place, old, inner)
+            new = _merge_object(place, old, inner)
         elif kind is dict:
-            new = _fuse_plain(place, old, inner)
+            new = _merge_plain(place, old, inner)
         elif kind is list:
-            new = _fuse_list(place, old, inner)
+            new = _merge_list(place, old, inner)
         else:
             raise NotApplicable
         if new is not old:
@@ -110,9 +110,9 @@ def _fuse_object(course: FieldSchema, left: Any, value: ObjectValue) -> Any:
     return merged if merged is not mine or (mine and left is mine) else {}
 
 
-def _fuse_plain(course: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
+def _merge_plain(schema: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
     mine = merged = left if type(left) is dict else {}
-    types = course.values
+    types = schema.values
     if types is None:
         raise NotApplicable
     for key, new in value.items():
@@ -127,9 +127,9 @@ def _fuse_plain(course: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
     return merged if merged is not mine or (mine and left is mine) else {}
 
 
-def _fuse_list(course: FieldSchema, left: Any, value: list[Any]) -> Any:
+def _merge_list(schema: FieldSchema, left: Any, value: list[Any]) -> Any:
     """Merge items into those of the same key; only where all are there, in the same order, and none is twice."""
-    key, element = course.key, course.element
+    key, element = schema.key, schema.element
     if element is None or type(left) is not list or not value:
         raise NotApplicable
     places = {}
@@ -140,16 +140,16 @@ def _fuse_list(course: FieldSchema, left: Any, value: list[Any]) -> Any:
         places[name] = at
     if len(places) != len(left):
         raise NotApplicable
-    woven, last = left, -1
+    merged, last = left, -1
     for item in value:
         name = item.fields.get(key) if type(item) is ObjectValue else None
         at = places.get(name, -1) if type(name) is str else -1
         if at <= last:
             raise NotApplicable
         last = at
-        new = _fuse_object(element, left[at], item)
+        new = _merge_object(element, left[at], item)
         if new is not left[at]:
-            if woven is left:
-                woven = list(left)
-            woven[at] = new
-    return woven
+            if merged is left:
+                merged = list(left)
+            merged[at] = new
+    return merged

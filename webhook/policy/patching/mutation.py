@@ -50,9 +50,9 @@ def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str,
     if not value.fields:
         return obj
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    if type(api_version) is str and type(kind) is str and (course := _course(api_version, kind)) is not None:
+    if type(api_version) is str and type(kind) is str and (schema := _field_schema(api_version, kind)) is not None:
         try:
-            return fast_merged(course, obj, value)
+            return fast_merged(schema, obj, value)
         except NotApplicable:
             pass
     check_names(value)
@@ -72,7 +72,7 @@ def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _course(api_version: str, kind: str) -> FieldSchema | None:
+def _field_schema(api_version: str, kind: str) -> FieldSchema | None:
     """Give where fragments of a kind start, None where none goes straight; as many as kinds with mutating policies."""
     return field_schema(schema_of(gvk_of({"apiVersion": api_version, "kind": kind})))
 
