@@ -41,14 +41,14 @@ def rules_named(
 def rules_among(documents: Iterable[Document], names: Sequence[str] | None = None) -> Rules:
     """Compile the rules of these names from loaded documents, a later one over an earlier one.
 
-    Without names it is `kueue` alone where that is among the documents or there are none, as `sluice serve` has it,
-    else all of them. Raises SourceError where a file is wrong or a name unknown.
+    Where `names` is None it is `kueue` alone where that is among the documents or there are none, as `sluice serve` has it,
+    else all of them; with no name at all it is the shipped `kueue`. Raises SourceError where a file is wrong or a name unknown.
     """
     known = list(documents)
     if names is None:
         names = names_of(known)
         names = (DEFAULT,) if DEFAULT in names or not names else names
-    if tuple(names) == (DEFAULT,) and DEFAULT not in names_of(known):
+    if tuple(names) in ((), (DEFAULT,)) and DEFAULT not in names_of(known):
         return _default()
     finder = _Finder(known)
     return finder.rules(finder.all_asked(names))
