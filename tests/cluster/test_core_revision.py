@@ -1,6 +1,8 @@
 """Explanations are made anew only when something happened: the core's revision says when."""
 
 from tests.cluster.world import queues
+from webhook.api import snapshot_quota as quota
+from webhook.api import snapshot_workload as load
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.queue.defaults import KueueRules
 from webhook.store.objects import merge
@@ -21,15 +23,43 @@ def workload(name, cpu="1"):
 def test_a_tick_in_which_nothing_happens_changes_no_explanation():
     """A parked workload is explained once; a change of any object, a decision or other rules make it worth it again."""
     core = QueueCore(KueueRules())
-    objects = [*queues("1"), workload("big", "5")]
-    core.decide(objects, 0)
+    for obj in [*queues("1"), workload("big", "5")]:
+        core.heard(None, obj)
+    core.decide(0)
     settled = core.revision
     for tick in range(1, 4):
-        core.decide(objects, 5_000 * tick)
+        core.decide(5_000 * tick)
     assert core.revision == settled
-    objects = [*objects, workload("small")]
-    assert [a.workload for a in core.decide(objects, 20_000).admitted] == ["team-a/small"]
+    core.heard(None, workload("small"))
+    assert [a.workload for a in core.decide(20_000).admitted] == ["team-a/small"]
     after = core.revision
     assert after > settled
     core.use(KueueRules())
     assert core.revision > after
+
+
+def test_a_round_looks_at_nothing_that_did_not_change(monkeypatch):
+    """Of two hundred Workloads the one that is new is read, and none other; so it is with a quota's use."""
+    core, read = QueueCore(KueueRules()), []
+    spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"n-{n}"}} for n in range(50)]
+    for obj in [*queues("1"), *spaces, *(workload(f"w-{n}") for n in range(200))]:
+        core.heard(None, obj)
+    core.decide(0)
+    for module, name in ((load, "workload"), (quota, "namespace")):
+        monkeypatch.setattr(module, name, _noted(getattr(module, name), read))
+    core.heard(None, workload("late"))
+    core.decide(1_000)
+    used = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "n-7"}}
+    core.heard(None, used)
+    core.decide(2_000)
+    core.heard(used, None)
+    core.decide(3_000)
+    assert read == ["late", "n-7", "n-7"]
+
+
+def _noted(function, read):
+    def noting(obj, *args):
+        read.append(obj["metadata"]["name"])
+        return function(obj, *args)
+
+    return noting

@@ -92,7 +92,9 @@ def test_quota_that_a_malformed_workload_holds_counts():
         "metadata": {"name": "b", "namespace": "team-a", "uid": "u"},
         "spec": {"queueName": "main", "podSets": [{"name": "main", "count": 1, "template": WORKER}]},
     }
-    made = core.decide([*objects, waits], 0)
+    for obj in [*objects, waits]:
+        core.heard(None, obj)
+    made = core.decide(0)
     assert holds(objects[-1], "QuotaReserved")
     assert made.admitted == ()
     assert [p.workload for p in pending(core.state)] == ["team-a/b"]

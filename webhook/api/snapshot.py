@@ -6,7 +6,7 @@ know it leaves alone. Nothing is checked here: that is admission's, and `lint`'s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ from webhook.queue.model import (
 )
 
 Object = Mapping[str, Any]
+_Key = tuple[type[Definition], str]
 KUEUE: Final = "kueue.x-k8s.io"
 VOLCANO: Final = "scheduling.volcano.sh"
 QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], Callable[[Object], Definition]]]] = {
@@ -45,6 +46,7 @@ QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], Callable[[Object], Defin
 }
 MALFORMED: Final = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 """What reading an object of odd types raises."""
+VOLCANO_KINDS: Final = ("Queue", "PodGroup", "Node")
 AROUND: Final = ("LimitRange", "PriorityClass", "WorkloadPriorityClass", "Configuration", "RuntimeClass")
 """Kinds that change how Workloads are read."""
 
@@ -64,7 +66,8 @@ class Reader:
     def __init__(self, objects: Iterable[Object] = (), *, tolerant: bool = False) -> None:
         self._tolerant = tolerant
         self.problems: dict[str, str] = {}
-        self._sent: dict[tuple[type[Definition], str], Definition] = {}
+        self._sent: dict[_Key, Definition] = {}
+        self._of_volcano: dict[_Key, None] = {}
         self._objects: dict[str, dict[str, Object]] = {}
         for obj in objects:
             for item in obj.get("items") or () if str(obj.get("kind", "")).endswith("List") else (obj,):
@@ -107,20 +110,47 @@ class Reader:
         return self._events(kind, obj)
 
     def _events(self, kind: str, obj: Object) -> list[Event]:
+        """Give what the change of one object comes to; only what depends on it is read again."""
         if kind == "Workload":
             return self._one(_name(obj), self._objects[kind].get(_name(obj)))
         if kind in AROUND:
             self._around = self._surroundings()
             return self._differences(self._all_workloads())
-        if kind == "PodGroup":
-            return self._differences(self._all_workloads())
-        definitions, events = self._definitions(), []
-        for key, definition in definitions.items():
-            if self._sent.get(key) != definition:
-                events.append(DefinitionChanged(definition))
-        gone: list[Event] = [DefinitionGone(*key) for key in self._sent if key not in definitions]
-        self._sent = definitions
-        return [*events, *gone]
+        if kind in VOLCANO_KINDS:
+            before = self._of_volcano
+            events = self._redefined(self._volcano(), before)
+            return [*events, *self._differences(self._all_workloads())] if kind == "PodGroup" else events
+        if kind in QUOTA_KINDS:
+            made, read = QUOTA_KINDS[kind]
+            return self._one_definition(made, read, kind, _name(obj))
+        space = _name(obj).partition("/")[0]
+        return self._one_definition(Namespace, self._namespace, "Namespace", space)
+
+    def _one_definition(
+        self, made: type[Definition], read: Callable[[Object], Definition], kind: str, name: str
+    ) -> list[Event]:
+        obj = self._objects.get(kind, {}).get(name)
+        definition = self._definition(made, read, obj) if obj is not None else None
+        return self._redefined({(made, name): definition} if definition is not None else {}, {(made, name)})
+
+    def _redefined(self, definitions: dict[_Key, Definition], before: Collection[_Key]) -> list[Event]:
+        """Note definitions as they stand; those of `before` that are not among them are gone."""
+        gone = [key for key in before if key not in definitions and self._sent.pop(key, None) is not None]
+        changed = [key for key, definition in definitions.items() if self._sent.get(key) != definition]
+        self._sent.update(definitions)
+        return [*(DefinitionChanged(definitions[key]) for key in changed), *(DefinitionGone(*key) for key in gone)]
+
+    def _volcano(self) -> dict[_Key, Definition]:
+        """Read Volcano's queues, each of which depends on all the others."""
+        queues = self._objects.get("Queue")
+        found = volcano.definitions(queues.values(), self._all("PodGroup"), self._all("Node")) if queues else []
+        definitions = {(kind, _definition_name(d)): d for kind, d in found}
+        self._of_volcano = dict.fromkeys(definitions)
+        return definitions
+
+    def _namespace(self, obj: Object) -> Definition:
+        space = str(obj["metadata"]["name"])
+        return quota.namespace(obj, [q for q in self._all("ResourceQuota") if q["metadata"].get("namespace") == space])
 
     def _one(self, key: str, obj: Object | None) -> list[Event]:
         if obj is None:
@@ -191,18 +221,15 @@ class Reader:
             workloads.setdefault(made.key, made)
         return workloads
 
-    def _definitions(self) -> dict[tuple[type[Definition], str], Definition]:
-        quotas = tuple(self._all("ResourceQuota"))
-        readers = {**QUOTA_KINDS, "Namespace": (Namespace, lambda obj: quota.namespace(obj, quotas))}
-        found = [
-            (made, definition)
+    def _definitions(self) -> dict[_Key, Definition]:
+        readers = {**QUOTA_KINDS, "Namespace": (Namespace, self._namespace)}
+        found = {
+            (made, _definition_name(definition)): definition
             for kind, (made, read) in readers.items()
             for obj in self._all(kind)
             if (definition := self._definition(made, read, obj)) is not None
-        ]
-        if self._objects.get("Queue"):
-            found += volcano.definitions(self._all("Queue"), self._all("PodGroup"), self._all("Node"))
-        return {(kind, _definition_name(d)): d for kind, d in found}
+        }
+        return {**found, **self._volcano()}
 
 
 def _kind(obj: Object) -> str:

@@ -20,7 +20,7 @@ from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
-from webhook.cluster.queues.changes import matters_to_all_jobs, matters_to_core
+from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
 from webhook.cluster.queues.core import Core
 from webhook.cluster.queues.cycle import Cycle
 from webhook.cluster.queues.metrics import QueueMetrics
@@ -65,6 +65,7 @@ class Controller:
         self._leading = False
         self._dirty = asyncio.Event()
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
+        self._core = core
         self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
         self._reconciler = Reconciler(view, self._writer, opted)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
@@ -97,6 +98,8 @@ class Controller:
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change in the view (its listener)."""
+        if (gvk.group, gvk.kind) in OF_THE_CORE:
+            self._core.heard(old, new)
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:

@@ -15,6 +15,7 @@ POD: Final = GroupVersionKind("", "v1", "Pod")
 LIMIT_RANGE: Final = GroupVersionKind("", "v1", "LimitRange")
 RESOURCE_QUOTA: Final = GroupVersionKind("", "v1", "ResourceQuota")
 PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
+RUNTIME_CLASS: Final = GroupVersionKind("node.k8s.io", "v1", "RuntimeClass")
 LEASE: Final = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 ACCESS_REVIEW: Final = GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview")
 
@@ -28,7 +29,7 @@ ADMISSION_CHECK: Final = GroupVersionKind(KUEUE, VERSION, "AdmissionCheck")
 
 QUEUE_KINDS: Final = (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, COHORT, WORKLOAD_CLASS, ADMISSION_CHECK)
 """Of Sluice's own CRDs."""
-BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS)
+BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTIME_CLASS)
 
 MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.queued and (kind.suspend_path is not None or kind.gate))
 """Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""

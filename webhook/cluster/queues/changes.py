@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from webhook.cluster.api.kinds import (
+    BUILT_IN,
     CLUSTER_QUEUE,
     LIMIT_RANGE,
     NAMESPACE,
     PRIORITY_CLASS,
     QUEUE_KINDS,
+    RUNTIME_CLASS,
     WORKLOAD,
     WORKLOAD_CLASS,
 )
@@ -21,6 +23,8 @@ from webhook.store.objects import Object
 _QUEUES: Final = frozenset((gvk.group, gvk.kind) for gvk in QUEUE_KINDS) - {(WORKLOAD.group, WORKLOAD.kind)}
 _SHAPING: Final = frozenset((gvk.group, gvk.kind) for gvk in (LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS, NAMESPACE))
 
+OF_THE_CORE: Final = frozenset((gvk.group, gvk.kind) for gvk in (*QUEUE_KINDS, *BUILT_IN))
+"""What the core hears of."""
 _CHECKS: Final = (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy"))
 
 
@@ -28,7 +32,7 @@ def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | Non
     """Say whether the core may decide otherwise after this change. Counts and messages we write ourselves do not."""
     if (gvk.group, gvk.kind) == (WORKLOAD.group, WORKLOAD.kind):
         return bool(_workload(old) != _workload(new))
-    if (gvk.group, gvk.kind) in _QUEUES or gvk == NAMESPACE:
+    if (gvk.group, gvk.kind) in _QUEUES | _SHAPING or gvk == RUNTIME_CLASS:
         return bool(_definition(old) != _definition(new))
     return gvk.kind == "ResourceQuota" and (old or {}).get("status") != (new or {}).get("status")
 

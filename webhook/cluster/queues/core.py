@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 from webhook.queue.decisions import Decisions, Pending
@@ -15,11 +15,14 @@ class Core(Protocol):
     revision: int
     """Changes with whatever an explanation may depend on: those begun before it are not worth going on with."""
 
-    def decide(self, objects: Sequence[Object], now: int) -> Decisions:
-        """Give the decisions over the queues' objects as they stand; `now` in milliseconds since the epoch."""
+    def heard(self, old: Object | None, new: Object | None) -> None:
+        """Take note of a change of an object; None stands for one that was not there, or is gone."""
 
-    def follow(self, objects: Sequence[Object], now: int) -> None:
-        """Know the objects as they stand, without deciding anything."""
+    def decide(self, now: int) -> Decisions:
+        """Give the decisions over the objects as they were last heard of; `now` in milliseconds since the epoch."""
+
+    def follow(self, now: int) -> None:
+        """Know the objects as they were last heard of, without deciding anything."""
 
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from webhook.api import amounts
-from webhook.cluster.api.kinds import BUILT_IN, CLUSTER_QUEUE, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.steps import EPOCH
@@ -72,7 +72,7 @@ class Cycle:
         """
         await self._settle()
         started = self._clock_ms()
-        decisions = self._core.decide(self._objects(), started)
+        decisions = self._core.decide(started)
         await self._each(decisions.evicted, self._evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.ready, self._ready)
@@ -84,10 +84,7 @@ class Cycle:
 
     def follow(self) -> None:
         """Let the core know how things stand, without deciding."""
-        self._core.follow(self._objects(), self._clock_ms())
-
-    def _objects(self) -> list[Object]:
-        return self._view.all(*QUEUE_KINDS, *BUILT_IN)
+        self._core.follow(self._clock_ms())
 
     async def fence(self, epoch: int) -> None:
         """Write to every waiting Workload, so that an admission a former leader sent for it can no longer land.

@@ -1,12 +1,13 @@
 """The real queue core behind `core.Core`: objects to a snapshot, the differences to its state, then its decisions.
 
-The state lives on between rounds, so that what is parked stays parked; what the objects say always wins over it.
+The state lives on between rounds, so that what is parked stays parked; what the objects say always wins over it. A
+round costs what was heard since the one before: no object is looked at that did not change.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.api.snapshot import Reader
@@ -36,7 +37,7 @@ class QueueCore:
         self._rules, self._reporter = rules, reporter
         self._state = State()
         self._reader: Reader | None = None
-        self._seen: dict[_Key, Object] = {}
+        self._changes: dict[_Key, tuple[Object, bool]] = {}
         self._facts: dict[str, Workload] = {}
         self._doubtful: set[str] = set()
         self._told: dict[str, str] = {}
@@ -57,9 +58,15 @@ class QueueCore:
         self._rules = rules
         self.revision += 1
 
-    def decide(self, objects: Sequence[Object], now: int) -> Decisions:
+    def heard(self, old: Object | None, new: Object | None) -> None:
+        """Take note of a change of an object; it counts from the next decision on."""
+        obj = new if new is not None else old
+        if obj is not None:
+            self._changes[_key(obj)] = obj, new is None
+
+    def decide(self, now: int) -> Decisions:
         """Bring the state up to date and decide. Where nothing changed and nobody was looked at, `revision` stays."""
-        self._follow(objects)
+        self._follow()
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
         if made.admitted or made.preempted or made.evicted or made.ready or made.pending or not made.complete:
             self.revision += 1
@@ -68,31 +75,24 @@ class QueueCore:
         }
         return made
 
-    def follow(self, objects: Sequence[Object], now: int) -> None:
+    def follow(self, now: int) -> None:
         """Bring the state up to date without deciding anything: what a replica does that does not lead."""
-        self._follow(objects)
+        self._follow()
         self._state.bind(self._rules, now)
 
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""
         return pending(self._state)
 
-    def _follow(self, objects: Sequence[Object]) -> None:
-        """Apply what differs; a mirror gives a new object for every change, so identity tells.
-
-        What was decided may not have come to be: it is told again as the objects have it.
-        """
-        current = {_key(obj): obj for obj in objects}
+    def _follow(self) -> None:
+        """Apply what was heard since the last time. What was decided may not have come to be: it is told again."""
+        changes, self._changes = self._changes, {}
         reader = self._reader
         if reader is None:
-            reader = self._begin(objects)
+            reader = self._begin([obj for obj, gone in changes.values() if not gone])
         else:
-            for key, obj in current.items():
-                if self._seen.get(key) is not obj:
-                    self._apply(reader.changed(in_order_of_arrival(obj)))
-            for key in self._seen.keys() - current.keys():
-                self._apply(reader.gone(self._seen[key]))
-        self._seen = current
+            for obj, gone in changes.values():
+                self._apply(reader.gone(obj) if gone else reader.changed(in_order_of_arrival(obj)))
         self._tell(reader)
         self._apply([WorkloadChanged(self._facts[key]) for key in self._doubtful if key in self._facts])
         self._doubtful = set()
@@ -104,7 +104,7 @@ class QueueCore:
                 log.error("%s is malformed, and left as it was: %s", name, problem)
         self._told = dict(reader.problems)
 
-    def _begin(self, objects: Sequence[Object]) -> Reader:
+    def _begin(self, objects: Iterable[Object]) -> Reader:
         self.revision += 1
         reader = self._reader = Reader(map(in_order_of_arrival, objects), tolerant=True)
         facts = reader.snapshot()
