@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from webhook.jobs.describe import Templates, describe, templates
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.evaluation.result import EvaluationResult, Observer

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document, read
-from webhook.policy.loading.files import read_file
+from webhook.policy.loading.load_bundle import read_file
 from webhook.policy.queue_rules.load import rules_from
 from webhook.policy.queue_rules.rule_file import RuleFile, in_order
 from webhook.queue.rules import Rules
