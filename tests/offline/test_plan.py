@@ -135,14 +135,11 @@ def test_where_run_times_are_known_the_start_is_told():
     assert "could start at 2026-01-15T13:00:00Z" in run(text=text)
 
 
-def test_heads_per_cycle_bounds_a_cycle():
-    """With one head per queue and cycle, as in Kueue, two jobs that fit take two cycles."""
+def test_cycles_are_those_of_kueue():
+    """In a counted cycle one head of each queue is looked at, so two jobs that fit take two."""
     text = QUEUES + job("a", 1, NOW) + job("b", 1, NOW)
-    counts = [
-        len(json.loads(run("-o", "json", "--cycles", "1", *more, text=text))["admitted"])
-        for more in ((), ("--heads-per-cycle", "1"))
-    ]
-    assert counts == [2, 1]
+    plans = [json.loads(run("-o", "json", *more, text=text)) for more in ((), ("--cycles", "1"), ("--cycles", "9"))]
+    assert [(len(made["admitted"]), made["stable"]) for made in plans] == [(2, True), (1, False), (2, True)]
 
 
 @pytest.mark.parametrize(

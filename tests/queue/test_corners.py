@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.queue.build import NS, group, job, names, queue, running, state
 from webhook.offline.plan.make_plan import make_plan
-from webhook.offline.plan.output import answer
+from webhook.offline.plan.output import outcome
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.defaults import KueueRules
@@ -104,7 +104,7 @@ def test_an_answer_has_the_reasons_of_kueue() -> None:
     """Behind the head of a strict queue is our word; Kueue says only that the workload was not looked at."""
     work = [job("big", "a", 9, queued_at=1), job("small", "a", 1, queued_at=2)]
     core = state([queue("a", 4, strategy="StrictFIFO")], work)
-    made = answer("case", make_plan(core.snapshot(), RULES, 0, cycles=1))
+    made = outcome(make_plan(core.snapshot(), RULES, 0, cycles=1))
     assert made["pendingDetail"][f"{NS}/small"]["reason"] == "PendingEvaluation"
 
 

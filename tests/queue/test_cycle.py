@@ -180,7 +180,7 @@ def test_a_budget_splits_a_call_and_loses_nothing() -> None:
 
 def test_usage_orders_local_queues_by_what_they_used_lately() -> None:
     """Admission fair sharing: of two LocalQueues the one that used less goes first, whatever the age."""
-    rules = KueueRules(ordered_by_usage=True, half_life=60_000, heads=1)
+    rules = KueueRules(ordered_by_usage=True, half_life=60_000)
     core = state([queue("a", 4, admission_mode="UsageBasedAdmissionFairSharing")])
     local = core.local_queues[f"{NS}/a"]
     core.apply(DefinitionChanged(replace(local, name="busy")))
@@ -189,7 +189,7 @@ def test_usage_orders_local_queues_by_what_they_used_lately() -> None:
     core.bind(rules, 0)
     core.apply(WorkloadChanged(job("older", "busy", 1, queued_at=1)))
     core.apply(WorkloadChanged(job("newer", "idle", 1, queued_at=2)))
-    assert names(decide(core, rules, 60_000)) == ["newer"]
+    assert names(decide(core, rules, 60_000, cycles=1)) == ["newer"]
 
 
 def test_who_preempts_goes_first_when_the_victims_are_gone() -> None:

@@ -21,7 +21,10 @@ SETTINGS = {
     "PartialAdmission": ("partialAdmission", "partial"),
     "RecomputeAssignmentUponPreemptionTargetsOverlap": ("recomputeVictims", "recompute"),
 }
+DEFAULTS = {"PrioritizePreemptorWorkloads": False}
+"""Kueue's, where ours are others."""
 PARAMETERS = {
+    "PrioritizePreemptorWorkloads": ("prioritizePreemptorWorkloads", "preemptors_first"),
     "PrioritySortingWithinCohort": ("prioritySortingWithinCohort", "by_priority"),
     "FlavorFungibility": ("flavorFungibility", "fungible"),
     "FairSharingPrioritizeNonBorrowing": ("fairSharingPrioritizeNonBorrowing", "nominal_first"),
@@ -31,9 +34,8 @@ PARAMETERS = {
 
 def from_files(case: dict[str, Any]) -> Rules:
     """The shipped rule file that a case asks for, with its feature gates."""
-    gates, fair = case.get("featureGates", {}), case.get("fairSharing")
-    settings: dict[str, Any] = {"headsPerCycle": 1}
-    settings.update({name: gates[g] for g, (name, _) in SETTINGS.items() if g in gates})
+    gates, fair = {**DEFAULTS, **case.get("featureGates", {})}, case.get("fairSharing")
+    settings: dict[str, Any] = {name: gates[g] for g, (name, _) in SETTINGS.items() if g in gates}
     if case.get("fairSharingStrategies"):
         settings["fairSharing"] = {"enabled": True, "strategies": case["fairSharingStrategies"]}
     parameters = {name: gates[g] for g, (name, _) in PARAMETERS.items() if g in gates}
@@ -42,17 +44,17 @@ def from_files(case: dict[str, Any]) -> Rules:
 
 def in_python(case: dict[str, Any]) -> Rules:
     """The same rules in Python."""
-    gates = case.get("featureGates", {})
+    gates = {**DEFAULTS, **case.get("featureGates", {})}
     given: dict[str, Any] = {a: gates[g] for g, (_, a) in {**SETTINGS, **PARAMETERS}.items() if g in gates}
     if case.get("fairSharingStrategies"):
         given["strategies"] = tuple(case["fairSharingStrategies"])
-    return KueueRules(fair=bool(case.get("fairSharing")), heads=1, **given)
+    return KueueRules(fair=bool(case.get("fairSharing")), **given)
 
 
 def answer(case: dict[str, Any], rules: Rules) -> dict[str, Any]:
     """Decide one cycle, in the words of the cases."""
     state = State.from_snapshot(snapshot(case["objects"]))
-    decisions = decide(state, rules, milliseconds(case["now"]))
+    decisions = decide(state, rules, milliseconds(case["now"]), cycles=1)
     return {
         "admitted": {
             a.workload: (a.cluster_queue, a.admitted, [(p.name, p.count, dict(p.flavors)) for p in a.pod_sets])

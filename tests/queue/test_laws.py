@@ -111,7 +111,7 @@ def test_at_the_fixed_point_nothing_that_fits_is_left(rules: KueueRules, world: 
         raise
     for pending_queue in state.pending_queues.values():
         for entry in pending_queue.waiting():
-            entry.tried = {}
+            entry.progress = None
             found = Nominator(state, pending_queue.node.tree.usage, {}).nominate(entry, pending_queue)
             assert found.assignment.mode != Mode.FIT, entry.key
 
@@ -216,10 +216,9 @@ def test_a_rebuilt_state_equals_the_incremental_one(
 
 
 def same_as_rebuilt(state: State, rules: KueueRules, now: int) -> Decisions:
-    """Decide, and check that a state built anew has the same usage and decides the same."""
+    """Decide, and check that a state built anew with the same memory has the same usage and decides the same."""
     state.bind(rules)
-    fresh = State.from_snapshot(state.snapshot())
-    fresh.bind(rules)
+    fresh = state.copy()
     assert usages(fresh) == usages(state)
     assert held(fresh) == held(state)
     decisions = decide(state, rules, now)

@@ -20,9 +20,6 @@ ROWS = [
      "", 'did you mean "LessThanInitialShare"?'),
     ("fairSharing: {enabled: true}", "RUL009", "5:3", "fair sharing needs tournament", "extends: [kueue-fair]"),
     ("fairSharing: {enabled: 1}", "RUL002", "5:26", "spec.fairSharing.enabled is a number", ""),
-    ("headsPerCycle: -3", "RUL002", "5:18", "spec.headsPerCycle is -3, it must be 0 or more", ""),
-    ("headsPerCycle: 1.5", "RUL002", "5:18", "it must be a whole number", ""),
-    ("headsPerCycle: true", "RUL002", "5:18", "it must be a whole number", ""),
     ("partialAdmission: 'false'", "RUL002", "5:21", "is a string, it must be true or false", "without quotes"),
     ("strict: true", "RUL002", "5:11", "spec.strict is true or false, it must be a string", 'write "true"'),
     ("order: workload.priority", "RUL002", "5:10", "it must be a list", "write [workload.priority]"),
@@ -30,7 +27,7 @@ ROWS = [
     ("admit: [{reason: Late}]", "RUL002", "5:11", "spec.admit[0] needs expression", ""),
     ("admit: [{expresion: 'true'}]", "RUL001", "5:12", "admit[0].expresion", 'did you mean "expression"?'),
     ("preempt: {allowed: [{expression: 'true'}]}", "RUL002", "5:23", "needs name", ""),
-    ("reserve: {for: Ever}", "RUL002", "5:18", '"Ever" is not known', "one of Call, Round"),
+    ("reserve: {for: Ever}", "RUL002", "5:18", '"Ever" is not known', "one of Cycle, UntilAdmitted"),
     ("history: {halfLife: 1week}", "RUL002", "5:23", '"1week" is not a duration', "the units are"),
     ("history: {halfLife: ''}", "RUL002", "5:23", '"" is not a duration', ""),
     ("history: {samplingInterval: 1.2.3h}", "RUL002", "5:31", "is not a duration", ""),
@@ -87,9 +84,9 @@ def test_files_that_extend_each_other_are_told(tmp_path: Path) -> None:
         ("history: {halfLife: 1h}", "history: {samplingInterval: 1m}", {"half_life": 3_600_000, "sampling": 60_000}),
         ("history: {resourceWeights: {a: 2}}", "history: {resourceWeights: {b: 3}}",
          {"resource_weights": {"a": 2.0, "b": 3.0}}),
-        ("reserve: {for: Call}", "reserve: {amount: '1'}", {"hold": True}),
-        ("reserve: {for: Call}", "reserve: {for: Round}", {"hold": False}),
-        ("headsPerCycle: 3", "partialAdmission: false", {"heads": 3, "partial": False}),
+        ("reserve: {for: UntilAdmitted}", "reserve: {amount: '1'}", {"hold": True}),
+        ("reserve: {for: UntilAdmitted}", "reserve: {for: Cycle}", {"hold": False}),
+        ("recomputeVictims: false", "partialAdmission: false", {"recompute": False, "partial": False}),
         ("fairSharing: {enabled: false}", "fairSharing: {strategies: []}", {"fair": False}),
         ("extends: [kueue-fair]", "fairSharing: {strategies: [LessThanInitialShare]}",
          {"fair": True, "strategies": ("LessThanInitialShare",)}),
@@ -143,7 +140,7 @@ def test_an_int_is_taken_where_a_double_was_declared() -> None:
 def test_an_edit_of_kueue_is_below_every_file() -> None:
     """A file that extends nothing lies over the loaded `kueue`, which lies over the shipped one."""
     kueue = HEAD.replace("mine", "kueue") + "  order: [workload.name]\n"
-    mine = HEAD + "  headsPerCycle: 0\n"
+    mine = HEAD + "  partialAdmission: true\n"
     work = [job("a", "a", 1, priority=1), job("b", "a", 1, priority=9)]
     for text, first in ((mine, "b"), (kueue + "---\n" + mine, "a"), (mine + "---\n" + kueue, "a")):
         assert names(decide(state([queue("a", 1)], work), load_rules(text), 0)) == [first]

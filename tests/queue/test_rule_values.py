@@ -110,7 +110,7 @@ def test_a_value_of_the_wrong_type_is_told_at_its_place(spec: str, told: str):
 
 def test_what_is_reserved_never_makes_room():
     """A rule that reserves less than nothing lets nobody in above the quota."""
-    ruled = rules("  reserve: {when: 'true', amount: '-5'}\n  park: 'false'\n  headsPerCycle: 1\n")
+    ruled = rules("  reserve: {when: 'true', amount: '-5'}\n  park: 'false'\n")
     core = state([queue("a", 2, "co"), queue("b", 2, "co")], [job("big", "a", 9), job("j", "b", 3), job("k", "b", 3)])
     admitted = [name for now in range(4) for name in names(decide(core, ruled, now))]
     assert len(admitted) == 1

@@ -40,9 +40,9 @@ class Reserve(Api, frozen=True, kw_only=True):
 
     when: Annotated[str | None, doc("CEL, gives bool: whether it holds anything.")] = None
     amount: Annotated[str | None, doc("CEL, gives int: how much of one resource of one flavor it holds.")] = None
-    hold: Annotated[Literal["Round", "Call"] | None, doc("For the rest of the round, or of the whole decision.")] = (
-        msgspec.field(name="for", default=None)
-    )
+    hold: Annotated[
+        Literal["Cycle", "UntilAdmitted"] | None, doc("For the rest of the cycle, or until it is admitted.")
+    ] = msgspec.field(name="for", default=None)
 
 
 class Capacity(Api, frozen=True, kw_only=True):
@@ -144,7 +144,6 @@ class QueuePolicySpec(Api, frozen=True, kw_only=True):
     share: Annotated[Share | None, doc("The number that fair sharing compares.")] = None
     requeue: Annotated[str | None, doc("CEL, gives int: not before this time is an evicted one looked at.")] = None
     fair_sharing: Annotated[FairSharing | None, doc("The tournament of shares.")] = None
-    heads_per_cycle: Annotated[int | None, doc("Heads of a queue looked at in one decision; 0: all.", ge=0)] = None
     partial_admission: Annotated[bool | None, doc("Whether pod sets with a minimum may start smaller.")] = None
     recompute_victims: Annotated[bool | None, doc("Whether victims are looked for again where another took them.")] = (
         None

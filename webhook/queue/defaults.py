@@ -51,7 +51,6 @@ class KueueRules:
 
     fair: bool = False
     strategies: tuple[str, ...] = (FINAL, INITIAL)
-    heads: int = 0
     partial: bool = True
     recompute: bool = True
     ordered_by_usage: bool = False
@@ -61,6 +60,7 @@ class KueueRules:
     conditional: bool = False
     hold: bool = False
     by_priority: bool = True
+    preemptors_first: bool = True
     nominal_first: bool = True
     within_nominal: bool = True
     fungible: bool = True
@@ -96,7 +96,8 @@ class KueueRules:
 
     def across(self, workload: Workload, queue: ClusterQueue, placement: Placement) -> Key:
         """Order by whom others are evicted for, the height borrowed from, priority, age."""
-        return (not workload.first, placement.borrow, -workload.priority if self.by_priority else 0, workload.queued_at)
+        late = self.preemptors_first and not workload.first
+        return (late, placement.borrow, -workload.priority if self.by_priority else 0, workload.queued_at)
 
     def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest) -> Key:
         """Order those within nominal first, then by share, priority, age."""

@@ -61,6 +61,10 @@ class Definitions:
             workloads=workloads,
         )
 
+    def known(self, definition: Definition) -> Definition | None:
+        """Give the definition of the same kind and key as it stands now."""
+        return self._table(type(definition)).get(key_of(definition))
+
     def put(self, definition: Definition) -> bool:
         """Take in a definition; say whether it is new, or another than before."""
         table, key = self._table(type(definition)), key_of(definition)

@@ -43,7 +43,13 @@ def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
     lacks = verdict.assignment.lacks if verdict.assignment else ()
     shortages = tuple(_shortage(state, pending_queue, lack, held) for lack in lacks)
     message = verdict.message or _message(verdict, shortages)
-    return Pending(entry.key, name, verdict.place, verdict.reason, message, shortages)
+    return Pending(entry.key, name, _place(entry, verdict), verdict.reason, message, shortages)
+
+
+def _place(entry: Entry, verdict: Verdict) -> Place:
+    """Say where an entry stands now: what was parked may have been woken since it was looked at."""
+    parked = entry.equivalence is not None and entry.equivalence.blocked
+    return verdict.place if parked else Place.ACTIVE
 
 
 def pending(state: State) -> Iterator[Pending]:
@@ -94,7 +100,8 @@ def _not_considered(entry: Entry, pending_queue: PendingQueue) -> Pending:
         message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
         return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, Reason.SUSPENDED, message)
     reason, message = Reason.NOT_CONSIDERED, "it was not at the head of its queue yet"
-    if pending_queue.strict:
+    head = pending_queue.head()
+    if head is not None and head.verdict is not None and head.verdict.stuck:
         reason, message = Reason.BEHIND_HEAD, "the head of its queue does not fit, and the queue is strict"
     return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, reason, message)
 

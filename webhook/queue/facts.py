@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from webhook.queue.model import Workload
-from webhook.queue.pending.queue import Entry
+from webhook.queue.pending.queue import Entry, Status
 
 
 def facts_of(entry: Entry) -> Workload:
@@ -31,3 +31,15 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
         requeue_count=count,
         deadline=0,
     )
+
+
+def helps_others(entry: Entry, workload: Workload) -> bool:
+    """Say whether a workload's change retries what is parked, as in Kueue.
+
+    It does where the workload ended or gave its quota back, or its priority class gave it another priority.
+    """
+    if workload.finished or not workload.active:
+        return True
+    holds = entry.status == Status.HOLDING
+    class_changed = bool(workload.priority_class) and workload.priority != entry.workload.priority
+    return holds and (workload.admission is None or class_changed)

@@ -218,10 +218,6 @@ class Rules(Protocol):
         """Names of the comparisons of `allowed`, in the order they are tried (fair sharing only; at most two)."""
 
     @property
-    def heads(self) -> int:
-        """Heads of one queue looked at in a cycle; 0 is no limit."""
-
-    @property
     def partial(self) -> bool:
         """Whether pod sets with a minimum may start smaller."""
 
@@ -251,7 +247,7 @@ class Rules(Protocol):
 
     @property
     def hold(self) -> bool:
-        """Whether `reserves` holds for the whole call instead of for one cycle."""
+        """Whether what `reserves` speaks for is held until the head is admitted, while others of its queue pass."""
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
         """Give the keys by which pending work of one queue is ordered; `usage` is its LocalQueue's decayed share."""

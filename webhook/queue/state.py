@@ -21,9 +21,11 @@ from webhook.queue.events import (
     WorkloadEvicted,
     WorkloadGone,
 )
-from webhook.queue.facts import facts_of, replace_workload
+from webhook.queue.facts import facts_of, helps_others, replace_workload
 from webhook.queue.flavors.request_plan import Plan, Shape, make_plan, shape_of
 from webhook.queue.model import Admission, Namespace, Snapshot, StopPolicy, Workload
+from webhook.queue.pending.echo import Echo
+from webhook.queue.pending.memory import Edits, remember, restore
 from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue, Status, Verdict
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.forest import grow
@@ -43,7 +45,10 @@ class State(Definitions):
         self.pending_queues: dict[Node, PendingQueue] = {}
         self.by_queue: dict[str, PendingQueue] = {}
         self.by_tree: dict[Tree, list[PendingQueue]] = {}
-        self.ready: dict[PendingQueue, None] = {}
+        self.ready: dict[Tree, None] = {}
+        self.cycle = 0
+        self.echo = Echo()
+        self.edits = Edits()
         self.changes = Changes()
         self.histories = Histories()
         self.backoff: list[tuple[int, str]] = []
@@ -68,10 +73,16 @@ class State(Definitions):
         return self.defined(tuple(facts_of(e) for _, e in sorted(self.entries.items())))
 
     def copy(self) -> State:
-        """Give an independent state of the same facts, for a what-if."""
+        """Give an independent state of the same facts and the same memory, for a what-if."""
         copied = State.from_snapshot(self.snapshot())
         if self.rules is not None:
-            copied.bind(self.rules)
+            self.bind(self.rules, self.changes.now)
+            self.awake(self.changes.now)
+            copied.bind(self.rules, self.changes.now)
+            restore(remember(self.pending_queues.values()), copied.by_tree, Edits(), copied.changes)
+            copied.cycle = self.cycle
+            for key, entry in copied.entries.items():
+                entry.progress = self.entries[key].progress
         return copied
 
     def apply(self, event: Event) -> None:
@@ -86,16 +97,23 @@ class State(Definitions):
             case WorkloadEvicted():
                 self._evicted(event)
             case DefinitionChanged(definition):
+                before = self.known(definition)
                 if self.put(definition):
                     self._redefined(type(definition), key_of(definition))
+                    self.edits.note(before, definition)
             case DefinitionGone(kind, key):
                 if self.drop(kind, key):
                     self._redefined(kind, key)
+                    self.edits.everything()
 
     def bind(self, rules: Rules, now: int = 0) -> None:
         """Make the state ready to decide by these rules: trees and queues are built where they are not yet."""
         if self.rules is rules and not self._stale:
             return
+        if self.rules is not rules:
+            self.edits.everything()
+        self.edits.retry(self.changes.retry)
+        parked = remember(self.pending_queues.values())
         self.rules, self._stale = rules, False
         self.trees, self.pending_queues, self.by_tree = [], {}, {}
         for root in grow(self.cluster_queues, self.cohorts):
@@ -104,7 +122,8 @@ class State(Definitions):
             self.by_tree[tree] = [PendingQueue(n, why) for n in tree.nodes if n.is_queue]
             self.pending_queues.update((pending_queue.node, pending_queue) for pending_queue in self.by_tree[tree])
         self.by_queue = {pending_queue.queue.name: pending_queue for pending_queue in self.pending_queues.values()}
-        self.ready, self.changes, self.backoff, self.deadlines, self.due = {}, Changes(), [], [], {}
+        self.ready = dict.fromkeys(self.trees)
+        self.changes, self.backoff, self.deadlines, self.due = Changes(), [], [], {}
         self.changes.now = now
         self._plans, self._shapes = {}, {}
         for pending_queue in self.pending_queues.values():
@@ -112,9 +131,13 @@ class State(Definitions):
                 pending_queue.queue, circle=pending_queue.node.parent is None
             )
         for entry in self.entries.values():
+            if entry.victim is not None and entry.victim.evicted:
+                entry.workload = replace(entry.workload, evicted=True)
             entry.pending_queue = entry.equivalence = entry.victim = None
             entry.amounts = ()
             self._enter(entry)
+        restore(parked, self.by_tree, self.edits, self.changes)
+        self.edits = Edits()
 
     def _redefined(self, kind: type[Definition], key: str) -> None:
         """Take note of a definition that is another now.
@@ -137,7 +160,7 @@ class State(Definitions):
         elif facts_of(entry) == workload:
             return
         else:
-            self._leave(entry)
+            self._leave(entry, retry=helps_others(entry, workload))
             entry.verdict = None
         entry.workload, entry.admission, entry.admitted = workload, None, False
         if not self._stale:
@@ -235,13 +258,13 @@ class State(Definitions):
         self.push(entry)
         entry.verdict = equivalence.verdict = verdict
         equivalence.volatile = True
-        pending_queue.block(equivalence, False)
+        pending_queue.block(equivalence)
 
     def put_first(self, entry: Entry, first: bool) -> None:
         """Say whether an entry waits for victims of its own; it takes the place that the rules give it."""
         assert self.rules is not None
         assert entry.pending_queue is not None
-        entry.workload = replace(entry.workload, first=first)
+        entry.workload, entry.seq = replace(entry.workload, first=first), -1
         usage = self.histories.usage(entry, self)
         entry.rank = self.rules.order(entry.workload, entry.pending_queue.queue, self.changes.now, usage)
         self.push(entry)
@@ -251,7 +274,7 @@ class State(Definitions):
         assert entry.pending_queue is not None
         self._seq += 1
         entry.pending_queue.push(entry, self._seq)
-        self.ready[entry.pending_queue] = None
+        self.ready[entry.pending_queue.node.tree] = None
 
     def _class_of(self, workload: Workload, pending_queue: PendingQueue, only: str) -> EquivalenceClass:
         cached = self._shapes.get(id(workload.pod_sets))
@@ -285,7 +308,7 @@ class State(Definitions):
         if workload.first:
             entry.workload = workload = replace(workload, first=False)
         entry.status, entry.pending_queue, entry.equivalence = Status.HOLDING, pending_queue, None
-        entry.tried, entry.tries = {}, 0
+        entry.progress = None
         entry.admission, entry.admitted = admission, admitted
         entry.amounts = tuple(sums.items())
         entry.victim = Victim(
@@ -298,6 +321,7 @@ class State(Definitions):
             workload.evicted,
         )
         pending_queue.holders[entry.key] = entry
+        pending_queue.generation += 1
         tree.add(pending_queue.node, entry.amounts, tree.usage)
         self.histories.held(entry, self)
         self.changes.held(entry, pending_queue)
@@ -305,23 +329,28 @@ class State(Definitions):
         if workload.deadline:
             heappush(self.deadlines, (workload.deadline, entry.key))
 
-    def _leave(self, entry: Entry) -> None:
+    def _leave(self, entry: Entry, *, retry: bool = True) -> None:
         pending_queue = entry.pending_queue
         if entry.status == Status.HOLDING and pending_queue is not None:
             pending_queue.node.tree.remove(pending_queue.node, entry.amounts, pending_queue.node.tree.usage)
             del pending_queue.holders[entry.key]
             self.histories.released(entry, self)
             self.changes.released(pending_queue)
+            pending_queue.generation += 1
+            self.ready[pending_queue.node.tree] = None
             entry.victim = None
         elif entry.equivalence is not None and pending_queue is not None:
-            self.ready[pending_queue] = None
-            if entry.equivalence.blocked and pending_queue.strict and entry.equivalence.head() is entry:
-                pending_queue.unblock(entry.equivalence)
+            self.ready[pending_queue.node.tree] = None
+        if retry and pending_queue is not None:
+            self.changes.retry[pending_queue.node.tree] = None
         entry.status, entry.pending_queue, entry.equivalence, entry.seq = Status.OUT, None, None, -1
-        entry.tried, entry.tries = {}, 0
+        entry.progress = None
 
-    def awake(self, now: int) -> None:
-        """Take back into their queues whose back-off ended, and look again at classes that a change may help."""
+    def awake(self, now: int, *, all_retried: bool = False) -> None:
+        """Take back into their queues whose back-off ended, and look again at classes that a change may help.
+
+        `all_retried`: at every class of a tree where quota came free, as Kueue does.
+        """
         self.changes.now = max(now, self.changes.now)
         while self.deadlines and self.deadlines[0][0] <= now:
             self.due[heappop(self.deadlines)[1]] = None
@@ -335,8 +364,17 @@ class State(Definitions):
                 except self.rules.failures as error:
                     self._fail(entry, error)
         assert self.rules is not None
-        for pending_queue in self.changes.wake(self.rules, self.by_tree):
-            self.ready[pending_queue] = None
+        if all_retried:
+            self.hear_echo()
+        for pending_queue in self.changes.wake(self.rules, self.by_tree, all_retried=all_retried):
+            self.ready[pending_queue.node.tree] = None
+
+    def hear_echo(self) -> None:
+        """Let statuses that changed retry their trees, as Kueue's controllers do after events and after a cycle."""
+        for tree in self.echo.heard(self.pending_queues.values()):
+            self.changes.retry[tree] = None
+            for pending_queue in self.by_tree[tree]:
+                pending_queue.generation += 1
 
     def next_at(self) -> int | None:
         """Give the next time at which something must be decided though nothing changes, None where there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,12 +18,13 @@ from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
 from webhook.cli.inputs import files_or_stdin, json_lines
-from webhook.cli.option_types import FILE, INPUT, ROWS, TEXT, Read, whole
+from webhook.cli.values import FILE, INPUT, ROWS, TEXT, Read
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
+from webhook.offline.plan.compared import answer_case, answer_trace
 from webhook.offline.plan.make_plan import Plan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
-from webhook.offline.plan.output import answer, document
+from webhook.offline.plan.output import document
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.offline.plan.tables import summary, tables
 from webhook.offline.readable import readable
@@ -68,20 +70,20 @@ Examples:
 @click.option("--context", type=TEXT, help="For --cluster: a context of the kubeconfig.")
 @click.option("--rules", "names", multiple=True, type=TEXT, default=("kueue",), show_default=True, metavar="NAME|FILE")
 @click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True)
-@click.option("--heads-per-cycle", type=whole(0, 1_000_000), help="Heads of a queue looked at in a cycle; 0: all.")
 @click.option("--now", type=Read("time", moment), help="The time of the decision (RFC 3339); default: the clock's.")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
 @click.option("--batch", type=ROWS, metavar="FILE", help="JSON lines of cases (- for standard input), one answer each.")
+@click.option("--trace", type=ROWS, metavar="FILE", help="JSON lines of traces, one answer each: events, then a cycle.")
 def plan(
     files: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
     names: tuple[str, ...],
     most: int,
-    heads_per_cycle: int | None,
     now: int | None,
     output: str,
     batch: str | None,
+    trace: str | None,
     *,
     cluster: bool,
 ) -> None:
@@ -91,7 +93,10 @@ def plan(
     of the shipped rule sets (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
     """
     if batch is not None:
-        _batch(batch)
+        _lines(batch, _case)
+        return
+    if trace is not None:
+        _lines(trace, _trace)
         return
     if not cluster and (kubeconfig or context):
         raise click.UsageError("--kubeconfig and --context are for --cluster")
@@ -100,7 +105,7 @@ def plan(
     at = _now() if now is None else now
     try:
         read = [] if cluster else _documents(files)
-        rules = rules_of(names, heads_per_cycle)
+        rules = rules_of(names)
         with readable(lambda: read):
             found = cluster_of(_live(kubeconfig, context) if cluster else (d.value for d in read))
             made = make_plan(snapshot(found.objects), rules, at, most or None)
@@ -144,30 +149,38 @@ def _now() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
 
 
-def _batch(name: str) -> None:
-    """Answer each case on a line of its own; ends the program at one that is none."""
+def _lines(name: str, answer: Callable[[dict[str, Any], Place], dict[str, Any]]) -> None:
+    """Answer each case or trace on a line of its own; ends the program at one that is none."""
     try:
-        for place, case in json_lines(name):
-            click.echo(json.dumps(_checked(case, place), sort_keys=True))
+        for place, line in json_lines(name):
+            click.echo(json.dumps(_checked(line, place, answer), sort_keys=True))
     except SourceError as error:
         click.echo(error.render(), err=True)
         sys.exit(exits.BAD_INPUT)
 
 
-def _checked(case: dict[str, Any], place: Place) -> dict[str, Any]:
-    """Decide one case. Raises SourceError where it is not one."""
-    if "id" not in case or not isinstance(case.get("objects"), list):
+def _checked(
+    line: dict[str, Any], place: Place, answer: Callable[[dict[str, Any], Place], dict[str, Any]]
+) -> dict[str, Any]:
+    """Answer one line. Raises SourceError where it is no case or trace."""
+    if "id" not in line or not isinstance(line.get("objects"), list):
         hint = 'a case is {"id": "...", "objects": [...]}, with now, fairSharing and featureGates where they are wanted'
         raise SourceError([Diagnostic("LOAD002", place, "a case needs an id and a list of objects", hint=hint)])
     try:
-        return _answer(case)
+        return answer(line, place)
     except (ConversionError, ValueError) as error:
         raise SourceError([Diagnostic("LOAD002", place, str(error))]) from None
 
 
-def _answer(case: dict[str, Any]) -> dict[str, Any]:
-    """Decide one case: one cycle, one head per queue, by the rule file for its kind of sharing."""
-    name = "kueue-fair" if case.get("fairSharing") else "kueue"
-    rules = rules_of((name,), 1, case.get("featureGates"), case.get("fairSharingStrategies"))
-    now = _now() if case.get("now") is None else moment(case["now"])
-    return answer(case["id"], make_plan(snapshot(case["objects"]), rules, now, 1))
+def _case(case: dict[str, Any], _: Place) -> dict[str, Any]:
+    return answer_case(case, _now() if case.get("now") is None else moment(case["now"]))
+
+
+def _trace(trace: dict[str, Any], place: Place) -> dict[str, Any]:
+    steps = trace.get("steps")
+    if not isinstance(steps, list) or not all(isinstance(step, dict) and "now" in step for step in steps):
+        hint = 'a trace is {"id": "...", "objects": [...], "steps": [{"now": "...", "events": [...]}, ...]}'
+        raise SourceError(
+            [Diagnostic("LOAD002", place, "a trace needs a list of steps, each with its time", hint=hint)]
+        )
+    return answer_trace(trace, tuple(moment(step["now"]) for step in steps))

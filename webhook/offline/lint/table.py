@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.offline.lint.context import LintRule
 from webhook.offline.lint.loading import READING
+from webhook.offline.lint.model import LintRule
 from webhook.offline.lint.rules import (
     bypass,
     costs,
     custom_kinds,
     document_fields,
     jobs,
-    limit_ranges,
+    limits,
     logic,
     mutations,
     queues,
@@ -26,7 +26,7 @@ from webhook.offline.lint.rules import (
 
 _MODULES: Final = (
     document_fields,
-    limit_ranges,
+    limits,
     queues,
     jobs,
     references,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from webhook.queue import explain
@@ -11,17 +11,16 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
 from webhook.queue.events import WorkloadEvicted
 from webhook.queue.model import Snapshot
-from webhook.queue.report import SILENT
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
-MOST_CYCLES: Final = 10_000
-"""After so many cycles a plan that still changes is told as unstable."""
+MOST_ROUNDS: Final = 10_000
+"""After so many rounds a plan that still changes is told as unstable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was decided over `cycles` cycles. `stable`: one more cycle would change nothing.
+    """What was decided over `cycles` cycles or rounds. `stable`: one more would change nothing.
 
     `pending` is how things stand at the end; the other three are all that was decided on the way, in order.
     """
@@ -37,22 +36,22 @@ class Plan:
 def make_plan(
     snapshot: Snapshot, rules: Rules, now: int, cycles: int | None = None, watch: Callable[[int], None] | None = None
 ) -> Plan:
-    """Decide `cycles` times (None: until nothing changes) at the time `now`, in milliseconds.
+    """Decide at the time `now`, in milliseconds: for so many of Kueue's cycles, or in rounds until nothing changes.
 
-    Between cycles the preempted give their quota back and wait again, as they would in a cluster. `watch` hears the
-    number of each cycle.
+    Between two decisions the preempted give their quota back and wait again, as they would in a cluster. `watch` hears
+    the number of each.
     """
     state = State.from_snapshot(snapshot)
     born = {w.key: w.created for w in snapshot.workloads}
     taken: list[Decisions] = []
     stable = False
-    while not stable and len(taken) < (cycles or MOST_CYCLES):
+    while not stable and len(taken) < (cycles or MOST_ROUNDS):
         for before in taken[-1:]:
             for key in (*(p.workload for p in before.preempted), *(e.workload for e in before.evicted)):
                 state.apply(WorkloadEvicted(key, born.get(key, now)))
-        made = _whole(state, rules, now)
+        made = decide(state, rules, now, cycles=1 if cycles else None)
         taken.append(made)
-        stable = not (made.admitted or made.preempted or made.evicted)
+        stable = not (made.admitted or made.preempted or made.evicted or state.ready)
         if watch:
             watch(len(taken))
     return Plan(
@@ -63,17 +62,3 @@ def make_plan(
         len(taken),
         stable,
     )
-
-
-def _whole(state: State, rules: Rules, now: int) -> Decisions:
-    """Decide one cycle to its end."""
-    made = decide(state, rules, now, SILENT, None)
-    while not made.complete:
-        more = decide(state, rules, now, SILENT, None)
-        made = replace(
-            more,
-            admitted=(*made.admitted, *more.admitted),
-            preempted=(*made.preempted, *more.preempted),
-            evicted=(*made.evicted, *more.evicted),
-        )
-    return made

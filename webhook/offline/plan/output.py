@@ -1,4 +1,4 @@
-"""A plan as plain values for JSON and YAML, and as the answer to one of Kueue's cases."""
+"""A plan as plain values for JSON and YAML, and in the form that Kueue's cases and traces are judged in."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ def document(plan: Plan, jobs: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def answer(case: str, plan: Plan) -> dict[str, Any]:
-    """Give a plan in the form that Kueue's cases are judged in."""
+def outcome(plan: Plan) -> dict[str, Any]:
+    """Give a plan in the form that Kueue's cases and the steps of its traces are judged in."""
     return {
-        "id": case,
         "admitted": {
             a.workload: {
                 "clusterQueue": a.cluster_queue,

@@ -19,25 +19,20 @@ GATES: Final = {
 
 def rules_of(
     names: Sequence[str],
-    heads: int | None = None,
     gates: Mapping[str, bool] | None = None,
     strategies: Sequence[str] | None = None,
 ) -> Rules:
     """Compile shipped names and files to one rule set, a later one over an earlier one; equal calls share it.
 
-    `heads`, `gates` (Kueue's feature gates) and `strategies` (of fair sharing) go before what the files say. Raises
+    `gates` (Kueue's feature gates) and `strategies` (of fair sharing) go before what the files say. Raises
     SourceError for a file that is wrong or not there.
     """
-    return _rules(tuple(names), heads, tuple(sorted((gates or {}).items())), tuple(strategies or ()))
+    return _rules(tuple(names), tuple(sorted((gates or {}).items())), tuple(strategies or ()))
 
 
 @lru_cache(maxsize=64)
-def _rules(
-    names: tuple[str, ...], heads: int | None, gates: tuple[tuple[str, bool], ...], strategies: tuple[str, ...]
-) -> Rules:
+def _rules(names: tuple[str, ...], gates: tuple[tuple[str, bool], ...], strategies: tuple[str, ...]) -> Rules:
     settings: dict[str, Any] = {GATES[gate]: on for gate, on in gates if gate in GATES}
-    if heads is not None:
-        settings["headsPerCycle"] = heads
     if strategies:
         settings["fairSharing"] = {"enabled": True, "strategies": list(strategies)}
     parameters = {gate[0].lower() + gate[1:]: on for gate, on in gates if gate not in GATES}

@@ -32,7 +32,6 @@ class FileRules:
 
     fair: bool
     strategies: tuple[str, ...]
-    heads: int
     partial: bool
     recompute: bool
     half_life: int

@@ -164,7 +164,6 @@ def _assemble(loaded: _Loaded, settings: Settings) -> Rules:
     return FileRules(
         fair=settings.fair,
         strategies=settings.strategies or loaded.by_default,
-        heads=settings.heads,
         partial=settings.partial,
         recompute=settings.recompute,
         half_life=settings.half_life,

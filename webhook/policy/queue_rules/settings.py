@@ -1,4 +1,4 @@
-"""What a QueuePolicy sets beside its rules: fair sharing, heads per cycle, partial admission, how usage decays."""
+"""What a QueuePolicy sets beside its rules: fair sharing, partial admission, how usage decays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ Setting = tuple[str, ...]
 """Where a setting stands in `spec`."""
 ENABLED: Final = ("fairSharing", "enabled")
 STRATEGIES: Final = ("fairSharing", "strategies")
-HEADS: Final = ("headsPerCycle",)
 HALF_LIFE: Final = ("history", "halfLife")
 WEIGHTS: Final = ("history", "resourceWeights")
 SAMPLING: Final = ("history", "samplingInterval")
 PARTIAL: Final = ("partialAdmission",)
 RECOMPUTE: Final = ("recomputeVictims",)
 HOLD: Final = ("reserve", "for")
-ALL: Final = (ENABLED, STRATEGIES, HEADS, HALF_LIFE, WEIGHTS, SAMPLING, PARTIAL, RECOMPUTE, HOLD)
+ALL: Final = (ENABLED, STRATEGIES, HALF_LIFE, WEIGHTS, SAMPLING, PARTIAL, RECOMPUTE, HOLD)
 SECTIONS: Final = tuple(dict.fromkeys(setting[0] for setting in ALL))
 DURATIONS: Final = (HALF_LIFE, SAMPLING)
 UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -32,7 +31,6 @@ class Settings:
 
     fair: bool = False
     strategies: tuple[str, ...] = ()
-    heads: int = 0
     partial: bool = True
     recompute: bool = True
     half_life: int = 0
@@ -66,13 +64,12 @@ def settings_of(values: Mapping[Setting, Any]) -> Settings:
     return Settings(
         fair=values.get(ENABLED, STRATEGIES in values),
         strategies=tuple(values.get(STRATEGIES, ())),
-        heads=values.get(HEADS, 0),
         partial=values.get(PARTIAL, True),
         recompute=values.get(RECOMPUTE, True),
         half_life=milliseconds(values.get(HALF_LIFE, "0s")),
         sampling=milliseconds(values.get(SAMPLING, "5m")),
         resource_weights={resource: float(weight) for resource, weight in values.get(WEIGHTS, {}).items()},
-        hold=values.get(HOLD) == "Call",
+        hold=values.get(HOLD) == "UntilAdmitted",
     )
 
 

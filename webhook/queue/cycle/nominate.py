@@ -10,8 +10,8 @@ from webhook.queue.flavors.node_match import selects
 from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.flavors.search import Assignment, Search
 from webhook.queue.pending.queue import Entry, PendingQueue
-from webhook.queue.preemption.classic import Hunt, Target
-from webhook.queue.preemption.fair import FairHunt
+from webhook.queue.preemption.classic import Target, VictimSearch
+from webhook.queue.preemption.fair import FairVictimSearch
 from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import Facts, Mode, Outcome
 from webhook.queue.state import State
@@ -19,17 +19,18 @@ from webhook.queue.state import State
 
 @dataclass(slots=True, eq=False)
 class Nomination:
-    """An assignment for a head, and its victims. `crossed` and `freed` are what the search for victims learned.
+    """An assignment for a head, and its victims. `reclaimed` and `freed` are what the search for victims learned.
 
-    `continued`: it is the last of several searches, each of which went on where the one before had ended.
+    `generation` is that of its queue when the search began; `continued`: it went on where the one before had ended.
     """
 
     entry: Entry
     pending_queue: PendingQueue
     assignment: Assignment
+    generation: int = 0
     targets: list[Target] = field(default_factory=list)
-    hunted: bool = False
-    crossed: bool = False
+    searched: bool = False
+    reclaimed: bool = False
     continued: bool = False
     freed: dict[int, int] = field(default_factory=dict)
 
@@ -99,6 +100,7 @@ class Nominator:
     state: State
     usage: Usage
     gone: Mapping[str, Target]
+    cycle: int = 0
 
     def nominate(
         self, entry: Entry, pending_queue: PendingQueue, keep: Mapping[tuple[str, int], str] | None = None
@@ -107,24 +109,32 @@ class Nominator:
         rules, equivalence = self.state.rules, entry.equivalence
         assert rules is not None
         assert equivalence is not None
-        hunt = self._hunt(entry, pending_queue)
-        oracle = _Memo(hunt)
+        victims = self._victim_search(entry, pending_queue)
+        oracle = _Memo(victims)
         search = Search(pending_queue.node, self.usage, rules, oracle, pending_queue.seen)
         search.keep = keep or {}
-        search.after = {} if keep else entry.tried
+        search.after = {} if keep else self._progress(entry, pending_queue)
         assignment = search.assign(equivalence.plan)
-        nomination = Nomination(entry, pending_queue, assignment, hunted=oracle.asked)
+        nomination = Nomination(entry, pending_queue, assignment, pending_queue.generation, searched=oracle.asked)
+        nomination.continued = bool(search.after)
         if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
             nomination.targets = oracle.targets(assignment)
         if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and equivalence.plan.shrinks:
             self._smaller(nomination, search, oracle, equivalence.plan)
-        nomination.crossed, nomination.freed = hunt.crossed, hunt.freed or {}
+        nomination.reclaimed, nomination.freed = victims.reclaimed, victims.freed or {}
         return nomination
 
-    def _hunt(self, entry: Entry, pending_queue: PendingQueue) -> Hunt:
+    def _progress(self, entry: Entry, pending_queue: PendingQueue) -> Mapping[tuple[str, int], int]:
+        """Say after which flavors to go on: as the cycle before noted, or an older one while its queue is as it was."""
+        progress = entry.progress
+        if progress is None or (self.cycle - progress.cycle > 1 and pending_queue.generation > progress.generation):
+            return {}
+        return progress.tried
+
+    def _victim_search(self, entry: Entry, pending_queue: PendingQueue) -> VictimSearch:
         state = self.state
         assert state.rules is not None
-        made = FairHunt if state.rules.fair else Hunt
+        made = FairVictimSearch if state.rules.fair else VictimSearch
         history: Callable[[Entry], float] = lambda e: state.histories.usage(e, state)  # noqa: E731
         return made(pending_queue, entry.workload, self.usage, state.rules, state.pending_queues, self.gone, history)
 
@@ -155,25 +165,25 @@ class Nominator:
 
 
 class _Memo:
-    """Asks a hunt, and remembers the answers: the victims for one column are often those for the whole request."""
+    """Asks a victim search, and remembers: the victims for one column are often those for the whole request."""
 
-    __slots__ = ("_known", "asked", "hunt")
+    __slots__ = ("_known", "asked", "victims")
 
-    def __init__(self, hunt: Hunt) -> None:
-        self.hunt = hunt
+    def __init__(self, victims: VictimSearch) -> None:
+        self.victims = victims
         self.asked = False
         self._known: dict[tuple[int, int], list[Target]] = {}
 
     def __call__(self, column: int, amount: int) -> tuple[int, int]:
         self.asked = True
-        hunt = self.hunt
+        victims = self.victims
         key = (column, amount)
         if key not in self._known:
-            self._known[key] = hunt.targets((key,), (column,))
-        return hunt.outcome(self._known[key], column, amount)
+            self._known[key] = victims.targets((key,), (column,))
+        return victims.outcome(self._known[key], column, amount)
 
     def targets(self, assignment: Assignment) -> list[Target]:
         amounts, short = assignment.amounts(), sorted(assignment.short)
         if len(amounts) == 1 and amounts[0] in self._known:
             return list(self._known[amounts[0]])
-        return self.hunt.targets(amounts, short)
+        return self.victims.targets(amounts, short)

@@ -21,14 +21,14 @@ WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
 
 def watch(equivalence: EquivalenceClass, verdict: Verdict, nomination: Nomination | None, rules: Rules) -> None:
     """Note what must change before a class is looked at again."""
-    equivalence.hunts = equivalence.crosses = equivalence.volatile = False
+    equivalence.preempts = equivalence.reclaims = equivalence.volatile = False
     equivalence.watch = ()
     if nomination is None:
         equivalence.volatile = verdict.outcome == Outcome.DENIED
         return
     assignment, base = nomination.assignment, nomination.pending_queue.node.base
-    equivalence.hunts, equivalence.crosses = nomination.hunted, nomination.crossed
-    fair = rules.fair and nomination.hunted
+    equivalence.preempts, equivalence.reclaims = nomination.searched, nomination.reclaimed
+    fair = rules.fair and nomination.searched
     unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
     equivalence.volatile = fair or unsure or bool(equivalence.plan.shrinks)
     numbers = []

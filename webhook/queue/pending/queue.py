@@ -30,21 +30,34 @@ class Status(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Verdict:
-    """Why a head was not admitted when it was last looked at; kept for explaining and for waking up."""
+    """Why a head was not admitted when it was last looked at; kept for explaining and for waking up.
+
+    `stuck`: it stays in front, and nobody behind it passes.
+    """
 
     reason: Reason
     outcome: Outcome
     message: str = ""
     assignment: Assignment | None = None
     place: Place = Place.ACTIVE
+    stuck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorProgress:
+    """Where a search for flavors ended early: after which flavor of each group, and in which cycle and generation."""
+
+    tried: Mapping[tuple[str, int], int]
+    cycle: int
+    generation: int
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
     """A workload in the state. `amounts` is what it uses of its tree, `rank` its place among the waiting.
 
-    `tried` says after which flavors the next search goes on, `tries` how often that happened in a row. `failed`: a rule
-    failed on it before it could be put in order, `why_out` says which.
+    `progress` says where its next search for flavors goes on. `failed`: a rule failed on it before it could be put in
+    order, `why_out` says which.
     """
 
     workload: Workload
@@ -61,8 +74,7 @@ class Entry:
     verdict: Verdict | None = None
     why_out: str = ""
     failed: bool = False
-    tried: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    tries: int = 0
+    progress: FlavorProgress | None = None
     seq: int = -1
 
     def plan(self) -> Plan:
@@ -79,7 +91,7 @@ class Entry:
 class EquivalenceClass:
     """Waiting workloads of one shape and priority. `blocked` ones wait for what `watch` says: (place, amount) pairs.
 
-    `hunts`: victims were looked for, in other queues too where `crosses`; `volatile`: any change may help.
+    `preempts`: victims were looked for, in other queues too where `reclaims`; `volatile`: any change may help.
     """
 
     key: Hashable
@@ -89,8 +101,8 @@ class EquivalenceClass:
     blocked: bool = False
     verdict: Verdict | None = None
     watch: tuple[tuple[int, int], ...] = ()
-    hunts: bool = False
-    crosses: bool = False
+    preempts: bool = False
+    reclaims: bool = False
     volatile: bool = False
 
     def head(self) -> Entry | None:
@@ -105,9 +117,12 @@ class EquivalenceClass:
 
 
 class PendingQueue:
-    """The queue side of one ClusterQueue."""
+    """The queue side of one ClusterQueue.
 
-    __slots__ = ("active", "aside", "blocked", "classes", "holders", "inactive", "node", "queue", "seen", "strict")
+    `generation` counts what changed in it that may give a search for flavors another answer.
+    """
+
+    __slots__ = ("active", "aside", "blocked", "classes", "generation", "holders", "inactive", "node", "queue", "seen")
 
     def __init__(self, node: Node, inactive: str = "") -> None:
         assert isinstance(node.definition, ClusterQueue)
@@ -120,7 +135,7 @@ class PendingQueue:
         self.holders: dict[str, Entry] = {}
         self.inactive = inactive
         self.seen: dict[tuple[int, int], tuple[Key, bool]] = {}
-        self.strict = False
+        self.generation = 0
 
     def push(self, entry: Entry, seq: int) -> None:
         """Let an entry wait; its class becomes active when it comes before all that was found not to fit."""
@@ -136,13 +151,11 @@ class PendingQueue:
                 heappush(self.active, (entry.rank, seq, equivalence))
 
     def head(self) -> Entry | None:
-        """Give the first active entry, or None; behind a blocked head of a strict queue there is none."""
+        """Give the first active entry, or None."""
         active = self.active
         while active:
             _, seq, equivalence = active[0]
             if equivalence.blocked:
-                if self.strict:
-                    return None
                 heappop(active)
                 continue
             entry = equivalence.head()
@@ -153,22 +166,20 @@ class PendingQueue:
                 heappush(active, (entry.rank, entry.seq, equivalence))
         return None
 
-    def block(self, equivalence: EquivalenceClass, strict: bool) -> None:
-        """Set a class aside until it is woken. In a strict queue it stays at the front, and all others behind it."""
+    def block(self, equivalence: EquivalenceClass) -> None:
+        """Park a class until it is woken."""
         equivalence.blocked = True
         self.blocked[equivalence] = None
-        self.strict = self.strict or strict
 
     def unblock(self, equivalence: EquivalenceClass) -> None:
         """Make a class active again."""
         equivalence.blocked = False
         self.blocked.pop(equivalence, None)
-        self.strict = self.strict and bool(self.blocked)
         if (entry := equivalence.head()) is not None:
             heappush(self.active, (entry.rank, entry.seq, equivalence))
 
     def set_aside(self, entry: Entry) -> None:
-        """Leave an entry out for the rest of this call."""
+        """Leave an entry out for the rest of this round."""
         self.aside.append(entry)
         entry.seq = -1
 
@@ -183,7 +194,7 @@ class PendingQueue:
         for equivalence in self.classes.values():
             equivalence.heap = [(e.rank, seq, e) for _, seq, e in equivalence.heap if e.waits(equivalence, seq)]
             heapify(equivalence.heap)
-            if (first := equivalence.head()) is not None and (self.strict or not equivalence.blocked):
+            if (first := equivalence.head()) is not None and not equivalence.blocked:
                 self.active.append((first.rank, first.seq, equivalence))
         heapify(self.active)
 

@@ -6,7 +6,7 @@ its own queue gave quota back; without that, looking again would give the same a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue
@@ -19,14 +19,15 @@ PendingQueues = Mapping[Tree, Sequence[PendingQueue]]
 class Changes:
     """What changed in a state since classes were last woken. `now` is the latest time heard of."""
 
-    __slots__ = ("always", "arrived", "by_watch", "crossing", "freed", "moved", "now")
+    __slots__ = ("always", "arrived", "by_watch", "freed", "moved", "now", "reclaiming", "retry")
 
     def __init__(self) -> None:
         self.now = 0
         self.freed: dict[PendingQueue, None] = {}
         self.moved: dict[Tree, None] = {}
+        self.retry: dict[Tree, None] = {}
         self.arrived: list[tuple[Entry, PendingQueue]] = []
-        self.crossing: dict[Tree, dict[EquivalenceClass, None]] = {}
+        self.reclaiming: dict[Tree, dict[EquivalenceClass, None]] = {}
         self.always: dict[EquivalenceClass, None] = {}
         self.by_watch: set[EquivalenceClass] = set()
 
@@ -34,7 +35,7 @@ class Changes:
         """Hear that an entry got quota."""
         tree = pending_queue.node.tree
         self.moved[tree] = None
-        if pending_queue.blocked or self.crossing.get(tree):
+        if pending_queue.blocked or self.reclaiming.get(tree):
             self.arrived.append((entry, pending_queue))
 
     def released(self, pending_queue: PendingQueue) -> None:
@@ -44,18 +45,22 @@ class Changes:
 
     def blocked(self, equivalence: EquivalenceClass) -> None:
         """Hear that a class was set aside."""
-        if equivalence.crosses:
-            self.crossing.setdefault(equivalence.pending_queue.node.tree, {})[equivalence] = None
+        if equivalence.reclaims:
+            self.reclaiming.setdefault(equivalence.pending_queue.node.tree, {})[equivalence] = None
 
-    def wake(self, rules: Rules, pending_queues: PendingQueues) -> Iterator[PendingQueue]:
-        """Make classes active that may fit now, and give their queues.
+    def wake(self, rules: Rules, pending_queues: PendingQueues, *, all_retried: bool) -> Iterator[PendingQueue]:
+        """Make classes active that may fit now, and give their queues; `all_retried` as in `State.awake`.
 
         `by_watch` are those that only quota within reach speaks for: where it is gone again, they need no look.
         """
+        retried, self.retry = self.retry, {}
+        if all_retried:
+            yield from self._retry(queue for tree in retried for queue in pending_queues[tree])
+            self.freed, self.moved, self.arrived = {}, {}, []
         woken = dict.fromkeys(self.always)
         for entry, pending_queue in self.arrived:
             if entry.victim is not None:
-                woken.update(dict.fromkeys(self._hunters(entry, pending_queue, rules)))
+                woken.update(dict.fromkeys(self._preemptors(entry, pending_queue, rules)))
         sure, self.by_watch = set(woken), set()
         freed = {pending_queue.node.tree for pending_queue in self.freed}
         above = {node for pending_queue in self.freed for node in (pending_queue.node, *pending_queue.node.path[1:-1])}
@@ -71,7 +76,7 @@ class Changes:
                     # A rule that fails here fails when its class is looked at, too, and is told of there.
                     closer, helped = True, list(pending_queue.blocked)
                 for equivalence in pending_queue.blocked:
-                    if equivalence.volatile or (closer and equivalence.hunts):
+                    if equivalence.volatile or (closer and equivalence.preempts):
                         sure.add(equivalence)
                         woken[equivalence] = None
                 woken.update(dict.fromkeys(helped))
@@ -80,18 +85,27 @@ class Changes:
             if equivalence.blocked:
                 if equivalence not in sure:
                     self.by_watch.add(equivalence)
-                self.crossing.get(equivalence.pending_queue.node.tree, {}).pop(equivalence, None)
+                self.reclaiming.get(equivalence.pending_queue.node.tree, {}).pop(equivalence, None)
                 equivalence.pending_queue.unblock(equivalence)
                 yield equivalence.pending_queue
 
-    def _hunters(self, entry: Entry, pending_queue: PendingQueue, rules: Rules) -> Iterator[EquivalenceClass]:
+    def _retry(self, pending_queues: Iterable[PendingQueue]) -> Iterator[PendingQueue]:
+        """Make every parked class of some queues active, and give those where one was."""
+        self.by_watch = set()
+        for pending_queue in pending_queues:
+            for equivalence in list(pending_queue.blocked):
+                self.reclaiming.get(pending_queue.node.tree, {}).pop(equivalence, None)
+                pending_queue.unblock(equivalence)
+                yield pending_queue
+
+    def _preemptors(self, entry: Entry, pending_queue: PendingQueue, rules: Rules) -> Iterator[EquivalenceClass]:
         """Give the classes that could evict a newcomer."""
         victim = entry.victim
         assert victim is not None
         tree = pending_queue.node.tree
-        crossing = self.crossing.get(tree) or {}
-        for equivalence in (*pending_queue.blocked, *(k for k in crossing if k.pending_queue is not pending_queue)):
-            if not equivalence.hunts or not equivalence.blocked or equivalence.volatile:
+        reclaiming = self.reclaiming.get(tree) or {}
+        for equivalence in (*pending_queue.blocked, *(k for k in reclaiming if k.pending_queue is not pending_queue)):
+            if not equivalence.preempts or not equivalence.blocked or equivalence.volatile:
                 continue
             head = equivalence.head()
             if head is None:

@@ -45,10 +45,10 @@ class Candidate:
 
 
 @dataclass(slots=True, eq=False)
-class Hunt:
+class VictimSearch:
     """A search for victims on behalf of one workload. `gone` are keys of workloads that count as evicted already.
 
-    Afterwards `crossed` says whether other queues were looked into, and `freed` how much each column could have at
+    Afterwards `reclaimed` says whether other queues were looked into, and `freed` how much each column could have at
     most where the search failed.
     """
 
@@ -59,7 +59,7 @@ class Hunt:
     pending_queues: Mapping[Node, PendingQueue]
     gone: Mapping[str, Target]
     history: Callable[[Entry], float]
-    crossed: bool = False
+    reclaimed: bool = False
     freed: dict[int, int] | None = None
 
     def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
@@ -98,7 +98,7 @@ class Hunt:
             left = {c: max(0, v - tree.local(cells[below.base + c], self.usage)) for c, v in left.items()}
             advantage = advantage or fits
             if self.rules.reach(self.pending_queue.queue, Reach(True, advantage, under)):
-                self.crossed = True
+                self.reclaimed = True
                 self._subtree(ancestor, inside, short, advantage, (), out)
             inside = ancestor
         return out
@@ -117,13 +117,12 @@ class Hunt:
             if child is not inside and tree.over(child, short, self.usage):
                 self._subtree(child, None, short, advantage, (child, *below), out)
         for queue in node.queues:
-            pending_queue = self.pending_queues[queue]
-            if (
-                pending_queue is not self.pending_queue
-                and pending_queue.holders
-                and tree.over(queue, short, self.usage)
-            ):
-                self._take(pending_queue, short, advantage, (queue, *below), out)
+            other = self.pending_queues[queue]
+            # Work of a stopped queue is no victim: who took its quota back would not let it start again.
+            if other is self.pending_queue or other.inactive or not other.holders:
+                continue
+            if tree.over(queue, short, self.usage):
+                self._take(other, short, advantage, (queue, *below), out)
 
     def _take(
         self,

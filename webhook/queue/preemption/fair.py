@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from webhook.queue.decisions import Why
 from webhook.queue.pending.queue import Entry, PendingQueue
-from webhook.queue.preemption.classic import Hunt, Target, fits, put_back
+from webhook.queue.preemption.classic import Target, VictimSearch, fits, put_back
 from webhook.queue.quota.shares import almost_common, compare, relative, share_of
 from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Key, Reach, Shares, Variant
@@ -20,28 +20,30 @@ Ranked = tuple[Key, Entry, PendingQueue]
 
 
 @dataclass(slots=True, eq=False)
-class FairHunt(Hunt):
-    """As `Hunt`, with shares deciding who may be a victim."""
+class FairVictimSearch(VictimSearch):
+    """As `VictimSearch`, with shares deciding who may be a victim."""
 
     def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
         """Give victims so that all `amounts` fit; nothing where fairness does not allow enough of them."""
         candidates = self._ranked(short)
         if not candidates:
             return []
-        search = _Search(self, amounts, short)
-        chosen = search.run(candidates)
+        run = _Run(self, amounts, short)
+        chosen = run.run(candidates)
         if not chosen:
             return []
-        node, usage = self.pending_queue.node, search.plain
+        node, usage = self.pending_queue.node, run.plain
         return put_back(chosen, lambda: fits(self.rules, node, amounts, usage, True), usage)
 
     def _ranked(self, short: Sequence[int]) -> list[Ranked]:
         tree = self.pending_queue.node.tree
         pending_queues = [self.pending_queue]
         if self.rules.reach(self.pending_queue.queue, Reach(self.pending_queue.node.parent is not None, False, False)):
-            self.crossed = True
+            self.reclaimed = True
             others = (self.pending_queues[n] for n in tree.nodes if n.is_queue and n is not self.pending_queue.node)
-            pending_queues += [o for o in others if o.holders and tree.over(o.node, short, self.usage)]
+            pending_queues += [
+                o for o in others if o.holders and not o.inactive and tree.over(o.node, short, self.usage)
+            ]
         ranked = [r for pending_queue in pending_queues for r in self._of(pending_queue, short)]
         ranked.sort(key=lambda r: r[0])
         return ranked
@@ -59,10 +61,10 @@ class FairHunt(Hunt):
 
 
 @dataclass(slots=True, eq=False)
-class _Search:
+class _Run:
     """One run over ranked candidates; `plain` and `loaded` are usage without and with the preemptor's request."""
 
-    hunt: Hunt
+    search: VictimSearch
     amounts: Amounts
     short: Sequence[int]
     plain: Usage = field(default_factory=list)
@@ -70,12 +72,12 @@ class _Search:
     chosen: list[Target] = field(default_factory=list)
 
     def run(self, candidates: list[Ranked]) -> list[Target]:
-        hunt, node = self.hunt, self.hunt.pending_queue.node
-        self.plain, self.loaded = hunt.usage.copy(), hunt.usage.copy()
+        search, node = self.search, self.search.pending_queue.node
+        self.plain, self.loaded = search.usage.copy(), search.usage.copy()
         node.tree.add(node, self.amounts, self.loaded)
-        strategies = hunt.rules.strategies
+        strategies = search.rules.strategies
         entitled = all(
-            hunt.rules.entitled(node.tree.cells[node.base + c], self.loaded[node.base + c]) for c in self.short
+            search.rules.entitled(node.tree.cells[node.base + c], self.loaded[node.base + c]) for c in self.short
         )
         left: list[Ranked] = []
         if self._first(candidates, strategies[0], entitled, left):
@@ -90,20 +92,20 @@ class _Search:
         tree.remove(pending_queue.node, entry.amounts, self.plain)
         tree.remove(pending_queue.node, entry.amounts, self.loaded)
         self.chosen.append(Target(entry, pending_queue, why))
-        return fits(self.hunt.rules, self.hunt.pending_queue.node, self.amounts, self.plain, True)
+        return fits(self.search.rules, self.search.pending_queue.node, self.amounts, self.plain, True)
 
     def _first(self, candidates: list[Ranked], strategy: str, entitled: bool, left: list[Ranked]) -> bool:
-        order = _Order(self.hunt, candidates)
+        order = _Order(self.search, candidates)
         while (pending_queue := order.next(self.loaded)) is not None:
             waiting = order.left[pending_queue]
-            if pending_queue is self.hunt.pending_queue or entitled:
-                why = Why.IN_CLUSTER_QUEUE if pending_queue is self.hunt.pending_queue else Why.RECLAIM
+            if pending_queue is self.search.pending_queue or entitled:
+                why = Why.IN_CLUSTER_QUEUE if pending_queue is self.search.pending_queue else Why.RECLAIM
                 if self._evict(waiting.pop(0), why):
                     return True
                 continue
             while waiting:
                 ranked = waiting.pop(0)
-                if self.hunt.rules.allowed(strategy, self._shares(ranked)):
+                if self.search.rules.allowed(strategy, self._shares(ranked)):
                     if self._evict(ranked, Why.FAIR_SHARING):
                         return True
                     break
@@ -111,10 +113,10 @@ class _Search:
         return False
 
     def _second(self, candidates: list[Ranked], strategy: str) -> bool:
-        order = _Order(self.hunt, candidates)
+        order = _Order(self.search, candidates)
         while (pending_queue := order.next(self.loaded)) is not None:
             ranked = order.left[pending_queue].pop(0)
-            allowed = self.hunt.rules.allowed(strategy, self._shares(ranked))
+            allowed = self.search.rules.allowed(strategy, self._shares(ranked))
             if allowed and self._evict(ranked, Why.FAIR_SHARING):
                 return True
             order.drop(pending_queue)
@@ -122,8 +124,8 @@ class _Search:
 
     def _shares(self, ranked: Ranked) -> Shares:
         _, entry, pending_queue = ranked
-        rules, tree = self.hunt.rules, pending_queue.node.tree
-        mine, theirs = almost_common(self.hunt.pending_queue.node, pending_queue.node)
+        rules, tree = self.search.rules, pending_queue.node.tree
+        mine, theirs = almost_common(self.search.pending_queue.node, pending_queue.node)
         preemptor, before = share_of(mine, self.loaded, rules), share_of(theirs, self.loaded, rules)
         trial = self.loaded.copy()
         tree.remove(pending_queue.node, entry.amounts, trial)
@@ -134,24 +136,26 @@ class _Search:
 class _Order:
     """Which queue gives the next victim: down the tree by the largest share, until nothing is left anywhere."""
 
-    __slots__ = ("ancestors", "hunt", "left", "pruned")
+    __slots__ = ("ancestors", "left", "pruned", "search")
 
-    def __init__(self, hunt: Hunt, candidates: list[Ranked]) -> None:
-        self.hunt = hunt
+    def __init__(self, search: VictimSearch, candidates: list[Ranked]) -> None:
+        self.search = search
         self.left: dict[PendingQueue, list[Ranked]] = {}
         for ranked in candidates:
             self.left.setdefault(ranked[2], []).append(ranked)
-        self.ancestors = set(hunt.pending_queue.node.path)
+        self.ancestors = set(search.pending_queue.node.path)
         self.pruned: set[Node] = set()
 
     def drop(self, pending_queue: PendingQueue) -> None:
         self.pruned.add(pending_queue.node)
 
     def next(self, usage: Usage) -> PendingQueue | None:
-        root = self.hunt.pending_queue.node.tree.root
+        root = self.search.pending_queue.node.tree.root
         if root.is_queue:
             return (
-                self.hunt.pending_queue if self.left.get(self.hunt.pending_queue) and root not in self.pruned else None
+                self.search.pending_queue
+                if self.left.get(self.search.pending_queue) and root not in self.pruned
+                else None
             )
         while root not in self.pruned:
             if (pending_queue := self._largest(root, usage)) is not None:
@@ -173,10 +177,10 @@ class _Order:
         for node in cohort.queues:
             if node in self.pruned:
                 continue
-            share = share_of(node, usage, self.hunt.rules)
-            pending_queue = self.hunt.pending_queues[node]
+            share = share_of(node, usage, self.search.rules)
+            pending_queue = self.search.pending_queues[node]
             left = self.left.get(pending_queue)
-            if not left or (share.ratio == 0 and pending_queue is not self.hunt.pending_queue):
+            if not left or (share.ratio == 0 and pending_queue is not self.search.pending_queue):
                 self.pruned.add(node)
                 continue
             key = compare(share)
@@ -189,7 +193,7 @@ class _Order:
         for node in cohort.children:
             if node in self.pruned:
                 continue
-            share = share_of(node, usage, self.hunt.rules)
+            share = share_of(node, usage, self.search.rules)
             if share.ratio == 0 and node not in self.ancestors:
                 self.pruned.add(node)
             elif compare(share) >= best_share:

@@ -1,0 +1,110 @@
+"""Kueue's own cases and traces, answered: to be compared with what the real Kueue decided.
+
+They run on Kueue's defaults where ours are others, and in counted cycles: one head of each queue in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+from webhook.api.snapshot import MALFORMED, Reader, snapshot
+from webhook.offline.plan.make_plan import Plan, make_plan
+from webhook.offline.plan.output import outcome
+from webhook.offline.plan.rule_sets import rules_of
+from webhook.queue import explain
+from webhook.queue.cycle.decide import decide
+from webhook.queue.events import Event, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.facts import facts_of
+from webhook.queue.model import Workload
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+Line = Mapping[str, Any]
+GATES: Final = {"PrioritizePreemptorWorkloads": False}
+"""Feature gates as Kueue has them where our rule files differ."""
+
+
+def answer_case(case: Line, now: int) -> dict[str, Any]:
+    """Decide one cycle over a case's objects. Raises ValueError where it is none."""
+    with _reading():
+        objects = snapshot(case["objects"])
+    return {"id": case["id"], **outcome(make_plan(objects, _rules(case), now, 1))}
+
+
+def answer_trace(trace: Line, moments: tuple[int, ...]) -> dict[str, Any]:
+    """Live through a trace on one state: each step's events, then one cycle at its moment. Raises ValueError."""
+    rules = _rules(trace)
+    with _reading():
+        reader = Reader(trace["objects"])
+        state = State.from_snapshot(reader.snapshot())
+    steps = []
+    for step, now in zip(trace["steps"], moments, strict=True):
+        with _reading():
+            for event in step.get("events") or ():
+                _happen(state, reader, event)
+        steps.append(_step(state, rules, now))
+    return {"id": trace["id"], "steps": steps}
+
+
+def _rules(line: Line) -> Rules:
+    """Give the rules that a case or a trace names, or the shipped file for its kind of sharing."""
+    names = line.get("rules") or ("kueue-fair" if line.get("fairSharing") else "kueue",)
+    gates = {**GATES, **(line.get("featureGates") or {})}
+    return rules_of(tuple(names), gates, line.get("fairSharingStrategies"))
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Tell of an object of odd types by a ValueError."""
+    try:
+        yield
+    except ValueError:
+        raise
+    except MALFORMED as error:
+        raise ValueError(f"it cannot be read: {error!r}") from None
+
+
+def _step(state: State, rules: Rules, now: int) -> dict[str, Any]:
+    made = decide(state, rules, now, cycles=1)
+    return outcome(Plan(made.admitted, made.preempted, made.evicted, tuple(explain.pending(state)), 1, stable=False))
+
+
+def _happen(state: State, reader: Reader, event: Mapping[str, Any]) -> None:
+    """Apply one event of a trace; work that ended before its eviction did is gone already."""
+    ((what, value),) = event.items()
+    match what:
+        case "apply":
+            for change in reader.changed(value):
+                state.apply(_with_status(state, change))
+        case "finish":
+            state.apply(WorkloadGone(value))
+        case "delete":
+            state.apply(WorkloadGone(f"{value['namespace']}/{value['name']}"))
+        case "evicted":
+            for entry in (state.entries[key] for key in value if key in state.entries):
+                state.apply(WorkloadEvicted(entry.key, entry.workload.created))
+        case _:
+            raise ValueError(f'"{what}" is no event: there are apply, finish, delete and evicted')
+
+
+def _with_status(state: State, event: Event) -> Event:
+    """Keep the status of a Workload that is applied again, as an API server does."""
+    if not isinstance(event, WorkloadChanged) or (entry := state.entries.get(event.workload.key)) is None:
+        return event
+    stands = facts_of(entry)
+    return WorkloadChanged(_merged(event.workload, stands))
+
+
+def _merged(applied: Workload, stands: Workload) -> Workload:
+    return replace(
+        applied,
+        admission=stands.admission,
+        admitted=stands.admitted,
+        evicted=stands.evicted,
+        queued_at=stands.queued_at,
+        checks=stands.checks,
+        first=stands.first,
+    )

@@ -1,0 +1,218 @@
+"""One cycle over one tree: a head of each queue is nominated, they are put in order, and each is placed or waits.
+
+This is Kueue's scheduling cycle, step by step; rounds repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webhook.queue.cycle.checks_and_evictions import checks_ready
+from webhook.queue.cycle.nominate import Nomination, Nominator, refuse
+from webhook.queue.cycle.order import ordered
+from webhook.queue.cycle.requeue import leave, set_apart
+from webhook.queue.cycle.round import Round
+from webhook.queue.decisions import Admitted, Preempted, Reason
+from webhook.queue.flavors.search import Assignment
+from webhook.queue.model import Admission, PodSetAssignment
+from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Verdict
+from webhook.queue.preemption.classic import Target, without
+from webhook.queue.quota.tree import Usage
+from webhook.queue.rules import Mode, Outcome
+
+NO_LONGER_FITS = "it no longer fits after another workload of this cycle"
+
+
+class Cycle:
+    """A cycle of a round. `gone` are the victims of its preemptors, `usage` holds what its heads took or reserved."""
+
+    __slots__ = ("gone", "round", "rules", "state", "tree", "usage")
+
+    def __init__(self, of: Round) -> None:
+        self.round, self.state, self.rules, self.tree = of, of.state, of.rules, of.tree
+        self.gone: dict[str, Target] = {}
+        self.usage: Usage = self.tree.usage.copy()
+        for node, amounts in of.kept:
+            self.tree.add(node, amounts, self.usage)
+
+    def run(self, heads: Iterable[tuple[PendingQueue, Entry]]) -> int:
+        """Nominate the heads and process them in the rules' order; give how many were looked at."""
+        usage = self.usage.copy()
+        nominator = Nominator(self.state, usage, {}, self.round.cycle)
+        nominations, looked = [], 0
+        for pending_queue, first in heads:
+            entry: Entry | None = first
+            while entry is not None and self._too_late(entry, pending_queue):
+                entry = pending_queue.head()
+            if entry is None:
+                continue
+            looked += 1
+            try:
+                nomination = self._nominate(nominator, entry, pending_queue)
+            except self.rules.failures as error:
+                self._fail_rule(entry, pending_queue, error)
+                continue
+            if nomination is not None:
+                nominations.append(nomination)
+        for nomination in ordered(nominations, self.rules, self.tree, self.usage, self._fail_in_contest):
+            try:
+                self._process(nomination)
+            except self.rules.failures as error:
+                self._fail_in_contest(nomination, error)
+        return looked
+
+    def _nominate(self, nominator: Nominator, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
+        """Nominate a head; None where it must not be considered."""
+        if (known := self.round.waiting.get(entry)) is not None:
+            return known
+        self.round.reporter.considered(entry.key, pending_queue.queue.name)
+        refusal = refuse(self.state, entry, pending_queue, self.round.now)
+        if refusal is not None:
+            leave(self.round, entry, pending_queue, Verdict(refusal.reason, refusal.outcome, refusal.message))
+            return None
+        return nominator.nominate(entry, pending_queue)
+
+    def _too_late(self, entry: Entry, pending_queue: PendingQueue) -> bool:
+        """Park a woken class again, unseen, where the quota that spoke for it went to others meanwhile."""
+        equivalence, changes = entry.equivalence, self.state.changes
+        if equivalence is None or equivalence.verdict is None or equivalence not in changes.by_watch:
+            return False
+        if any(self.tree.available(at, self.tree.usage) >= amount for at, amount in equivalence.watch):
+            return False
+        entry.verdict = equivalence.verdict
+        pending_queue.block(equivalence)
+        changes.blocked(equivalence)
+        return True
+
+    def _fail_rule(self, entry: Entry, pending_queue: PendingQueue, error: Exception) -> None:
+        """Park a head that a rule failed on, with which rule it was; no rule is asked about it any more."""
+        set_apart(self.round, entry, self.rules.failed(error))
+
+    def _fail_in_contest(self, nomination: Nomination, error: Exception) -> None:
+        self._fail_rule(nomination.entry, nomination.pending_queue, error)
+
+    def _process(self, nomination: Nomination) -> None:
+        if any(t.entry.key in self.gone for t in nomination.targets):
+            if not self.rules.recompute:
+                self._skip(nomination, Outcome.OVERLAP, "its victims go for another workload")
+                return
+            nomination = self._again(nomination)
+            if nomination.assignment.mode == Mode.FIT:
+                self._defer(nomination)
+                return
+        assignment, pending_queue = nomination.assignment, nomination.pending_queue
+        if assignment.mode == Mode.NO_FIT:
+            self._fail(nomination, Outcome.NO_FIT, assignment.reason)
+        elif assignment.mode != Mode.FIT and not nomination.targets:
+            self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
+        elif any(t.entry.key in self.gone for t in nomination.targets):
+            self._skip(nomination, Outcome.OVERLAP, "its victims go for another workload")
+        elif not self.tree.fits(pending_queue.node, assignment.amounts(), self._without(nomination.targets)):
+            self._skip(nomination, Outcome.NO_LONGER_FITS, NO_LONGER_FITS)
+        elif nomination.targets:
+            self._preempt(nomination)
+        else:
+            self._admit(nomination)
+
+    def _without(self, targets: Iterable[Target] = ()) -> Usage:
+        """Give the usage as it will be when all victims are gone."""
+        away = [*self.gone.values(), *targets]
+        return without(self.usage, away) if away else self.usage
+
+    def _again(self, nomination: Nomination) -> Nomination:
+        """Look for victims again as if those of this cycle were gone, on the flavors nominated before."""
+        keep = {
+            (plan.name, group.index): choice.flavor
+            for plan, _, chosen in nomination.assignment.pod_sets
+            for group in plan.groups
+            for choice, _ in chosen.values()
+            if choice in group.choices
+        }
+        nominator = Nominator(self.state, self._without(), self.gone, self.round.cycle)
+        return nominator.nominate(nomination.entry, nomination.pending_queue, keep)
+
+    def _admit(self, nomination: Nomination) -> None:
+        entry, pending_queue, assignment = nomination.entry, nomination.pending_queue, nomination.assignment
+        pod_sets = _assigned(assignment)
+        ready = checks_ready(entry.workload, pending_queue.queue, pod_sets)
+        self.state.hold(entry, pending_queue, Admission(pending_queue.queue.name, pod_sets, self.round.now), ready)
+        self.state.histories.charge(entry, self.state)
+        self._use(nomination)
+        self.round.moved = True
+        entry.verdict = None
+        log = self.round.log
+        log.waits.pop(entry.key, None)
+        decision = Admitted(entry.key, pending_queue.queue.name, pod_sets, ready, assignment.borrow > 0)
+        log.admitted.append(decision)
+        self.round.reporter.admitted(decision)
+
+    def _use(self, nomination: Nomination) -> None:
+        self.tree.add(nomination.pending_queue.node, nomination.assignment.amounts(), self.usage)
+
+    def _preempt(self, nomination: Nomination) -> None:
+        entry = nomination.entry
+        for target in nomination.targets:
+            self.gone[target.entry.key] = target
+            victim = target.entry.victim
+            assert victim is not None
+            if not victim.evicted:
+                self._evict(entry, target)
+        self._use(nomination)
+        message = f"waits for {len(nomination.targets)} workload(s) to give their quota back"
+        self.round.waiting[entry] = nomination
+        self._fail(nomination, Outcome.PREEMPTING, Reason.WAITING_FOR_PREEMPTED, message)
+
+    def _evict(self, preemptor: Entry, target: Target) -> None:
+        assert target.entry.victim is not None
+        target.entry.victim.evicted, target.entry.preemptor = True, preemptor.key
+        target.pending_queue.generation += 1
+        self.round.moved = True
+        decision = Preempted(target.entry.key, target.pending_queue.queue.name, target.why, preemptor.key)
+        self.round.log.preempted.append(decision)
+        self.round.reporter.preempted(decision)
+
+    def _defer(self, nomination: Nomination) -> None:
+        """Let a head wait for victims of others: when they are gone, it fits without any of its own."""
+        self._use(nomination)
+        message = "waits for workloads that were preempted already"
+        self._fail(nomination, Outcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, message)
+
+    def _skip(self, nomination: Nomination, outcome: Outcome, message: str) -> None:
+        self.round.waiting.pop(nomination.entry, None)
+        self._fail(nomination, outcome, Reason.WAITING_FOR_QUOTA, message)
+
+    def _fail(self, nomination: Nomination, outcome: Outcome, reason: Reason, message: str = "") -> None:
+        entry, pending_queue, assignment = nomination.entry, nomination.pending_queue, nomination.assignment
+        if self.rules.reserves(entry.workload, pending_queue.queue, outcome.value):
+            self._reserve(nomination)
+        entry.progress = None
+        if assignment.tried and outcome not in (Outcome.PREEMPTING, Outcome.DEFERRED):
+            entry.progress = FlavorProgress(assignment.tried, self.round.cycle, nomination.generation)
+            self.round.searches_on = True
+            if outcome in (Outcome.NO_FIT, Outcome.NO_CANDIDATES):
+                outcome = Outcome.FLAVORS_LEFT
+        leave(self.round, entry, pending_queue, Verdict(reason, outcome, message, assignment), nomination)
+
+    def _reserve(self, nomination: Nomination) -> None:
+        """Hold what is free for a head, for this cycle or for the round."""
+        node, assignment = nomination.pending_queue.node, nomination.assignment
+        amounts = []
+        for column, asked in assignment.usage.items():
+            at = node.base + column
+            held = self.rules.reserved(self.tree.cells[at], self.usage[at], asked, assignment.borrow)
+            amounts.append((column, max(0, held)))  # a rule that gives less than nothing must not make room
+        self.tree.add(node, amounts, self.usage)
+        if self.rules.hold:
+            self.round.kept.append((node, amounts))
+
+
+def _assigned(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
+    return tuple(
+        PodSetAssignment(
+            plan.name,
+            {resource: choice.flavor for resource, (choice, _) in chosen.items()},
+            {resource: amount * count for resource, (_, amount) in chosen.items()},
+            count,
+        )
+        for plan, count, chosen in assignment.pod_sets
+    )

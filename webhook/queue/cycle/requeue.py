@@ -1,0 +1,56 @@
+"""What becomes of a head that was not admitted: it stays in front, makes way, or is parked until something changes."""
+
+from __future__ import annotations
+
+from webhook.queue.cycle.nominate import Nomination
+from webhook.queue.cycle.round import Round
+from webhook.queue.decisions import Place, Reason
+from webhook.queue.pending.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
+from webhook.queue.pending.queue import Entry, PendingQueue, Verdict
+from webhook.queue.rules import Outcome
+
+
+def leave(
+    this: Round, entry: Entry, pending_queue: PendingQueue, verdict: Verdict, nomination: Nomination | None = None
+) -> None:
+    """Leave a head unplaced. Parked, its whole class is; who stays active is the first to be looked at again."""
+    equivalence, outcome, rules = entry.equivalence, verdict.outcome, this.rules
+    assert equivalence is not None
+    parks = rules.park(entry.workload, pending_queue.queue, outcome.value)
+    verdict.stuck = not parks and rules.strict(entry.workload, pending_queue.queue)
+    # An inactive queue is not looked at, so what waits in it is not parked either.
+    verdict.place = Place.INADMISSIBLE if parks and outcome != Outcome.SUSPENDED else Place.ACTIVE
+    entry.verdict = verdict
+    this.log.waits[entry.key] = entry
+    _keep_place(this, entry, outcome)
+    if outcome not in WAITS_FOR_CHANGE:
+        return
+    equivalence.verdict = verdict
+    if parks:
+        watch(equivalence, verdict, nomination, rules)
+        pending_queue.block(equivalence)
+        this.state.changes.blocked(equivalence)
+        this.moved = True
+    elif verdict.stuck:
+        if nomination is not None:
+            this.waiting[entry] = nomination
+    else:
+        pending_queue.set_aside(entry)
+        this.moved = True
+
+
+def _keep_place(this: Round, entry: Entry, outcome: Outcome) -> None:
+    """Let who waits for victims come first in its queue, until it is admitted, found not to fit, or deleted."""
+    if entry.workload.first:
+        if outcome in WAITS_FOR_CHANGE and outcome != Outcome.SUSPENDED:
+            this.state.put_first(entry, False)
+    elif outcome in WAITS_FOR_VICTIMS:
+        this.state.put_first(entry, True)
+
+
+def set_apart(this: Round, entry: Entry, message: str) -> None:
+    """Park a head alone that a rule failed on: others that ask the same may do better."""
+    verdict = Verdict(Reason.RULE_FAILED, Outcome.RULE_FAILED, message, None, Place.INADMISSIBLE)
+    this.state.set_apart(entry, verdict)
+    this.log.waits[entry.key] = entry
+    this.moved = True
