@@ -41,8 +41,9 @@ def rules_named(
 def rules_among(documents: Iterable[Document], names: Sequence[str] | None = None) -> Rules:
     """Compile the rules of these names from loaded documents, a later one over an earlier one.
 
-    Where `names` is None it is `kueue` alone where that is among the documents or there are none, as `sluice serve` has it,
-    else all of them; with no name at all it is the shipped `kueue`. Raises SourceError where a file is wrong or a name unknown.
+    Where `names` is None it is `kueue` alone where that is among the documents or there are none, as `sluice serve`
+    has it, else all of them; with no name at all it is the shipped `kueue`. Raises SourceError where a file is wrong or
+    a name unknown.
     """
     known = list(documents)
     if names is None:
