@@ -63,3 +63,12 @@ def test_a_limit_range_with_max_alone_gives_limit_and_request():
     ranges = [{"spec": {"limits": [{"type": "Container", "max": {"cpu": "4"}}, {"type": "Pod", "max": {"cpu": "1"}}]}}]
     (container,) = with_defaults({"containers": [{"name": "a"}]}, ranges)["containers"]
     assert container["resources"] == {"limits": {"cpu": "4"}, "requests": {"cpu": "4"}}
+
+
+def test_a_limit_of_the_whole_pod_stands_in_where_nothing_else_is_asked():
+    """Its request for a resource is what containers ask for; where none does, it is the pod's own limit."""
+    containers = [{"resources": {"requests": {"cpu": "1"}}}, {"resources": {}}]
+    spec = {"containers": containers, "resources": {"limits": {"cpu": "4", "memory": "2", "example.com/x": "1"}}}
+    assert pod_requests(spec) == {"cpu": UNIT, "memory": 2 * UNIT}
+    asked = {**spec, "resources": {**spec["resources"], "requests": {"cpu": "3"}}}
+    assert pod_requests(asked) == {"cpu": 3 * UNIT, "memory": 2 * UNIT}

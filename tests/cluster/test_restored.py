@@ -4,7 +4,7 @@ import asyncio
 
 from tests.cluster.test_pods import end, pod
 from tests.cluster.world import JOB, job, queues, world
-from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.kinds import RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.placement import PLACED
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import merge
@@ -175,3 +175,36 @@ def held_by(owner):
         "spec": {"queueName": "main", "podSets": [{"name": "main", "count": 1, "template": {"spec": owner["spec"]}}]},
         "status": {"conditions": rows, "admission": {"clusterQueue": "cq", "podSetAssignments": [assignment]}},
     }
+
+
+def test_overhead_of_a_runtime_class_counts_in_the_cluster():
+    """Of a Workload without a job as well; another overhead is read at once."""
+    runtime = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "vm"}, "handler": "vm"}
+    template = {"spec": {**job("x")["spec"]["template"]["spec"], "runtimeClassName": "vm"}}
+    made = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "by-hand", "namespace": "team-a"},
+        "spec": {"queueName": "main", "podSets": [{"name": "main", "count": 1, "template": template}]},
+    }
+
+    async def go():
+        async with world(*queues("2"), {**runtime, "overhead": {"podFixed": {"cpu": "1500m"}}}, seconds=None) as w:
+            await w.create(made)
+
+            async def says():
+                found = await w.store.get(WORKLOAD, "by-hand", "team-a")
+                return ((found.get("status") or {}).get("conditions") or [{}])[0]
+
+            async def waits():
+                return "asks 2500m cpu" in ((await says()).get("message") or "")
+
+            await w.until(waits, "it asks for its overhead too")
+            await w.store.patch(RUNTIME_CLASS, "vm", None, {"overhead": {"podFixed": {"cpu": "1"}}})
+
+            async def has_quota():
+                return (await says()).get("status") == "True"
+
+            await w.until(has_quota, "it fits with less overhead")
+
+    asyncio.run(go())

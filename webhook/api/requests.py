@@ -36,10 +36,20 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
             _add(asked, sidecars)
             _raise(peak, asked)
     _raise(total, peak)
-    whole = _nanos((spec.get("resources") or {}).get("requests"))
-    total.update({name: n for name, n in whole.items() if name.startswith(POD_LEVEL)})
+    total.update(_whole(spec, total))
     _add(total, _nanos(spec.get("overhead")))
     return total
+
+
+def _whole(spec: Mapping[str, Any], asked: Mapping[str, int]) -> dict[str, int]:
+    """Give what the pod asks for as a whole: a limit of the pod counts where neither it nor a container says less.
+
+    Source: k8s.io/kubernetes pkg/apis/core/v1, defaulting of pod-level requests (KEP-2837).
+    """
+    resources = spec.get("resources") or {}
+    limits = {name: n for name, n in _nanos(resources.get("limits")).items() if name not in asked}
+    whole = {**limits, **_nanos(resources.get("requests"))}
+    return {name: n for name, n in whole.items() if name.startswith(POD_LEVEL)}
 
 
 def with_defaults(spec: Mapping[str, Any], limit_ranges: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
