@@ -21,7 +21,7 @@ from typing import Any, Final
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
 from webhook.admission import pipeline
-from webhook.admission.facts import Check, Gate
+from webhook.admission.gate import Check, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import Request
 from webhook.api.convert import conversion_review
@@ -30,7 +30,7 @@ from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
-from webhook.cluster.facts import ViewFacts
+from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.gate import ViewGate
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import QueueCore
@@ -47,7 +47,7 @@ from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.setting_values import labels
 from webhook.store.objects import Object, ObjectStore
-from webhook.tls.files import Folder
+from webhook.tls.folder import Folder
 from webhook.tls.serving import ServingCertificate
 
 log = logging.getLogger(__name__)

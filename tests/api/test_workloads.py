@@ -1,7 +1,7 @@
 """A job object becomes a Workload object."""
 
 from webhook.api.workloads import Priority, priority_of, workload_name, workload_of
-from webhook.jobs.model import Job, JobKind, JobPodSet
+from webhook.jobs.job import Job, JobKind, JobPodSet
 
 KIND = JobKind("batch", ("v1",), "Job", "jobs", ("spec", "suspend"), ())
 TEMPLATE = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}}

@@ -24,7 +24,7 @@ from tests.bench import bodies
 from tests.bench.load import Figures, Target, cpu, drive, post, resident
 from tests.controlplane.processes import Child, free_ports
 from tests.shared import ROOT
-from webhook.tls.files import Folder, ensure
+from webhook.tls.folder import Folder, ensure
 
 POLICIES = ROOT / "policies"
 COMPILER = ROOT / ".ci" / "compiled.py"

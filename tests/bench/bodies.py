@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 
 from tests.shared import ROOT
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import parse
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 
 JSON = dict[str, Any]
 USER = {"username": "admin", "uid": "admin", "groups": ["system:masters", "system:authenticated"]}

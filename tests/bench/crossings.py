@@ -25,7 +25,7 @@ from tests.shared import ROOT
 from webhook.config import Config, QueueMode
 from webhook.daemon import Daemon
 from webhook.store.memory import MemoryStore
-from webhook.tls.files import Folder, ensure
+from webhook.tls.folder import Folder, ensure
 
 POLICIES = ROOT / "policies"
 PACKAGE = f"{ROOT / 'webhook'}/"

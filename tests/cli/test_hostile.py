@@ -11,8 +11,8 @@ import pytest
 
 from webhook.cli import exits
 from webhook.cli import main as command_line
-from webhook.policy.loading.files import read_file
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.load_bundle import read_file
 
 HEAD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(

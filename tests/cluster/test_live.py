@@ -13,7 +13,7 @@ from webhook.cluster.api.kinds import LEASE, NAMESPACE
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
-from webhook.cluster.facts import ViewFacts
+from webhook.cluster.policy_facts import ViewFacts
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope
 from webhook.policy.facts import Check, Decision

@@ -20,7 +20,7 @@ from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.record.replay import read_recording, replay
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import chosen
 from webhook.policy_set.policies import load
@@ -28,7 +28,7 @@ from webhook.policy_set.reload import PolicyFiles
 from webhook.store.errors import Refused
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ALL
-from webhook.tls.files import Folder, ensure
+from webhook.tls.folder import Folder, ensure
 
 RULES = """\
 apiVersion: admissionregistration.k8s.io/v1

@@ -12,11 +12,11 @@ from tests.patience import until
 from tests.server.serving import review
 from tests.shared import ROOT
 from webhook.admission import pipeline
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.wire import parse
 from webhook.diagnostics import SourceError
-from webhook.policy.loading.files import load_bundle
 from webhook.policy.loading.lazy_bundle import SLICE, LazyBundle
+from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy_set.compile_worker import pieces
 from webhook.policy_set.policies import RULES, LoaderError, Policies, fetch, load
 from webhook.policy_set.reload import PolicyFiles

@@ -25,7 +25,7 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Check, Decision, Selector
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 
 JSON = dict[str, Any]
 SIDES = ("native", "sluice")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.jobs.kinds import BY_KIND
 from webhook.jobs.owners import owned
 

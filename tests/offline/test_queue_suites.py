@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from webhook.offline.reports.junit import CaseOutcome
-from webhook.offline.suite.files import read_suites
 from webhook.offline.suite.run_case import run_case
-from webhook.policy.loading.files import load_bundle
+from webhook.offline.suite.suite_file import read_suites
+from webhook.policy.loading.load_bundle import load_bundle
 
 QUEUE = Path(__file__).parents[2] / "policies" / "queue"
 SUITES = read_suites([QUEUE])

@@ -17,7 +17,7 @@ from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.lint.trial.samples import samples
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 
 LABELS = {"sluice.dev/managed": "true"}
 SENDER = Sender(namespace="team-a")

@@ -23,9 +23,9 @@ from webhook.offline.dryrun.requests import Resources, Sender, received, request
 from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay
-from webhook.offline.suite.files import Case
 from webhook.offline.suite.run_case import run_case
-from webhook.policy.loading.files import load_bundle
+from webhook.offline.suite.suite_file import Case
+from webhook.policy.loading.load_bundle import load_bundle
 
 FILES = sorted(ROOT.glob("policies/*/policy.yaml"))
 SENDER = Sender(namespace="team-a", user="alice")

@@ -12,13 +12,13 @@ from tests.offline.running import invoke
 from tests.policy.support import request
 from tests.shared import ROOT
 from webhook.admission import mutate, review
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.cli.commands.lint import lint_command
 from webhook.jobs.describe import describe
 from webhook.kube.equality import same
 from webhook.offline.suite.session import run_session
 from webhook.policy import load_bundle
-from webhook.policy.loading.files import files_of
+from webhook.policy.loading.load_bundle import files_of
 
 FOLDERS = sorted(p for p in Path(ROOT, "policies").iterdir() if p.is_dir() and p.name != "queue")
 LIMIT_RANGE = yaml.safe_load(Path(ROOT, "policies/limit-range/cases/article-002.yaml").read_text())

@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from webhook.jobs.job import JobKind
 from webhook.jobs.kinds import KINDS
-from webhook.jobs.model import JobKind
 
 JSON = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.policy.support import bundle, mutating, request, validating
 from webhook import cel
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate, validate
 from webhook.cel.program import POLICY_LIMIT
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET

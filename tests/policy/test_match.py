@@ -4,7 +4,7 @@ import pytest
 
 from tests.policy.support import bundle, request, validating
 from webhook.admission import validate
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.kube.gvk import GroupVersionResource
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "labels": {"x": "y"}}}

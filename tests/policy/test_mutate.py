@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.policy.support import admitted, bundle, mutating, request
 from webhook.admission import mutate
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.verdict import NeedsAuthorization
 from webhook.admission.wire import answer_bytes
 from webhook.kube.equality import same

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.policy.support import bundle, mutating, request
 from webhook.admission import mutate
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.cel import compile, mutation_env, validation_env
 from webhook.cel.errors import CelError
 from webhook.cel.types import DYN

@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from tests.policy.support import admitted, bundle, request, validating
-from webhook.admission.facts import Check, Decision, GateAnswer
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.gate import Check, Decision, GateAnswer
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import review, validate
 from webhook.admission.verdict import NeedsAuthorization
 from webhook.admission.wire import answer_bytes

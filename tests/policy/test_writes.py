@@ -4,7 +4,7 @@ import pytest
 
 from tests.policy.support import bundle, mutating, request
 from webhook.admission import mutate
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.cel import compile, mutation_env
 from webhook.policy.dependencies.writes import written_paths
 

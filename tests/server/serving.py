@@ -18,7 +18,7 @@ from webhook.server.health import Health
 from webhook.server.limits import Limits
 from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
-from webhook.tls.files import Folder, ensure
+from webhook.tls.folder import Folder, ensure
 from webhook.tls.serving import ServingCertificate
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 
 from tests.server.serving import ScriptedEngine, review, serve
-from webhook.admission.facts import Check
+from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.kube.patch import diff
 

@@ -9,7 +9,7 @@ import uvloop
 from tests.policy.support import bundle, mutating, request, validating
 from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission import pipeline
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.verdict import Verdict
 from webhook.server import alarm
 from webhook.server.alarm import set_alarm, watched

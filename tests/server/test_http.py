@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from tests.server.serving import ScriptedEngine, review, serve
-from webhook.admission.facts import Check
+from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.server.app import make_app
 from webhook.server.body import DEEPEST, SHORT
@@ -25,7 +25,7 @@ from webhook.server.http import TURN, Connection, Port
 from webhook.server.limits import Limits
 from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
-from webhook.tls.files import Folder, ensure
+from webhook.tls.folder import Folder, ensure
 from webhook.tls.serving import ServingCertificate
 
 BODY = json.dumps(review()).encode()

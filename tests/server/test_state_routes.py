@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from tests.server.serving import ScriptedEngine, review, serve
-from webhook.admission.facts import Check
+from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.server.health import Condition
 from webhook.server.listener import parse_address

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from webhook.cli.commands.certs import certs
 from webhook.tls.authority import bundle, expiry, issue, names_of, new_authority
-from webhook.tls.files import RENEW_BEFORE, Folder, ensure, rotate
+from webhook.tls.folder import RENEW_BEFORE, Folder, ensure, rotate
 from webhook.tls.serving import ServingCertificate
 
 NOW = datetime.now(UTC)

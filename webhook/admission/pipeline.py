@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook.admission.facts import Facts, Gate
+from webhook.admission.gate import Facts, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.cel.lib.go.strconv import json_text, json_value
 from webhook.jobs.describe import queue_of, templates

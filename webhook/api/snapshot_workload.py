@@ -9,7 +9,7 @@ from typing import Any, Final
 from webhook.api import validity
 from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
-from webhook.api.limits import problem_of
+from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot_quota import labelled, milliseconds, requirements, tolerations
 from webhook.kube import quantity

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.requests import with_defaults
-from webhook.jobs.model import Job, JobPodSet
+from webhook.jobs.job import Job, JobPodSet
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from webhook.jobs.model import Nodes
+from webhook.jobs.job import Nodes
 
 
 def number(holder: Any, field: str, default: int = 1) -> int:

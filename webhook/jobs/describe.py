@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from webhook.jobs.job import Job, JobKind, JobPodSet, Path, Template
 from webhook.jobs.kinds import BY_KIND
-from webhook.jobs.model import Job, JobKind, JobPodSet, Path, Template
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"

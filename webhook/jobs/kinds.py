@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.jobs import counts
-from webhook.jobs.model import GroupKind, JobKind, Template
+from webhook.jobs.job import GroupKind, JobKind, Template
 from webhook.jobs.templates import of_spark_role, of_trainer
 from webhook.jobs.wrapped import wrapped_pod_sets
 

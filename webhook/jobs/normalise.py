@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.jobs.describe import Templates, templates
-from webhook.jobs.model import Path
+from webhook.jobs.job import Path
 from webhook.kube.quantity import QuantityError, parse
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from webhook.jobs.model import GroupKind, JobPodSet, Path, SetsOf
+from webhook.jobs.job import GroupKind, JobPodSet, Path, SetsOf
 from webhook.kube.gvk import gvk_of
 
 _STEP = re.compile(r"[^.\[\]]+")

@@ -8,7 +8,7 @@ from pathlib import Path
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.lint.hints import with_hint
-from webhook.policy.loading.files import read_file
+from webhook.policy.loading.load_bundle import read_file
 
 
 def hinted(error: SourceError) -> SourceError:

@@ -16,7 +16,7 @@ from webhook.api.snapshot import snapshot
 from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document
 from webhook.offline.files import is_object
-from webhook.offline.lint.model import world_of
+from webhook.offline.lint.context import world_of
 from webhook.offline.lint.rules.document_fields import wrong_type
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.loading.list_items import entries

@@ -34,11 +34,6 @@ class EvaluationTarget(NamedTuple):
         )
 
 
-def request_object(obj: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[EvaluationTarget, ...]:
-    """Give the request's own object."""
-    return (EvaluationTarget(None, True, obj, old),)
-
-
 def target_at(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> EvaluationTarget:
     """Give a template at a path of an object, the old object's beside it; one that is `made` up has no place."""
     if made:

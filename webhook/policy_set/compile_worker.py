@@ -20,9 +20,9 @@ from typing import BinaryIO, Final
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.policy.loading.assemble import assemble
-from webhook.policy.loading.files import files_of, read_file
 from webhook.policy.loading.lazy_bundle import pack
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.load_bundle import files_of, read_file
 from webhook.policy.queue_rules.files import rules_among
 
 LENGTH: Final = struct.Struct(">cI")

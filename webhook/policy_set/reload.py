@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
-from webhook.policy.loading.files import SUFFIXES, files_of
+from webhook.policy.loading.load_bundle import SUFFIXES, files_of
 from webhook.policy_set.policies import RULES, LoaderError, Policies, fetch, load
 
 log = logging.getLogger(__name__)

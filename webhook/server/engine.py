@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from webhook.admission.facts import Check
+from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import Request
 

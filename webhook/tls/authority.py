@@ -1,6 +1,6 @@
 """An own certificate authority and the leaf of the server, as PEM text.
 
-Pure: names and the time come in, PEM goes out. Nothing is read or written here (`files.py` does that).
+Pure: names and the time come in, PEM goes out. Nothing is read or written here (`folder.py` does that).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from webhook.tls.authority import expiry
-from webhook.tls.files import Folder
+from webhook.tls.folder import Folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tests.cel.custom_kinds import Maker
 from tests.controlplane.oracle import ask_all
 from webhook.cel.check import custom_kinds
 from webhook.documents import read
-from webhook.offline.lint.model import world_of
+from webhook.offline.lint.context import world_of
 from webhook.offline.lint.rules import custom_kinds as custom
 
 COUNT = int(os.environ.get("SLUICE_CUSTOM_KINDS", "150"))

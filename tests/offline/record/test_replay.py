@@ -17,7 +17,7 @@ from webhook.cli import exits
 from webhook.cli.commands.replay import replay_command
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.record.recorder import Recorder
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from webhook.cli import exits
 from webhook.cli.commands.test import test as command
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite import part
-from webhook.offline.suite.files import read_suites
 from webhook.offline.suite.session import run_session
+from webhook.offline.suite.suite_file import read_suites
 from webhook.offline.suite.workers import crew_size
 
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %d}}"

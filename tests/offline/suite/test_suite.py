@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from tests.policy.support import mutating, validating
 from webhook.cli.commands.test import test as command
 from webhook.diagnostics import SourceError
-from webhook.offline.suite.files import read_suites
 from webhook.offline.suite.session import run_session
+from webhook.offline.suite.suite_file import read_suites
 
 POLICY = validating("object.spec.x < 3", extra="    messageExpression: \"'x is ' + string(object.spec.x)\"")
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %s}}"

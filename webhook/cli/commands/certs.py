@@ -11,8 +11,8 @@ import click
 
 from webhook import setting_values
 from webhook.cli import exits
-from webhook.cli.values import FOLDER, NAMESPACE, Read
-from webhook.tls.files import Folder, ensure, rotate
+from webhook.cli.option_types import FOLDER, NAMESPACE, Read
+from webhook.tls.folder import Folder, ensure, rotate
 
 DEFAULT_NAMES = ("localhost", "127.0.0.1", "::1")
 

@@ -14,7 +14,7 @@ from webhook.api.crds import Webhook, definitions, top_level
 from webhook.api.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.schema import editor_schema
 from webhook.cli.inputs import certificates
-from webhook.cli.values import FILE, FOLDER, TEXT, Read
+from webhook.cli.option_types import FILE, FOLDER, TEXT, Read
 from webhook.documents import dump
 
 SERVICE = "sluice-system/sluice"

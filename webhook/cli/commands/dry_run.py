@@ -19,7 +19,7 @@ from rich.text import Text
 from webhook import setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
-from webhook.cli.values import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
+from webhook.cli.option_types import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
@@ -33,7 +33,7 @@ from webhook.offline.dryrun.terminal import comparison_text, trial_text
 from webhook.offline.files import Files, objects_of, read_files
 from webhook.offline.readable import readable
 from webhook.policy.bundle import EMPTY, Bundle
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 from webhook.store.errors import StoreError
 
 EXAMPLES: Final = """\b

@@ -20,7 +20,7 @@ from webhook.cel.interpreter.attributes import Failure
 from webhook.cli import exits
 from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value
-from webhook.cli.values import FILE, ROWS
+from webhook.cli.option_types import FILE, ROWS
 from webhook.diagnostics import Diagnostic, Place, SourceError
 
 EXAMPLES: Final = """\b

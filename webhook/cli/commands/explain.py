@@ -20,7 +20,7 @@ from webhook.cel.trace import TracedPart, clauses
 from webhook.cli import exits
 from webhook.cli.commands.eval import shown
 from webhook.cli.inputs import files_or_stdin
-from webhook.cli.values import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
+from webhook.cli.option_types import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectOutcome
@@ -30,7 +30,7 @@ from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b
 Examples:

@@ -12,13 +12,13 @@ import click
 
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.values import GIVEN, TEXT
+from webhook.cli.option_types import GIVEN, TEXT
 from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
 from webhook.offline.native.twins import twins
 from webhook.offline.reference.json_schema import of_files, of_kind, of_kinds
-from webhook.policy.loading.files import load_bundle
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b
 Examples:

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from webhook.cli import exits
-from webhook.cli.values import FOLDER, Read
+from webhook.cli.option_types import FOLDER, Read
 from webhook.offline.scaffold import CI, write
 from webhook.offline.scaffold.wheel import Wheel, read_wheel
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
-from webhook.cli.values import FOLDER, GIVEN, TEXT
+from webhook.cli.option_types import FOLDER, GIVEN, TEXT
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown
 from webhook.offline.lint.pages import page, pages

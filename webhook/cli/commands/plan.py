@@ -18,7 +18,7 @@ from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
 from webhook.cli.inputs import files_or_stdin, json_lines
-from webhook.cli.values import FILE, INPUT, ROWS, TEXT, Read
+from webhook.cli.option_types import FILE, INPUT, ROWS, TEXT, Read
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
 from webhook.offline.plan.compared import answer_case, answer_trace

@@ -14,14 +14,14 @@ import click
 from webhook import documents, setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
-from webhook.cli.values import FILE, LABELS, NAMESPACE, TEXT, THERE, Read, whole
+from webhook.cli.option_types import FILE, LABELS, NAMESPACE, TEXT, THERE, Read, whole
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks import registration
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
 from webhook.config import QueueMode
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 

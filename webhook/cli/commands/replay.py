@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import exits
-from webhook.cli.values import THERE
+from webhook.cli.option_types import THERE
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.files import objects_of, read_files
 from webhook.offline.record.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b
 Examples:

@@ -28,7 +28,7 @@ from webhook.cli.demo.api_server import CreateOutcome, Front
 from webhook.cli.demo.kubelet import Kubelet
 from webhook.cli.demo.tables import Life, ended_table, sent_table
 from webhook.cli.inputs import manifests
-from webhook.cli.values import FOLDER, THERE, Read, number
+from webhook.cli.option_types import FOLDER, THERE, Read, number
 from webhook.cluster.api.kinds import MANAGED
 from webhook.config import Config
 from webhook.daemon import Daemon
@@ -36,7 +36,7 @@ from webhook.jobs.describe import describe
 from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object, uid_of
-from webhook.tls.files import Folder, ensure
+from webhook.tls.folder import Folder, ensure
 
 PATIENCE = 30.0
 """Seconds after the last manifest until `--once` gives up waiting for jobs that were let in."""

@@ -17,7 +17,7 @@ import click
 import uvloop
 
 from webhook.cli import exits
-from webhook.cli.values import FILE, FOLDER, TEXT, THERE, PathOption
+from webhook.cli.option_types import FILE, FOLDER, TEXT, THERE, PathOption
 from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
 from webhook.policy_set.policies import LoaderError

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
-from webhook.cli.values import FILE, TEXT, THERE, Made, Read
+from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.offline.files import read_files, text_of

@@ -12,8 +12,8 @@ import click
 from rich.console import Console
 
 from webhook.cli import exits
+from webhook.cli.option_types import ANY_TEXT, GIVEN, whole
 from webhook.cli.progress import Progress
-from webhook.cli.values import ANY_TEXT, GIVEN, whole
 from webhook.diagnostics import SourceError
 from webhook.offline.hinted import hinted
 from webhook.offline.reports.junit import junit

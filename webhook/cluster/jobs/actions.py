@@ -20,7 +20,7 @@ from webhook.cluster.queues import workload_status
 from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish, finish_of
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
 

@@ -9,7 +9,7 @@ from webhook.api.workloads import workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import describe
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.jobs.owners import admits, controller_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of

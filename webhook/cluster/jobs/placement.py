@@ -11,7 +11,7 @@ from typing import Any
 
 from webhook.cluster.queues.admission_checks import states_of
 from webhook.jobs.describe import at
-from webhook.jobs.model import Job, JobPodSet, Path
+from webhook.jobs.job import Job, JobPodSet, Path
 from webhook.store.objects import Object, copy_json
 
 FIELDS = (("spec", "nodeSelector"), ("spec", "tolerations"), ("metadata", "labels"), ("metadata", "annotations"))

@@ -25,7 +25,7 @@ from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
 from webhook.cluster.queues.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
 from webhook.jobs.describe import describe
 from webhook.jobs.finish import finish_of
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.jobs.owners import DEPTH, ancestors, owned
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable

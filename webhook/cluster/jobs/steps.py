@@ -20,7 +20,7 @@ from webhook.cluster.jobs.lifecycle import running_pods
 from webhook.cluster.queues.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, holds
 from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.store.objects import Object
 
 DIGEST: Final = "sluice.dev/spec-digest"

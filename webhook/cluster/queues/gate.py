@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook.admission.facts import GateAnswer
+from webhook.admission.gate import GateAnswer
 from webhook.api.snapshot import snapshot
 from webhook.api.workloads import priority_of, workload_of
 from webhook.cluster.api.kinds import LIMIT_RANGE, LOCAL_QUEUE, PRIORITY_CLASS, WORKLOAD_CLASS
@@ -18,7 +18,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.queues.position import standing
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.jobs.describe import at
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.queue.model import Workload
 
 NO_NAME: Final = "new"

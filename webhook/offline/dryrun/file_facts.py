@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from webhook.admission.facts import Check, Decision
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.gate import Check, Decision
+from webhook.admission.memory_facts import MemoryFacts
 
 Object = dict[str, Any]
 NAME_LABEL: Final = "kubernetes.io/metadata.name"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from webhook.admission.facts import Gate
+from webhook.admission.gate import Gate
 from webhook.admission.pipeline import review
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import BadReview, parse

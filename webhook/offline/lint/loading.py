@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.diagnostics import Severity
-from webhook.offline.lint.model import LintContext, LintRule
+from webhook.offline.lint.context import LintContext, LintRule
 
 
 def _nothing(world: LintContext) -> tuple[()]:

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Final
 
 from webhook import documents
-from webhook.offline.lint.model import LintRule
+from webhook.offline.lint.context import LintRule
 from webhook.offline.lint.table import BY_CODE
 
 _FAMILIES: Final = {

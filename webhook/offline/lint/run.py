@@ -9,7 +9,7 @@ from datetime import datetime
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
-from webhook.offline.lint.model import Edit, LintRule, world_of
+from webhook.offline.lint.context import Edit, LintRule, world_of
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
 

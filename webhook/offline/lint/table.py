@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from webhook.offline.lint.context import LintRule
 from webhook.offline.lint.loading import READING
-from webhook.offline.lint.model import LintRule
 from webhook.offline.lint.rules import (
     bypass,
     costs,
     custom_kinds,
     document_fields,
     jobs,
-    limits,
+    limit_ranges,
     logic,
     mutations,
     queues,
@@ -26,7 +26,7 @@ from webhook.offline.lint.rules import (
 
 _MODULES: Final = (
     document_fields,
-    limits,
+    limit_ranges,
     queues,
     jobs,
     references,

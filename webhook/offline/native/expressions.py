@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.cel.syntax import parser
 from webhook.cel.syntax.nodes import Ident, Select
-from webhook.jobs.model import JobKind, Template
+from webhook.jobs.job import JobKind, Template
 from webhook.offline.lint.reading.expressions import walk
 
 _MOST: Final = 20

@@ -13,8 +13,8 @@ from typing import Any, Final
 from webhook.cel.errors import CelError, CompileError
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
+from webhook.jobs.job import JobKind
 from webhook.jobs.kinds import KINDS
-from webhook.jobs.model import JobKind
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with

@@ -12,7 +12,7 @@ from webhook.api.kinds import KUEUE, OLD, STORED
 from webhook.api.workloads import priority_of, workload_of
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.describe import describe
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 
 Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.admission.facts import Facts
+from webhook.admission.gate import Facts
 from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse

@@ -12,8 +12,8 @@ from webhook.api.crds import top_level
 from webhook.api.kinds import FILE_KINDS, KINDS
 from webhook.api.schema import editor_schema
 from webhook.offline.reference.field_words import WORDS
-from webhook.offline.suite.files import GROUP as OWN_VERSION
-from webhook.offline.suite.files import SHAPE as SUITE_SHAPE
+from webhook.offline.suite.suite_file import GROUP as OWN_VERSION
+from webhook.offline.suite.suite_file import SHAPE as SUITE_SHAPE
 from webhook.policy.loading.policy_kinds import ANNOTATIONS, EXCEPTION, EXCEPTION_SHAPE, GROUP, SHAPES, VERSIONS
 from webhook.policy.loading.shapes import Anything, Items, Record, Scalar, Shape, Table, Text
 

@@ -14,8 +14,8 @@ from webhook.diagnostics import Diagnostic
 from webhook.jobs.defaults import defaulted
 from webhook.kube.equality import same
 from webhook.kube.patch import diff
-from webhook.offline.suite.files import Case, resolve
 from webhook.offline.suite.queue_result import QueueResult
+from webhook.offline.suite.suite_file import Case, resolve
 from webhook.policy.loading.shapes import dotted
 from webhook.policy.request import Request
 

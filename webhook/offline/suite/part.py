@@ -10,11 +10,11 @@ from pathlib import Path
 
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.offline.suite.coverage import Branch, Coverage, watched
-from webhook.offline.suite.files import Case, Suite
 from webhook.offline.suite.queue_result import rules_of
 from webhook.offline.suite.run_case import Result, run_case
+from webhook.offline.suite.suite_file import Case, Suite
 from webhook.policy.bundle import Bundle
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 from webhook.queue.rules import Rules
 
 

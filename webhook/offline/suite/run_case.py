@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from webhook.admission.facts import Check, Decision
-from webhook.admission.memory import MemoryFacts
+from webhook.admission.gate import Check, Decision
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate, review
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
@@ -20,12 +20,12 @@ from webhook.kube.gvk import gvk_of
 from webhook.offline.dryrun.requests import Resources
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import finds, problems
-from webhook.offline.suite.files import Case, resolve
 from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_of
+from webhook.offline.suite.suite_file import Case, resolve
 from webhook.offline.suite.unmatched import unmatched
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.result import Observer
-from webhook.policy.loading.files import load_bundle
+from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.matching.exceptions import read_date
 from webhook.policy.request import Request
 from webhook.queue.rules import Rules

@@ -20,9 +20,9 @@ from typing import Any, Final
 from webhook.diagnostics import Diagnostic, Place
 from webhook.documents import Document
 from webhook.offline.reports.junit import CaseOutcome
-from webhook.offline.suite.files import Case, Suite
 from webhook.offline.suite.part import Runner, SuiteResult, picked
 from webhook.offline.suite.run_case import Result
+from webhook.offline.suite.suite_file import Case, Suite
 
 _FEW: Final = 25
 """Cases that are not worth a process: what it costs to start one, they cost."""

@@ -14,7 +14,7 @@ from webhook.policy.evaluation.result import Denial
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Binding, Policy
-from webhook.policy.pod_templates import EvaluationTarget, request_object
+from webhook.policy.pod_templates import EvaluationTarget
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +36,6 @@ class Invocation:
     def again(self, context: ReviewContext) -> Invocation:
         """Give the same invocation in another context, not carried out yet."""
         return Invocation(self.bound, context, self.param)
-
-    def targets(self) -> Sequence[EvaluationTarget]:
-        """Give what the policy is to be evaluated on: the object, or each pod template in it."""
-        context, bound = self.context, self.bound
-        found = context.pod_templates() if bound.expanded else request_object(context.object, context.old)
-        return [target for target in found if bound.selects(target)] if bound.selecting else found
 
     def at_rest(self, target: EvaluationTarget) -> bool:
         """Say whether all that it reads and writes there is still as it was left."""

@@ -55,7 +55,7 @@ def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -
 
 def invoke(invocation: Invocation) -> None:
     """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
-    for target in invocation.targets():
+    for target in invocation.context.targets(invocation.bound):
         if target.object is None or not target.writable:
             continue
         if not invocation.left or not invocation.at_rest(target):

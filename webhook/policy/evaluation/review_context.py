@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from webhook.jobs.describe import Templates, describe, templates
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.evaluation.result import EvaluationResult, Observer
 from webhook.policy.facts import Facts
+from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.matching.matcher import labels_of
 from webhook.policy.pod_templates import EvaluationTarget, target_at
 from webhook.policy.request import Request
@@ -114,7 +115,12 @@ class ReviewContext:
             self._job = None if obj is None else describe(obj)
         return self._job
 
-    def pod_templates(self) -> Sequence[EvaluationTarget]:
+    def targets(self, bound: BoundPolicy) -> Sequence[EvaluationTarget]:
+        """Give what a policy is to be evaluated on: the object, or each pod template in it."""
+        found = self._pod_templates() if bound.expanded else (EvaluationTarget(None, True, self.object, self.old),)
+        return [target for target in found if bound.selects(target)] if bound.selecting else found
+
+    def _pod_templates(self) -> Sequence[EvaluationTarget]:
         """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
 
         Where templates are is looked up once; a target stays the same for as long as its template does.

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document, read
-from webhook.policy.loading.files import read_file
+from webhook.policy.loading.load_bundle import read_file
 from webhook.policy.queue_rules.load import rules_from
 from webhook.policy.queue_rules.rule_file import RuleFile, in_order
 from webhook.queue.rules import Rules
@@ -42,8 +42,8 @@ def rules_among(documents: Iterable[Document], names: Sequence[str] | None = Non
     """Compile the rules of these names from loaded documents, a later one over an earlier one.
 
     Where `names` is None it is `kueue` alone where that is among the documents or there are none, as `sluice serve`
-    has it, else all of them; with no name at all it is the shipped `kueue`. Raises SourceError where a file is wrong or
-    a name unknown.
+    has it, else all of them; with no name at all it is the shipped `kueue`. Raises SourceError where a file is wrong
+    or a name unknown.
     """
     known = list(documents)
     if names is None:

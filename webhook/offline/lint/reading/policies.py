@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.documents import Path
 from webhook.kube.selectors import SelectorError, compile_selector
-from webhook.offline.lint.model import LintContext, Subject
+from webhook.offline.lint.context import LintContext, Subject
 from webhook.policy.loading.policy_kinds import BINDING, GROUP, MUTATING, VALIDATING
 
 POLICIES: Final = (VALIDATING, MUTATING)

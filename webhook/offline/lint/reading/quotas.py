@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.documents import Path
 from webhook.kube.quantity import Quantity
-from webhook.offline.lint.model import LintContext, Subject
+from webhook.offline.lint.context import LintContext, Subject
 from webhook.offline.lint.reading.amounts import amount
 
 KUEUE: Final = "kueue.x-k8s.io"

@@ -9,9 +9,9 @@ from typing import Any, Final
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.diagnostics import Severity
 from webhook.jobs.describe import QUEUE
-from webhook.jobs.model import JobPodSet
+from webhook.jobs.job import JobPodSet
 from webhook.kube.quantity import QuantityError
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import PolicyExpression, enforced, expressions, match_rules, policies, words
 from webhook.offline.lint.rules.jobs import in_namespace, jobs
 from webhook.policy.loading.policy_kinds import VALIDATING

@@ -13,7 +13,7 @@ from webhook.cel.cost.estimate import estimate
 from webhook.cel.cost.ranges import NOTHING, Estimate
 from webhook.diagnostics import Severity
 from webhook.documents import Document
-from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.rules.custom_kinds import versions
 from webhook.offline.lint.trial.run_policies import Bench, Heard, large_request, requests_for
 from webhook.offline.lint.trial.samples import SampleObject

@@ -15,7 +15,7 @@ from webhook.cel.cost.ranges import MOST
 from webhook.cel.types import BOOL, STRING
 from webhook.diagnostics import Severity
 from webhook.documents import Path
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 
 RULE_LIMIT: Final = 10_000_000
 VERSION_LIMIT: Final = 100_000_000

@@ -18,7 +18,7 @@ from webhook.documents import Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import Schema, Shape, from_crd
 from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import policies
 from webhook.policy.loading.policy_kinds import EXCEPTION, SHAPES
 from webhook.policy.loading.shapes import dotted

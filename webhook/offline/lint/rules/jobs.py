@@ -8,9 +8,9 @@ from typing import Any, Final
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.jobs.describe import PRIORITY, QUEUE, describe
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.kube.selectors import SelectorError, compile_selector
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.quotas import KUEUE
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"

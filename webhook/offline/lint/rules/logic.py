@@ -10,7 +10,7 @@ from webhook.cel.syntax import nodes
 from webhook.diagnostics import Severity
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.schemas import built_in_kinds
-from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.expressions import Facts, junction, key, names, truth
 from webhook.offline.lint.rules.unknown_fields import plural
 from webhook.policy.expression import Expression

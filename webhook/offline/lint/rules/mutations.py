@@ -13,8 +13,8 @@ from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Node
 from webhook.diagnostics import Severity
 from webhook.kube.patch import diff
+from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.hints import when_it_fails
-from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.reading.touched import touched
 from webhook.offline.lint.trial.run_policies import Bench, Heard, Object, again, others_for, requests_for

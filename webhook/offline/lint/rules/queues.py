@@ -10,7 +10,7 @@ from typing import Final
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.quantity import Quantity
-from webhook.offline.lint.model import Finding, LintContext, LintRule, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
 from webhook.offline.lint.reading.quotas import (
     KUEUE,

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.diagnostics import Severity
 from webhook.documents import Path
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
     bindings_of,
     could_match,

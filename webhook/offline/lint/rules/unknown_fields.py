@@ -12,7 +12,7 @@ from webhook.diagnostics import Severity, did_you_mean
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
 from webhook.kube.schemas import built_in_kinds, find, schema_of
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import expressions, match_rules, policies, words
 from webhook.policy.loading.policy_kinds import EXPAND
 

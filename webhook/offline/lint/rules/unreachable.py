@@ -11,7 +11,7 @@ from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.jobs.kinds import KINDS
 from webhook.kube.schemas import built_in_kinds
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
     BINDINGS,
     PolicyExpression,

@@ -9,7 +9,7 @@ from webhook.api.compatibility import unsupported
 from webhook.diagnostics import Severity
 from webhook.documents import Path
 from webhook.jobs.describe import QUEUE, describe
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 
 _KINDS: Final = (
     "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Configuration", "Queue",

@@ -8,7 +8,7 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
 from webhook.offline.lint.hints import with_hint
-from webhook.offline.suite.files import SHAPE
+from webhook.offline.suite.suite_file import SHAPE
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.loading.list_items import entries

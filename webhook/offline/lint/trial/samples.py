@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from webhook.jobs.job import JobKind, Template
 from webhook.jobs.kinds import KINDS
-from webhook.jobs.model import JobKind, Template
 
 Object = dict[str, Any]
 QUEUE: Final = "kueue.x-k8s.io/queue-name"

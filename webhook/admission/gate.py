@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from webhook.jobs.model import Job
+from webhook.jobs.job import Job
 from webhook.policy.facts import Check, Decision, Facts, Labels, Selector
 
 __all__ = ["Check", "Decision", "Facts", "Gate", "GateAnswer", "Labels", "OpenGate", "Selector"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.quantity import Quantity
-from webhook.offline.lint.model import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.amounts import amount, amounts, is_extended, is_whole, overcommits
 
 FIELDS: Final = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")

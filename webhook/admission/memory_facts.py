@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.admission.facts import Check, Decision, Selector
+from webhook.admission.gate import Check, Decision, Selector
 from webhook.api.scopes import Scopes
 from webhook.jobs.defaults import defaulted
 from webhook.jobs.normalise import normalise

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.admission.facts import Check, Decision, Labels, Selector
+from webhook.admission.gate import Check, Decision, Labels, Selector
 from webhook.cluster.api.kinds import NAMESPACE
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View

@@ -16,7 +16,7 @@ from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.documents import Path as Route
 from webhook.offline.files import text_of
-from webhook.policy.loading.files import SUFFIXES, is_suite, read_file
+from webhook.policy.loading.load_bundle import SUFFIXES, is_suite, read_file
 from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
 from webhook.policy.matching.exceptions import read_date
 
