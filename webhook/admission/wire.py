@@ -14,7 +14,7 @@ from webhook.policy.request import Request
 API_VERSION: Final = "admission.k8s.io/v1"
 OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
-__all__ = ["API_VERSION", "BadReview", "Request", "answer", "answer_bytes", "parse", "parse_bytes"]
+__all__ = ["API_VERSION", "BadReview", "Request", "answer", "parse", "parse_bytes"]
 
 
 class BadReview(Exception):
@@ -142,8 +142,3 @@ def answer(uid: str, verdict: Verdict) -> dict[str, Any]:
     if verdict.audit_annotations:
         response["auditAnnotations"] = {k.replace("/", "."): v for k, v in verdict.audit_annotations.items()}
     return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
-
-
-def answer_bytes(uid: str, verdict: Verdict) -> bytes:
-    """Give that AdmissionReview as JSON text."""
-    return orjson.dumps(answer(uid, verdict))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from webhook.cel.check import format_literals
 from webhook.cel.check.checker import Checked
 from webhook.cel.errors import CelError, CompileError, Issue
+from webhook.cel.fits import fits
 from webhook.cel.functions import rows
-from webhook.cel.interpreter import dispatch
 from webhook.cel.lib import regex
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Literal, Node
@@ -50,7 +50,7 @@ def _exempt(root: Node) -> set[int]:
 def _converts(name: str, value: object) -> None:
     function = next(f for f in rows() if f.name == name)
     for overload in function.overloads:
-        if dispatch.fits(overload.args[0], value):
+        if fits(overload.args[0], value):
             overload.call(value)
             return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.cel.codegen import charges, list_calls, logic, runtime, selects
 from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
+from webhook.cel.fits import guard
 from webhook.cel.interpreter import dispatch
 from webhook.cel.lib import regex
 from webhook.cel.overloads import Cost, Function, Overload
@@ -353,7 +354,7 @@ def _guarded(to: SourceWriter, code: Code, wanted: Type) -> Code:
     elif wanted in _PYTHON:
         to.line(f"if type({code.text}) is not {_PYTHON[wanted]}: bail()")
     else:
-        to.line(f"if not {to.constant(dispatch.guard(wanted))}({code.text}): bail()")
+        to.line(f"if not {to.constant(guard(wanted))}({code.text}): bail()")
     return Code(code.text, wanted, True, size=runtime.LONG if sized else None)
 
 

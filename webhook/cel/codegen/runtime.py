@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any, NoReturn
 
 from webhook.cel import host, operators
-from webhook.cel.interpreter import dispatch
+from webhook.cel.fits import guards_of
 from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.interpreter.dispatch import size as size_of
 from webhook.cel.interpreter.evaluators import new_object
@@ -288,7 +288,7 @@ def put(target: dict[object, object], key: object, value: object) -> None:
 
 def open_call(function: Function, count: int) -> Callable[..., object]:
     """A call whose overload the values decide."""
-    rows = [(o, dispatch.guards_of(o)) for o in function.overloads if len(o.args) == count]
+    rows = [(o, guards_of(o)) for o in function.overloads if len(o.args) == count]
 
     def call(*values: object) -> object:
         for row, tests in rows:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
-from webhook.cel.lib.go.netip import Address, AddressError, parse_address
+from webhook.cel.lib.go.netip import Address, AddressError, parse_addr
 from webhook.cel.lib.go.strconv import quote
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, plain
@@ -42,7 +42,7 @@ class IP:
 def parse(text: str) -> Address:
     """Read an address without a zone that is not an IPv4 address inside an IPv6 one; CelError otherwise."""
     try:
-        address = parse_address(text)
+        address = parse_addr(text)
     except AddressError as error:
         raise CelError(f"IP Address {quote(text)} parse error during conversion from string: {error}") from None
     if address.zone:

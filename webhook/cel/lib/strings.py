@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
-from webhook.cel.lib.go.strconv import to_bytes
+from webhook.cel.lib.go.strconv import ESCAPES, to_bytes
 from webhook.cel.lib.memory import sized
 from webhook.cel.lib.rows import library, member, plain
 from webhook.cel.overloads import Function
@@ -19,17 +19,7 @@ _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-_QUOTES: Final = {
-    ord("\a"): "\\a",
-    ord("\b"): "\\b",
-    ord("\f"): "\\f",
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    ord("\t"): "\\t",
-    ord("\v"): "\\v",
-    ord("\\"): "\\\\",
-    ord('"'): '\\"',
-}
+_QUOTES: Final = str.maketrans(ESCAPES)
 
 
 def _out_of_range(index: int) -> CelError:

@@ -60,10 +60,6 @@ class WorkQueue(Generic[Key]):
             keys.clear()
         self._ready = asyncio.Queue()
 
-    def idle(self) -> bool:
-        """Say whether nothing is being looked at or waits for it."""
-        return not (self._busy or self._waiting)
-
     def _due(self, key: Key) -> None:
         self._timers.pop(key, None)
         self.add(key)

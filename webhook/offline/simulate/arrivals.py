@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -147,8 +147,3 @@ def _swf_row(fields: list[str]) -> Mapping[str, Any] | None:
         "count": processors,
         "requests": {"cpu": 1, **({"memory": memory * 1024} if memory > 0 else {})},
     }
-
-
-def queues_of(arrivals: Iterable[Arrival]) -> list[tuple[str, str]]:
-    """Give every (namespace, queue) that work arrives in, sorted."""
-    return sorted({(a.namespace, a.queue) for a in arrivals})

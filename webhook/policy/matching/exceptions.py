@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from webhook.documents import Document
-from webhook.policy.matching.matcher import MatchResources
+from webhook.policy.matching.matcher import MatchResources, ResourceOperation
 from webhook.policy.request import Request
 
 
@@ -32,23 +32,8 @@ class PolicyException:
             return False
         if self.namespaces and not any(fnmatchcase(request.namespace, p) for p in self.namespaces):
             return False
-        if self.match.rules and not any(rule_fits(rule, request) for rule in self.match.rules):
-            return False
-        select = self.match.object_selector
-        labels = ((o.get("metadata") or {}).get("labels") or {} for o in (obj, old) if o is not None)
-        return select is None or any(select(found) for found in labels)
-
-
-def rule_fits(rule: Any, request: Request) -> bool:
-    """Say whether a resource rule is for the request."""
-    resource = request.resource
-    return bool(
-        (request.operation in rule.operations or "*" in rule.operations)
-        and (resource.group in rule.groups or "*" in rule.groups)
-        and (resource.version in rule.versions or "*" in rule.versions)
-        and any(r in ("*", resource.resource) and s in ("*", request.sub_resource) for r, s in rule.resources)
-        and rule.holds(request)
-    )
+        matcher = self.match.narrow((ResourceOperation.of(request),))
+        return matcher is not None and matcher.named(request) and matcher.selects(obj, old)
 
 
 def excused(

@@ -100,7 +100,7 @@ def _trouble(text: bytes, message: str, at: bytes | None = None) -> AddressError
     return AddressError(f"ParseAddr({quote(from_bytes(text))}): {message}{place}")
 
 
-def parse_address(text: str) -> Address:
+def parse_addr(text: str) -> Address:
     """Read an IPv4 or IPv6 address (netip.ParseAddr); AddressError in Go's words."""
     data = to_bytes(text)
     for byte in data:
@@ -218,7 +218,7 @@ def parse_prefix(text: str) -> Prefix:
     if not slash:
         raise trouble("no '/'")
     try:
-        address = parse_address(head)
+        address = parse_addr(head)
     except AddressError as error:
         raise trouble(str(error)) from None
     if address.zone:

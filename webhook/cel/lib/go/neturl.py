@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.cel.lib.go.netip import AddressError, parse_address
+from webhook.cel.lib.go.netip import AddressError, parse_addr
 from webhook.cel.lib.go.strconv import from_bytes, quote, to_bytes
 
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -243,7 +243,7 @@ def _literal(host: bytes) -> bytes:
     else:
         name = _unescape(name, "host")
     try:
-        address = parse_address(from_bytes(name))
+        address = parse_addr(from_bytes(name))
     except AddressError as error:
         raise LocatorError(f"invalid host: {error}") from None
     if address.is4:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 _SURROGATES: Final = re.compile("[\\ud800-\\udfff]")
 _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
-_ESCAPES: Final = {
+ESCAPES: Final = {
     "\a": "\\a",
     "\b": "\\b",
     "\f": "\\f",
@@ -67,8 +67,8 @@ def quote(text: str) -> str:
 
 
 def _quoted(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
+    if char in ESCAPES:
+        return ESCAPES[char]
     code = ord(char)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
