@@ -15,7 +15,7 @@ from webhook import cel
 from webhook.cel.batch import environment
 from webhook.cel.check.custom_kinds import cardinality, declare, rule_env
 from webhook.cel.compose import compose
-from webhook.cel.cost.ranges import MOST, Estimate
+from webhook.cel.ranges import MOST, Estimate
 
 TABLE = Path(__file__).parent / "cases" / "estimates.jsonl"
 ROWS = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from webhook.cel import host
-from webhook.cel.cost.ranges import Sizer
 from webhook.cel.functions import rows
 from webhook.cel.overloads import Function, Overload
+from webhook.cel.ranges import Sizer
 from webhook.cel.types import (
     BOOL,
     BYTES,

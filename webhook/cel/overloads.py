@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from webhook.cel.cost.ranges import Bound
+from webhook.cel.ranges import Bound
 from webhook.cel.types import Type
 
 Cost = Callable[[Sequence[object], object], int]

@@ -13,7 +13,6 @@ from webhook.cel.check.checker import Checked
 from webhook.cel.codegen import emitter, functions
 from webhook.cel.codegen.source import Unsupported
 from webhook.cel.cost import estimate
-from webhook.cel.cost.ranges import Estimate
 from webhook.cel.env import Env
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError, CompileError, EvalError, Issue
 from webhook.cel.interpreter.attributes import COST, Eval, Failure, Frame
@@ -21,6 +20,7 @@ from webhook.cel.interpreter.cancelling import Cancelling
 from webhook.cel.interpreter.evaluators import UNBOUND
 from webhook.cel.interpreter.planner import CALL_LIMIT, Planner
 from webhook.cel.lib import memory
+from webhook.cel.ranges import Estimate
 from webhook.cel.syntax import parser
 from webhook.cel.syntax.nodes import Node
 from webhook.cel.types import Type

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel import operators
-from webhook.cel.cost.ranges import Bound
 from webhook.cel.errors import CelError
 from webhook.cel.lib import estimates
 from webhook.cel.overloads import Function, Overload
+from webhook.cel.ranges import Bound
 from webhook.cel.syntax import nodes
 from webhook.cel.types import (
     BOOL,

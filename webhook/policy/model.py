@@ -11,7 +11,7 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.dependencies import reads
 from webhook.policy.expression import Expression
 from webhook.policy.facts import Selector
-from webhook.policy.matching.matcher import MatchResources
+from webhook.policy.match_resources import MatchResources
 
 Mode = Literal["audit", "warn", "enforce"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.jobs.kinds import KINDS
-from webhook.policy.matching.matcher import MatchResources, ResourceRule, synonyms
+from webhook.policy.match_resources import MatchResources, ResourceRule, synonyms
 from webhook.policy.model import Policy
 
 MAX_CONDITIONS: Final = 64

@@ -22,7 +22,7 @@ from typing import Final
 from webhook.diagnostics import SourceError
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.lazy_bundle import LazyBundle
-from webhook.policy.matching.matcher import Fields, ResourceOperation, fields_of
+from webhook.policy.match_resources import Fields, ResourceOperation, fields_of
 from webhook.policy.queue_rules.files import DEFAULT, rules_among
 from webhook.policy.request import Request
 from webhook.policy_set.compile_worker import END, FINDINGS, LENGTH

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.cel.cost.ranges import Estimate
 from webhook.cel.env import Env
+from webhook.cel.ranges import Estimate
 from webhook.cel.types import (
     BOOL,
     BYTES,

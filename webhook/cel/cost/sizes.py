@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.cel.check.checker import Checked
 from webhook.cel.cost.paths import NOWHERE, Path
-from webhook.cel.cost.ranges import ONE, UNKNOWN, Estimate, Sizer, fixed
+from webhook.cel.ranges import ONE, UNKNOWN, Estimate, Sizer, fixed
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import CreateList, CreateMap, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, DOUBLE, DURATION, DYN, INT, TIMESTAMP, UINT, Type, TypeKind

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.cel.cost.ranges import MOST, NOTHING, ONE, Bound, Charge, Estimate, Operand, fixed
+from webhook.cel.ranges import MOST, NOTHING, ONE, Bound, Charge, Estimate, Operand, fixed
 from webhook.cel.types import BYTES, STRING, TypeKind
 
 STRING_FACTOR: Final = 0.1

@@ -15,8 +15,8 @@ from webhook import cel
 from webhook.cel import trace
 from webhook.cel.batch import answer as answer_row
 from webhook.cel.batch import encode
-from webhook.cel.cost.ranges import Estimate
 from webhook.cel.interpreter.attributes import Failure
+from webhook.cel.ranges import Estimate
 from webhook.cli import exits
 from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value

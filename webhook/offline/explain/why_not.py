@@ -6,9 +6,9 @@ from webhook.jobs.normalise import normalise
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.facts import Facts
+from webhook.policy.match_resources import MatchResources, RequestMatcher, ResourceOperation, ResourceRule
 from webhook.policy.matching.exceptions import excused
 from webhook.policy.matching.index import entry_for
-from webhook.policy.matching.matcher import MatchResources, RequestMatcher, ResourceOperation, ResourceRule
 from webhook.policy.model import Policy
 from webhook.policy.request import Request
 

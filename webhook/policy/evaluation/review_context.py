@@ -12,8 +12,8 @@ from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.evaluation.result import EvaluationResult, Observer
 from webhook.policy.facts import Facts
+from webhook.policy.match_resources import labels_of
 from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.matching.matcher import labels_of
 from webhook.policy.pod_templates import EvaluationTarget, target_at
 from webhook.policy.request import Request
 

@@ -16,8 +16,8 @@ from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.compile import compile_binding, compile_policy
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.shapes import check
+from webhook.policy.match_resources import MatchResources
 from webhook.policy.matching.exceptions import PolicyException, read_date
-from webhook.policy.matching.matcher import MatchResources
 from webhook.policy.model import Binding, Policy
 
 

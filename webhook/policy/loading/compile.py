@@ -18,7 +18,7 @@ from webhook.policy.dependencies.reads import read_paths
 from webhook.policy.dependencies.writes import written_paths
 from webhook.policy.expression import Expression
 from webhook.policy.loading import policy_kinds
-from webhook.policy.matching.matcher import MatchResources
+from webhook.policy.match_resources import MatchResources
 from webhook.policy.model import (
     AuditAnnotation,
     Binding,

@@ -16,8 +16,8 @@ from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.assemble import assemble
+from webhook.policy.match_resources import MatchResources, ResourceOperation
 from webhook.policy.matching.index import entry_for
-from webhook.policy.matching.matcher import MatchResources, ResourceOperation
 from webhook.policy.model import Binding, Policy
 
 SLICE: Final = 20

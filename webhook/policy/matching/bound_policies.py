@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.policy.dependencies.reads import Path, shortest
-from webhook.policy.matching.matcher import RequestMatcher
+from webhook.policy.match_resources import RequestMatcher
 from webhook.policy.model import Binding, Policy
 from webhook.policy.pod_templates import EvaluationTarget
 from webhook.policy.request import Request

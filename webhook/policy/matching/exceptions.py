@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from webhook.documents import Document
-from webhook.policy.matching.matcher import MatchResources, ResourceOperation
+from webhook.policy.match_resources import MatchResources, ResourceOperation
 from webhook.policy.request import Request
 
 

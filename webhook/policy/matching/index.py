@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.jobs.kinds import BY_RESOURCE
+from webhook.policy.match_resources import Fields, RequestMatcher, ResourceOperation, fields_of
 from webhook.policy.matching.bound_policies import BoundPolicies, BoundPolicy
-from webhook.policy.matching.matcher import Fields, RequestMatcher, ResourceOperation, fields_of
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
 

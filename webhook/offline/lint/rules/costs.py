@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.cel import CALL_LIMIT, POLICY_LIMIT
 from webhook.cel.cost.estimate import estimate
-from webhook.cel.cost.ranges import NOTHING, Estimate
+from webhook.cel.ranges import NOTHING, Estimate
 from webhook.diagnostics import Severity
 from webhook.documents import Document
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule

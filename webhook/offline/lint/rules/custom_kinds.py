@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.cel import CompileError, Env, Program, compile
 from webhook.cel.check import custom_kinds
-from webhook.cel.cost.ranges import MOST
+from webhook.cel.ranges import MOST
 from webhook.cel.types import BOOL, STRING
 from webhook.diagnostics import Severity
 from webhook.documents import Path

@@ -16,7 +16,7 @@ from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.lint.trial.samples import SampleObject, large, samples
 from webhook.policy.bundle import Bundle
-from webhook.policy.matching.matcher import MatchResources
+from webhook.policy.match_resources import MatchResources
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
 
