@@ -50,10 +50,11 @@ MODULES = (
     "policy/world",
     "server/app",
     "server/body",
-    "server/http",
+    "server/json_body",
     "server/limits",
-    "server/messages",
     "server/metrics",
+    "server/port",
+    "server/responses",
     "server/routes/admission",
     "store/mirror",
 )

@@ -12,18 +12,14 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import Any, Final
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
-from webhook.admission import pipeline
-from webhook.admission.gate import Check, Gate
-from webhook.admission.verdict import NeedsAuthorization, Verdict
-from webhook.admission.wire import Request
 from webhook.api.convert import conversion_review
 from webhook.cluster.api.kinds import BUILT_IN, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
@@ -41,6 +37,7 @@ from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy_set.policies import Policies
 from webhook.policy_set.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app
+from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
 from webhook.server.listener import Listener, parse_address
 from webhook.server.metrics import ServerMetrics
@@ -70,56 +67,6 @@ def system_clocks() -> Clocks:
     return Clocks(lambda: datetime.now(UTC), monotonic)
 
 
-class LiveEngine:
-    """Verdicts by the policies in force, the facts of the view, and the gate."""
-
-    def __init__(self, policies: PolicyFiles, facts: ViewFacts, gate: Gate | None) -> None:
-        self._policies, self._facts, self._gate = policies, facts, gate
-        self.warm = asyncio.Event()
-
-    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
-        """Shape the object."""
-        return pipeline.mutate(request, self._policies.current.part(request, only), self._facts)
-
-    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
-        """Judge the object; the gate is asked once, whatever the failure policies."""
-        policies = self._policies.current
-        gate = self._gate if only in ("", policies.gate_part) else None
-        return pipeline.validate(request, policies.part(request, only), self._facts, gate)
-
-    async def authorize(self, checks: Sequence[Check]) -> None:
-        """Ask the API server."""
-        await self._facts.ask(checks)
-
-
-class RecordingEngine:
-    """An engine whose verdicts are recorded on the way out; a review waits for nothing and fails for nothing here."""
-
-    def __init__(self, engine: LiveEngine, recorder: Recorder) -> None:
-        self._engine, self._recorder, self.warm = engine, recorder, engine.warm
-
-    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
-        """Shape the object."""
-        start = perf_counter()
-        return self._keep(request, self._engine.mutate(request, only), start, "mutate", only)
-
-    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
-        """Judge the object."""
-        start = perf_counter()
-        return self._keep(request, self._engine.validate(request, only), start, "validate", only)
-
-    async def authorize(self, checks: Sequence[Check]) -> None:
-        """Ask the API server."""
-        await self._engine.authorize(checks)
-
-    def _keep(
-        self, request: Request, verdict: Verdict | NeedsAuthorization, start: float, phase: str, only: str
-    ) -> Verdict | NeedsAuthorization:
-        if isinstance(verdict, Verdict):
-            self._recorder.write(request, verdict, perf_counter() - start, f"{phase}/{only}" if only else phase)
-        return verdict
-
-
 class Daemon:
     """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
 
@@ -147,7 +94,7 @@ class Daemon:
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
         self.core = QueueCore(self.policies.current.rules) if embedded else None
         gate = ViewGate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
-        self.engine = LiveEngine(self.policies, self._facts, gate)
+        self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
         self._recorder: Recorder | None = None
         self._listeners: list[Listener] = []
@@ -161,8 +108,8 @@ class Daemon:
         """Open the ports and begin to follow the cluster. Raises OSError where a port cannot be opened."""
         if (folder := self.config.record_folder) is not None:
             self._recorder = Recorder(folder, _record_limits(self.config))
-        engine = self.engine if self._recorder is None else RecordingEngine(self.engine, self._recorder)
-        app = make_app(engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
+            self.engine.record = self._recorder.write
+        app = make_app(self.engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
         self.port = await self._listen("--listen", app, self.config.listen, self.certificate.context)
         if self.config.state_listen:
             plain = make_state_app(self.health, self.metrics, self.registry)
@@ -179,6 +126,8 @@ class Daemon:
     async def stop(self) -> None:
         """Say not ready, finish what is in flight, let go of the lease, end every task."""
         self.health.draining = True
+        for listener in self._listeners:
+            listener.drain()
         await asyncio.sleep(self.config.shutdown_delay)
         await asyncio.gather(*(listener.stop() for listener in self._listeners))
         if self.controller is not None:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from webhook.cel.errors import Interrupted
-from webhook.server.alarm import Review
+from webhook.server.body import read_body
+from webhook.server.cpu_deadline import Review
 from webhook.server.engine import Engine
 from webhook.server.health import Health
+from webhook.server.json_body import check_type
 from webhook.server.limits import Limits
-from webhook.server.messages import Answer, BadRequest, Call, Handler, problem
 from webhook.server.metrics import ServerMetrics
+from webhook.server.responses import StatusError, status_response
 from webhook.server.routes.admission import admission
 from webhook.server.routes.conversion import Convert, conversion
-from webhook.server.routes.state import state_routes
+from webhook.server.routes.state import StateHandler, state_routes
 
 log = logging.getLogger(__name__)
-Routes = Mapping[tuple[bytes, bytes], Handler]
-"""Handlers by method and path."""
+
+BodyHandler = Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.Response]]
+"""Answers a POST, with its body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,53 +34,63 @@ class App:
     """All routes of a port. Calling it never raises: a bad request becomes a 4xx, a bug of ours a 500.
 
     A 500 lets the webhook's failurePolicy decide, as the API server does for any webhook that cannot answer.
+    `state` is answered for GET and HEAD from memory, whatever else is under way; `reviews` for POST.
     """
 
-    routes: Routes
+    state: Mapping[str, StateHandler]
     metrics: ServerMetrics
-    limits: Limits
+    limits: Limits = field(default_factory=Limits)
+    reviews: Mapping[str, BodyHandler] = field(default_factory=dict)
 
-    def __call__(self, call: Call) -> Answer | Awaitable[Answer]:
-        """Answer a request, at once where that is possible."""
-        handler = self.routes.get((call.method, call.path))
-        if handler is None:
-            return self._lost(call)
+    async def __call__(self, request: web.BaseRequest) -> web.Response:
+        """Answer a request."""
+        method, path = request.method, request.rel_url.raw_path
         try:
-            answer = handler(call)
+            if method == "POST" and (review := self.reviews.get(path)) is not None:
+                return await self._review(request, review)
+            if method in ("GET", "HEAD") and (state := self.state.get(path)) is not None:
+                return state(request)
+            return self._lost(path)
         except (Exception, Interrupted) as error:
-            return self._failed(call, error)
-        return answer if type(answer) is Answer else self._wait(call, answer)  # type: ignore[arg-type]
+            response = self._failed(method, path, error)
+            if not request.content.is_eof():
+                response.force_close()
+            return response
 
-    def refuse(self, error: BadRequest) -> Answer:
-        """Answer what cannot be answered with a verdict, and count it."""
+    def refuse(self, error: StatusError) -> web.Response:
+        """Answer what gets no verdict, and count it."""
         self.metrics.failures[error.kind] += 1
-        return problem(error.status, str(error))
+        return status_response(error.status, str(error))
 
-    async def _wait(self, call: Call, answer: Awaitable[Answer]) -> Answer:
-        self.metrics.in_flight += 1
+    async def _review(self, request: web.BaseRequest, review: BodyHandler) -> web.Response:
+        metrics = self.metrics
+        if metrics.in_flight >= self.limits.reviews:
+            raise StatusError("too many requests at once", 503, "busy")
+        check_type(request.headers.get("Content-Type", ""))
+        metrics.in_flight += 1
         try:
-            return await answer
-        except (Exception, Interrupted) as error:
-            return self._failed(call, error)
+            return await review(request, await read_body(request, self.limits))
         finally:
-            self.metrics.in_flight -= 1
+            metrics.in_flight -= 1
 
-    def _failed(self, call: Call, error: BaseException) -> Answer:
-        if isinstance(error, BadRequest):
+    def _failed(self, method: str, path: str, error: BaseException) -> web.Response:
+        if isinstance(error, StatusError):
             return self.refuse(error)
         if isinstance(error, TimeoutError):
-            return self.refuse(BadRequest("no verdict within the time the API server waits", 504, "timeout"))
+            return self.refuse(StatusError("no verdict within the time the API server waits", 504, "timeout"))
         if isinstance(error, Interrupted):
-            return self.refuse(BadRequest(str(error), 500, "interrupted"))
-        log.error("%s %s failed: this is a bug of Sluice", call.method, call.path, exc_info=error)
-        return self.refuse(BadRequest("internal error: see the log of Sluice", 500, "internal"))
+            return self.refuse(StatusError(str(error), 500, "interrupted"))
+        if isinstance(error, ConnectionError):
+            return self.refuse(StatusError("the client has left", 400, "disconnected"))
+        log.error("%s %s failed: this is a bug of Sluice", method, path, exc_info=error)
+        return self.refuse(StatusError("internal error: see the log of Sluice", 500, "internal"))
 
-    def _lost(self, call: Call) -> Answer:
+    def _lost(self, path: str) -> web.Response:
         """Say 404, or 405 where the path is known by another method. Neither counts as a failure."""
-        allowed = b", ".join(method for method, path in self.routes if path == call.path)
+        allowed = "GET, HEAD" if path in self.state else "POST" if path in self.reviews else ""
         if not allowed:
-            return problem(404, "Not Found")
-        return problem(405, "Method Not Allowed", b"Allow: %b\r\n" % allowed)
+            return status_response(404, "Not Found")
+        return status_response(405, "Method Not Allowed", Allow=allowed)
 
 
 def make_app(
@@ -90,16 +104,15 @@ def make_app(
 ) -> App:
     """Make the application of the admission port."""
     bounds = limits or Limits()
-    routes = {**state_routes(health, registry), (b"POST", b"/convert"): conversion(convert, bounds, metrics)}
-    reviews: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
-    for name, review in reviews.items():
-        routes[b"POST", f"/{name}".encode()] = admission(name, review, engine, bounds, metrics)
+    reviews: dict[str, BodyHandler] = {"/convert": conversion(convert, metrics)}
+    stages: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
+    for name, review in stages.items():
+        reviews[f"/{name}"] = admission(name, review, engine, bounds, metrics)
         for only in ("fail", "ignore"):
-            part = admission(name, partial(review, only=only), engine, bounds, metrics)
-            routes[b"POST", f"/{name}/{only}".encode()] = part
-    return App(routes, metrics, bounds)
+            reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, bounds, metrics)
+    return App(state_routes(health, registry), metrics, bounds, reviews)
 
 
 def make_state_app(health: Health, metrics: ServerMetrics, registry: CollectorRegistry) -> App:
     """Make the application of the plain port: health and metrics only."""
-    return App(state_routes(health, registry), metrics, Limits())
+    return App(state_routes(health, registry), metrics)

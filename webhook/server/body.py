@@ -1,45 +1,67 @@
-"""Reading a request's body as JSON: of the right type, not empty, not too deep."""
+"""Reading a request's body from its connection, within the bounds of size and time. Its text is `json_body`'s."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import asyncio
 
-import orjson
+from aiohttp import hdrs, web
+from aiohttp.http_writer import HttpVersion11
+from aiohttp.streams import StreamReader
 
+from webhook.server.connection import Connection
 from webhook.server.limits import Limits
-from webhook.server.messages import JSON, BadRequest, Call
-
-DEEPEST: Final = 254
-"""Levels of lists and maps that orjson writes; what is deeper we could not hand on."""
-SHORT: Final = 8192
-"""Bytes of a body up to which its brackets are counted: in a longer one there are more than DEEPEST in any case."""
-NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{[")
+from webhook.server.responses import StatusError
 
 
-def read_json(call: Call, limits: Limits) -> Any:
-    """Give the parsed body. Raises BadRequest: 415 or 400, with a sentence that says what is wrong."""
-    if call.content_type != JSON and (kind := _media_type(call.content_type)) != "application/json":
-        raise BadRequest(f'the content type is "{kind}", not "application/json"', 415)
-    data = call.body
-    if not data:
-        raise BadRequest("the body is empty")
+async def read_body(request: web.BaseRequest, limits: Limits) -> bytes | bytearray:
+    """Give the whole body. Raises StatusError: 413, 417 and 503 before it is read, where its length is announced; 408.
+
+    A body of no announced length is taken to be as long as it may be.
+    """
+    content, connection = request.content, request.protocol
+    assert isinstance(connection, Connection)
+    whole = content.is_eof()
+    size = content.total_bytes if whole else request.content_length
+    if size is None:
+        size = limits.body
+    elif size > limits.body:
+        raise _too_large(limits)
+    if size > limits.small and not connection.hold(size):
+        raise StatusError("too many large requests at once", 503, "busy")
+    if whole:
+        connection.take()
+        return content.read_nowait()
+    await _ask_for_it(request)
     try:
-        document = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the body is not JSON: {error}") from None
-    if (len(data) > SHORT or len(data.translate(None, NO_BRACKETS)) > DEEPEST) and too_deep(document):
-        raise BadRequest(f"the body is nested deeper than {DEEPEST} levels")
-    return document
+        async with asyncio.timeout(limits.body_seconds):
+            return await _rest(content, connection, limits)
+    except TimeoutError:
+        message = f"the body did not arrive within {limits.body_seconds:g} s"
+        raise StatusError(message, 408, "timeout") from None
+    except web.RequestPayloadError as error:
+        raise StatusError(f"the body is not one of HTTP/1.1: {error}") from None
 
 
-def _media_type(header: bytes) -> str:
-    return header.partition(b";")[0].strip().lower().decode("latin-1") or "application/octet-stream"
+async def _rest(content: StreamReader, connection: Connection, limits: Limits) -> bytearray:
+    body = bytearray()
+    while chunk := await content.readany():
+        connection.take()
+        body += chunk
+        if len(body) > limits.body:
+            raise _too_large(limits)
+    return body
 
 
-def too_deep(document: Any) -> bool:
-    """Say whether lists and maps are nested deeper than DEEPEST levels. Writing takes a hundredth of a walk."""
-    try:
-        orjson.dumps(document)
-    except orjson.JSONEncodeError:
-        return True
-    return False
+async def _ask_for_it(request: web.BaseRequest) -> None:
+    """Send `100 Continue` to a client that waits for it (RFC 9110, 10.1.1)."""
+    expected = request.headers.get(hdrs.EXPECT)
+    if expected is None or request.version < HttpVersion11:
+        return
+    if expected.lower() != "100-continue":
+        raise StatusError("the only expectation that is met is 100-continue", 417)
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    request.writer.output_size = 0
+
+
+def _too_large(limits: Limits) -> StatusError:
+    return StatusError(f"the body is larger than {limits.body} bytes", 413, "too_large")

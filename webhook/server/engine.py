@@ -1,14 +1,21 @@
-"""What the server asks of the rest of Sluice. The daemon puts the parts together behind it."""
+"""What gives the verdicts: the policies in force, the facts of the cluster, and the gate to the queues.
+
+`Engine` is what the routes ask for; `LiveEngine` is the one that serves. Its parts come from the daemon.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Protocol
 
-from webhook.admission.gate import Check
+from webhook.admission import pipeline
+from webhook.admission.gate import Check, Gate
 from webhook.admission.verdict import NeedsAuthorization, Verdict
 from webhook.admission.wire import Request
+from webhook.policy.bundle import Bundle
+from webhook.policy.facts import Facts
 
 
 class Engine(Protocol):
@@ -25,3 +32,58 @@ class Engine(Protocol):
 
     async def authorize(self, checks: Sequence[Check]) -> None:
         """Fetch the answers to `checks`, so that the next call knows them."""
+
+
+class PoliciesInForce(Protocol):
+    """One set of policies."""
+
+    @property
+    def gate_part(self) -> str:
+        """The failurePolicy whose requests go on to the gate."""
+
+    def part(self, request: Request, only: str = "") -> Bundle:
+        """Give the policies for a request like this one, of one failurePolicy or of both."""
+
+
+class LiveFacts(Facts, Protocol):
+    """Facts that can learn the answers to checks."""
+
+    async def ask(self, checks: Sequence[Check]) -> None:
+        """Ask the API server, and remember."""
+
+
+Record = Callable[[Request, Verdict, float, str], None]
+"""Keeps a verdict, with the seconds that it took and its phase: `mutate`, `validate/fail` and so on. Never waits."""
+
+
+class LiveEngine:
+    """Verdicts by the policies that `current` gives. `record` is told of each, where it is set."""
+
+    def __init__(self, current: Callable[[], PoliciesInForce], facts: LiveFacts, gate: Gate | None) -> None:
+        self._current, self._facts, self._gate = current, facts, gate
+        self.warm = asyncio.Event()
+        self.record: Record | None = None
+
+    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+        """Shape the object."""
+        start = perf_counter()
+        verdict = pipeline.mutate(request, self._current().part(request, only), self._facts)
+        return self._recorded(request, verdict, start, "mutate", only)
+
+    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+        """Judge the object; the gate is asked once, whatever the failure policies."""
+        start, policies = perf_counter(), self._current()
+        gate = self._gate if only in ("", policies.gate_part) else None
+        verdict = pipeline.validate(request, policies.part(request, only), self._facts, gate)
+        return self._recorded(request, verdict, start, "validate", only)
+
+    async def authorize(self, checks: Sequence[Check]) -> None:
+        """Ask the API server."""
+        await self._facts.ask(checks)
+
+    def _recorded(
+        self, request: Request, verdict: Verdict | NeedsAuthorization, start: float, phase: str, only: str
+    ) -> Verdict | NeedsAuthorization:
+        if self.record is not None and isinstance(verdict, Verdict):
+            self.record(request, verdict, perf_counter() - start, f"{phase}/{only}" if only else phase)
+        return verdict

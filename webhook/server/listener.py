@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from email.utils import formatdate
 from typing import Final
 
+from aiohttp import web
+
 from webhook.server.app import App
-from webhook.server.http import Connection, Port
+from webhook.server.connection import Connection, make_request
+from webhook.server.port import Port
 
 HANDSHAKE_SECONDS: Final = 10.0
 CLOSE_SECONDS: Final = 2.0
 """How long a TLS connection may take to open, and to close in good order."""
+FORCE_SECONDS: Final = 0.5
+"""What is left at shutdown to the handler of a connection that was cut off."""
 LOOK_EVERY: Final = 0.25
 """Seconds between two looks at all connections: one timer for all of them, whatever they wait for."""
 
@@ -22,19 +26,18 @@ class Listener:
     """One port. `start` opens it; `stop` closes it to new connections and waits for what is in flight."""
 
     def __init__(self, app: App, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
-        self._port = Port(app, app.refuse, app.limits)
-        self._host, self._number, self._context = host, port, context
-        self._server: asyncio.Server | None = None
+        self._app, self._host, self._number, self._context = app, host, port, context
+        self.port = Port(app.limits, app.refuse)
+        self._server: web.Server | None = None
+        self._socket: asyncio.Server | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._every = min(LOOK_EVERY, app.limits.body_seconds / 4)
 
     async def start(self) -> int:
         """Open the port and give its number (of use where 0 was asked for). Raises OSError."""
-        loop = asyncio.get_running_loop()
-        self._look()
-        secure = self._context is not None
-        self._server = await loop.create_server(
-            lambda: Connection(self._port),
+        loop, secure = asyncio.get_running_loop(), self._context is not None
+        server = self._server = web.Server(self._app, request_factory=make_request)
+        self._socket = await loop.create_server(
+            lambda: Connection(server, self.port, loop),
             self._host,
             self._number,
             ssl=self._context,
@@ -42,30 +45,38 @@ class Listener:
             ssl_handshake_timeout=HANDSHAKE_SECONDS if secure else None,
             ssl_shutdown_timeout=CLOSE_SECONDS if secure else None,
         )
-        return int(self._server.sockets[0].getsockname()[1])
+        self._look(loop)
+        return int(self._socket.sockets[0].getsockname()[1])
+
+    def drain(self) -> None:
+        """Let every answer be the last of its connection; the port stays open."""
+        self.port.draining = True
 
     async def stop(self) -> None:
-        """Close the port, let requests in flight finish, close the connections."""
-        if self._server is not None:
-            self._server.close()
-        port = self._port
-        port.closing = True
-        for connection in tuple(port.connections):
-            connection.finish()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(port.quiet.wait(), port.limits.grace)
-        for connection in tuple(port.connections):
+        """Close the port and what is idle, let requests in flight finish, then cut off what is left."""
+        if self._server is None or self._socket is None:
+            return
+        self.drain()
+        self._socket.close()
+        for connection in tuple(self.port.connections):
+            if not connection.answering and not connection.unread:
+                connection.force_close()
+        if self.port.connections:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.port.quiet.wait(), self.port.limits.grace)
+        for connection in tuple(self.port.connections):
             connection.abort()
+        await self._server.shutdown(FORCE_SECONDS)
         if self._timer is not None:
             self._timer.cancel()
 
-    def _look(self) -> None:
-        """Tell the time to all connections, and close those that waited too long."""
-        loop, port = asyncio.get_running_loop(), self._port
-        port.now, port.date = loop.time(), formatdate(usegmt=True).encode()
-        for connection in tuple(port.connections):
-            connection.check()
-        self._timer = loop.call_later(self._every, self._look)
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cut off every connection that is behind its deadline."""
+        now = loop.time()
+        for connection in tuple(self.port.connections):
+            if connection.deadline < now:
+                connection.abort()
+        self._timer = loop.call_later(LOOK_EVERY, self._look, loop)
 
 
 def parse_address(text: str) -> tuple[str, int]:

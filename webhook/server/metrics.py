@@ -40,7 +40,8 @@ class ServerMetrics(Collector):
         """(webhook, operation, resource, outcome): outcome is allowed, patched or denied."""
         self.timings = {"mutate": Timing(), "validate": Timing(), "convert": Timing()}
         self.failures: defaultdict[str, int] = defaultdict(int)
-        """By kind: bad_request, too_large, internal, interrupted, timeout, unavailable."""
+        """By kind: authorization, bad_request, busy, disconnected, internal, interrupted, timeout, too_large, and
+        unavailable."""
         self.warnings = 0
         self.authorizations = 0
         self.in_flight = 0

@@ -21,7 +21,7 @@ from webhook.cli.option_types import FILE, FOLDER, TEXT, THERE, PathOption
 from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
 from webhook.policy_set.policies import LoaderError
-from webhook.server.alarm import set_alarm
+from webhook.server.cpu_deadline import start_timer, stop_timer
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ObjectStore
 
@@ -107,12 +107,14 @@ def serve(file: Path | None, **options: Any) -> None:
     gc.set_threshold(*YOUNG)
     sys.setswitchinterval(SWITCH)
     settle()
-    set_alarm()
+    start_timer()
     try:
         uvloop.run(_serve(config))
     except (OSError, ValueError, LoaderError) as error:
         click.echo(f"sluice serve: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
+    finally:
+        stop_timer()
 
 
 def settle() -> None:

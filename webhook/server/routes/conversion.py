@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any
 
 import orjson
+from aiohttp import web
 
-from webhook.server.body import read_json
-from webhook.server.limits import Limits
-from webhook.server.messages import Answer, BadRequest, Call, Handler
+from webhook.server.json_body import read_json
 from webhook.server.metrics import ServerMetrics
+from webhook.server.responses import StatusError, json_response
 
 Convert = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def conversion(convert: Convert, limits: Limits, metrics: ServerMetrics) -> Handler:
+def conversion(
+    convert: Convert, metrics: ServerMetrics
+) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.Response]]:
     """Make the handler."""
 
-    def handle(call: Call) -> Answer:
+    async def handle(_: web.BaseRequest, body: bytes | bytearray) -> web.Response:
         start = perf_counter()
-        document = read_json(call, limits)
+        document = read_json(body)
         if not isinstance(document, dict) or document.get("kind") != "ConversionReview":
-            raise BadRequest("the body is not a ConversionReview")
+            raise StatusError("the body is not a ConversionReview")
         if document.get("apiVersion") != "apiextensions.k8s.io/v1" or not isinstance(document.get("request"), dict):
-            raise BadRequest('the ConversionReview is not one of "apiextensions.k8s.io/v1" with a request')
-        body = orjson.dumps(convert(document))
+            raise StatusError('the ConversionReview is not one of "apiextensions.k8s.io/v1" with a request')
+        answer = orjson.dumps(convert(document))
         metrics.timings["convert"].observe(perf_counter() - start)
-        return Answer(body)
+        return json_response(answer)
 
     return handle

@@ -1,29 +1,31 @@
-"""`/livez`, `/readyz` and `/metrics`: plain text, no secrets, also on a port of their own."""
+"""`/livez`, `/readyz` and `/metrics`: plain text from memory, no secrets, also on a port of their own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from webhook.server.health import Health
-from webhook.server.messages import TEXT, Answer, Call, Handler
+from webhook.server.responses import text_response
 
-METRICS = CONTENT_TYPE_PLAIN_0_0_4.encode()
+StateHandler = Callable[[web.BaseRequest], web.Response]
 
 
-def state_routes(health: Health, registry: CollectorRegistry) -> dict[tuple[bytes, bytes], Handler]:
-    """Make the three routes, for GET and HEAD."""
+def state_routes(health: Health, registry: CollectorRegistry) -> dict[str, StateHandler]:
+    """Make the three handlers."""
 
-    def live(_: Call) -> Answer:
-        return Answer(b"ok\n", content_type=TEXT)
+    def live(_: web.BaseRequest) -> web.Response:
+        return text_response(b"ok\n")
 
-    def ready(call: Call) -> Answer:
+    def ready(request: web.BaseRequest) -> web.Response:
         good = health.ready()
-        text = "\n".join(health.lines()) + "\n" if not good or call.parameter("verbose") is not None else ""
-        return Answer(f"{text}{'ok' if good else 'not ready'}\n".encode(), 200 if good else 503, TEXT)
+        text = "\n".join(health.lines()) + "\n" if not good or "verbose" in request.query else ""
+        return text_response(f"{text}{'ok' if good else 'not ready'}\n".encode(), 200 if good else 503)
 
-    def metrics(_: Call) -> Answer:
-        return Answer(generate_latest(registry), content_type=METRICS)
+    def metrics(_: web.BaseRequest) -> web.Response:
+        return text_response(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
-    handlers = {b"/livez": live, b"/readyz": ready, b"/metrics": metrics}
-    return {(method, path): handler for path, handler in handlers.items() for method in (b"GET", b"HEAD")}
+    return {"/livez": live, "/readyz": ready, "/metrics": metrics}

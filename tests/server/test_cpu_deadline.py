@@ -11,8 +11,8 @@ from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission import pipeline
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.verdict import Verdict
-from webhook.server import alarm
-from webhook.server.alarm import set_alarm, watched
+from webhook.server import cpu_deadline
+from webhook.server.cpu_deadline import start_timer, stop_timer, with_deadline
 
 FREE = "object.spec.l.all(x, x in object.spec.l)"
 """Costs one unit for each element, and as many comparisons as there are pairs."""
@@ -29,14 +29,14 @@ MUTATING = mutating(f'{FREE} ? [JSONPatch{{op: "add", path: "/spec/x", value: 1}
 @pytest.fixture(autouse=True)
 def ring():
     """Ring a hundred times a second of processor time."""
-    set_alarm(0.01)
+    start_timer(0.01)
     yield
-    set_alarm(0)
+    stop_timer()
 
 
 def judged(stage, text, obj):
     policies = bundle(text)
-    run = watched(lambda wanted: getattr(pipeline, stage)(wanted, policies, MemoryFacts()))
+    run = with_deadline(lambda wanted: getattr(pipeline, stage)(wanted, policies, MemoryFacts()))
     return run(request(obj))
 
 
@@ -90,6 +90,6 @@ def test_nothing_else_is_interrupted():
     heard = []
     handler = signal.getsignal(signal.SIGVTALRM)
     signal.signal(signal.SIGVTALRM, lambda *given: (heard.append(1), handler(*given)))
-    while len(heard) < alarm.PATIENCE + 5:
+    while len(heard) < cpu_deadline.PATIENCE + 5:
         sum(range(1000))
-    assert watched(lambda _: Verdict(allowed=True))(None).allowed
+    assert with_deadline(lambda _: Verdict(allowed=True))(None).allowed

@@ -25,7 +25,7 @@ _left = [0]
 """Rings until the review that runs is interrupted; 0 while none runs."""
 
 
-def watched(review: Review) -> Review:
+def with_deadline(review: Review) -> Review:
     """Give the review, to be interrupted where it takes too long. Calls raise Interrupted outside of expressions."""
 
     def run(request: object) -> Verdict | NeedsAuthorization:
@@ -38,10 +38,16 @@ def watched(review: Review) -> Review:
     return run
 
 
-def set_alarm(tick: float = TICK) -> None:
-    """Start the timer. Only the main thread can, and only what it reviews is interrupted; 0 stops the timer."""
-    signal.signal(signal.SIGVTALRM, _ring if tick else signal.SIG_IGN)
+def start_timer(tick: float = TICK) -> None:
+    """Start the timer. Only the main thread can, and only what it reviews is interrupted."""
+    signal.signal(signal.SIGVTALRM, _ring)
     signal.setitimer(signal.ITIMER_VIRTUAL, tick, tick)
+
+
+def stop_timer() -> None:
+    """Stop the timer: once the interpreter has let go of its handlers, the next ring would kill the process."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+    signal.signal(signal.SIGVTALRM, signal.SIG_IGN)
 
 
 def _ring(*_: object) -> None:

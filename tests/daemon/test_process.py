@@ -1,0 +1,116 @@
+"""`sluice serve` as a process of its own: what it holds of what is sent to it, and how it ends."""
+
+import asyncio
+import json
+import re
+import signal
+import ssl
+import sys
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.controlplane.processes import Child, free_ports
+from tests.server.serving import review
+from tests.server.wire import LIVE, READY, Talk, post
+from tests.shared import ROOT
+from webhook.documents import read
+from webhook.tls.folder import Folder, ensure
+
+CLIENTS, SIZE = 40, 8_000_000
+
+
+@pytest.fixture
+def process(tmp_path):
+    """The process with the shipped policies and no cluster."""
+    certificates = Folder(tmp_path / "certs")
+    ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
+    port, state = free_ports(2)
+    command = ["serve", f"--policies={ROOT / 'policies'}", f"--cert-dir={certificates.path}", "--no-cluster"]
+    command += [f"--listen=127.0.0.1:{port}", f"--state-listen=127.0.0.1:{state}"]
+    child = Child("sluice", [sys.executable, "-m", "webhook.cli.main", *command], tmp_path)
+    child.port, child.state = port, state
+    child.trust = ssl.create_default_context(cafile=str(certificates.bundle))
+    yield child
+    child.stop()
+
+
+@asynccontextmanager
+async def connected(process, *, plain=False):
+    """A connection to one of the two ports; waits until the process listens."""
+    while True:
+        try:
+            number = process.state if plain else process.port
+            reader, writer = await asyncio.open_connection("127.0.0.1", number, ssl=None if plain else process.trust)
+            break
+        except OSError:
+            assert process.running, process.tail()
+            await asyncio.sleep(0.1)
+    try:
+        yield Talk(reader, writer)
+    finally:
+        writer.transport.abort()
+
+
+def large_review():
+    """A Job with as much text in an annotation as a body may have."""
+    body = json.dumps(review(options={"padding": "@"})).encode()
+    return body.replace(b"@", b"x" * (SIZE - len(body)))
+
+
+def memory_limit():
+    """Bytes that the chart gives the process."""
+    (values,) = read((ROOT / "charts" / "sluice" / "values.yaml").read_text())
+    return int(values.value["resources"]["limits"]["memory"].removesuffix("Mi")) * 2**20
+
+
+def peak(pid):
+    """The most that a process had in memory, in bytes."""
+    with open(f"/proc/{pid}/status") as file:
+        return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) * 1024
+
+
+def test_forty_large_bodies_do_not_take_it_past_its_limit(process):
+    """Bodies of 8 MiB on 40 connections at once: each is answered, or asked to come again; so is health."""
+
+    async def one(request):
+        async with connected(process) as talk:
+            return await (await talk.send(request)).answer()
+
+    async def go():
+        request = post(large_review(), path="/mutate")
+        async with connected(process) as main, connected(process, plain=True) as state:
+            sending = asyncio.gather(*(one(request) for _ in range(CLIENTS)))
+            alive = []
+            while not sending.done():
+                for talk, probe in ((main, LIVE), (state, READY)):
+                    alive.append((await (await talk.send(probe)).answer()).status)
+            return await sending, await one(request), alive
+
+    answers, later, alive = asyncio.run(go())
+    assert {answer.status for answer in answers if answer} <= {200, 408, 503}
+    assert all(answer.headers["retry-after"] == "1" for answer in answers if answer and answer.status == 503)
+    assert later.status in (200, 408)
+    assert set(alive) == {200}
+    assert peak(process.process.pid) < memory_limit()
+
+
+def test_sigterm_ends_it_without_a_word_lost(process):
+    """A request that is half sent when SIGTERM comes gets its verdict; the process ends with 0 and no traceback."""
+
+    async def go():
+        request = post()
+        async with connected(process) as talk, connected(process) as idle:
+            assert (await (await talk.send(request)).answer()).status == 200
+            await talk.send(request[:-10])
+            assert (await (await idle.send(LIVE)).answer()).status == 200
+            process.process.send_signal(signal.SIGTERM)
+            assert await idle.ended()
+            answer = await (await talk.send(request[-10:])).answer()
+            return answer.status, answer.headers["connection"], await talk.ended()
+
+    assert asyncio.run(go()) == (200, "close", True)
+    assert process.process.wait(60) == 0
+    assert "Traceback" not in process.log.read_text()
+    assert process.log.read_text().rstrip().endswith("stopped")
