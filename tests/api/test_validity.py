@@ -3,9 +3,9 @@
 import pytest
 
 from tests.cluster.world import queues
+from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import snapshot
 from webhook.queue.cycle.decide import decide
-from webhook.queue.defaults import KueueRules
 from webhook.queue.explain import pending
 from webhook.queue.state import State
 from webhook.store.objects import merge

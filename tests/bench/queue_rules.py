@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.queue.python_rules import KueueRules
 from webhook.policy.queue_rules.files import rules_named
-from webhook.queue.defaults import KueueRules
 from webhook.queue.rules import Rules
 
 

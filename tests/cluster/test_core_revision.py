@@ -1,10 +1,10 @@
 """Explanations are made anew only when something happened: the core's revision says when."""
 
 from tests.cluster.world import queues
+from tests.queue.python_rules import KueueRules
 from webhook.api import snapshot_quota as quota
 from webhook.api import snapshot_workload as load
 from webhook.cluster.queues.queue_core import QueueCore
-from webhook.queue.defaults import KueueRules
 from webhook.store.objects import merge
 
 POD = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}

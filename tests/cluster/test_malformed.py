@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from tests.cluster.world import job, queues, world
+from tests.queue.python_rules import KueueRules
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.queues.conditions import holds
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.kube.gvk import GroupVersionKind
-from webhook.queue.defaults import KueueRules
 from webhook.queue.explain import pending
 from webhook.store.objects import merge
 

@@ -11,6 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from tests.patience import until
+from tests.queue.python_rules import KueueRules
 from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
@@ -18,7 +19,6 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.jobs.finish import finish_of
 from webhook.kube.gvk import GroupVersionKind
-from webhook.queue.defaults import KueueRules
 from webhook.store.memory import MemoryStore
 from webhook.store.mirror import Mirror
 from webhook.store.objects import copy_json

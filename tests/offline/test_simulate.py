@@ -4,12 +4,12 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from tests.queue.python_rules import KueueRules
 from webhook.documents import read
 from webhook.offline.simulate.generate import generate
 from webhook.offline.simulate.plot import plot, seconds
 from webhook.offline.simulate.simulation import Arrival, simulate
 from webhook.offline.simulate.summary import jain, summarise
-from webhook.queue.defaults import KueueRules
 
 RULES = KueueRules()
 TWO = """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.queue.build import NS, group, job, names, queue, running, state
+from tests.queue.python_rules import KueueRules
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.output import outcome
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
-from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged
 from webhook.queue.explain import pending
 from webhook.queue.model import (

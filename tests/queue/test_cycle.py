@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.queue.build import FLAVOR, NS, give_back, group, job, names, queue, running, state
+from tests.queue.python_rules import KueueRules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Place, Reason
-from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.explain import explain, pending
 from webhook.queue.model import (
@@ -180,7 +180,7 @@ def test_a_budget_splits_a_call_and_loses_nothing() -> None:
 
 def test_usage_orders_local_queues_by_what_they_used_lately() -> None:
     """Admission fair sharing: of two LocalQueues the one that used less goes first, whatever the age."""
-    rules = KueueRules(ordered_by_usage=True, half_life=60_000)
+    rules = KueueRules(half_life=60_000, sampling=10_000)
     core = state([queue("a", 4, admission_mode="UsageBasedAdmissionFairSharing")])
     local = core.local_queues[f"{NS}/a"]
     core.apply(DefinitionChanged(replace(local, name="busy")))

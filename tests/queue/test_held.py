@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from tests.queue.build import NS, job, names, queue, state
+from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import snapshot
 from webhook.api.snapshot_quota import milliseconds
 from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
-from webhook.queue.defaults import KueueRules
 from webhook.queue.events import WorkloadChanged
 from webhook.queue.explain import pending
+from webhook.queue.memory import copy_of
 from webhook.queue.model import Admission, PodSetAssignment, Workload
 
 BEGAN = "2026-01-01T00:00:00Z"
@@ -76,7 +77,7 @@ def test_who_is_out_of_time_is_evicted_at_that_moment():
 
 def test_a_state_built_anew_knows_the_deadline_too():
     """After a restart the same moment counts; a deadline that passed meanwhile is acted on at once."""
-    core = state([queue("a", 1)], [admitted(5_000)]).copy()
+    core = copy_of(state([queue("a", 1)], [admitted(5_000)]))
     assert [e.reason for e in decide(core, KueueRules(), 9_000).evicted] == [OVERTIME]
 
 

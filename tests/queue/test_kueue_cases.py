@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.queue.python_rules import KueueRules
 from tests.shared import shared
 from webhook.api.snapshot import snapshot
 from webhook.api.snapshot_quota import milliseconds
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
-from webhook.queue.defaults import KueueRules
 from webhook.queue.explain import pending
 from webhook.queue.rules import Rules
 from webhook.queue.state import State

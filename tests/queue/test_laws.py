@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.queue.build import NS, give_back
+from tests.queue.python_rules import KueueRules
 from tests.queue.worlds import QUEUES, definitions, jobs, quotas, workloads
 from webhook.queue.cycle.decide import decide
 from webhook.queue.cycle.nominate import Nomination, Nominator
 from webhook.queue.decisions import Decisions
-from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.memory import copy_of
 from webhook.queue.model import Namespace, Requirement, Selector, Snapshot, Workload
 from webhook.queue.pending.queue import PendingQueue, Status
 from webhook.queue.preemption.classic import fits, without
@@ -218,7 +219,7 @@ def test_a_rebuilt_state_equals_the_incremental_one(
 def same_as_rebuilt(state: State, rules: KueueRules, now: int) -> Decisions:
     """Decide, and check that a state built anew with the same memory has the same usage and decides the same."""
     state.bind(rules)
-    fresh = state.copy()
+    fresh = copy_of(state)
     assert usages(fresh) == usages(state)
     assert held(fresh) == held(state)
     decisions = decide(state, rules, now)

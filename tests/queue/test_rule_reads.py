@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.queue.python_rules import READS
 from webhook.policy.queue_rules.files import load_rules, rules_named
-from webhook.queue.defaults import READS
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n"
 

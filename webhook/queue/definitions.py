@@ -5,6 +5,7 @@ Tables only: which trees and lines come of them is `state.py`'s.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
 from webhook.queue.events import Definition
@@ -61,21 +62,42 @@ class Definitions:
             workloads=workloads,
         )
 
-    def known(self, definition: Definition) -> Definition | None:
-        """Give the definition of the same kind and key as it stands now."""
-        return self._table(type(definition)).get(key_of(definition))
-
-    def put(self, definition: Definition) -> bool:
-        """Take in a definition; say whether it is new, or another than before."""
+    def put(self, definition: Definition) -> Definition | None:
+        """Take in a definition, and give the one of its name that was there before."""
         table, key = self._table(type(definition)), key_of(definition)
-        if table.get(key) == definition:
-            return False
+        before = table.get(key)
         table[key] = definition
-        return True
+        return before
 
-    def drop(self, kind: type[Definition], key: str) -> bool:
-        """Forget a definition; say whether it was there."""
-        return self._table(kind).pop(key, None) is not None
+    def drop(self, kind: type[Definition], key: str) -> Definition | None:
+        """Forget a definition, and give it."""
+        return self._table(kind).pop(key, None)
+
+    def queues_of(self, flavor: str = "", check: str = "") -> Iterator[ClusterQueue]:
+        """Give the ClusterQueues that name a flavor, or a check."""
+        for queue in self.cluster_queues.values():
+            flavors = (quotas.flavor for group in queue.groups for quotas in group.flavors)
+            if (flavor and flavor in flavors) or (check and any(use.name == check for use in queue.checks)):
+                yield queue
+
+    def why_out(self, workload: Workload) -> str:
+        """Say why a workload that holds nothing waits in no queue, empty where it may."""
+        if not workload.active:
+            return "the workload is not active"
+        if workload.evicted:
+            return "the workload is being evicted"
+        if workload.held:
+            return f"the workload is not to be queued again yet: {workload.held}"
+        local = self.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        if local is None:
+            return f'LocalQueue "{workload.queue}" is not there' if workload.queue else "no queue is named"
+        if local.problem:
+            return f"LocalQueue {local.name}: {local.problem}"
+        if local.stop_policy != StopPolicy.NONE:
+            return f"LocalQueue {local.name} is stopped"
+        if local.cluster_queue not in self.cluster_queues:
+            return f'ClusterQueue "{local.cluster_queue}" is not there'
+        return ""
 
     def why_inactive(self, queue: ClusterQueue, *, circle: bool) -> str:
         """Say why a queue takes nothing, empty where it does; `circle`: its node has no parent."""

@@ -162,10 +162,11 @@ class AdmissionCheck:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Decayed usage as it stood at a time: resource -> amount."""
+    """Decayed usage as it stood at a time: resource -> amount; `users` says how much of it was whose."""
 
     at: int = 0
     usage: Mapping[str, float] = field(default_factory=dict)
+    users: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

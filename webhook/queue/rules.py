@@ -226,10 +226,6 @@ class Rules(Protocol):
         """Whether victims are looked for again where another workload took them in the same cycle."""
 
     @property
-    def ordered_by_usage(self) -> bool:
-        """Whether `order` gives other keys as time passes or work is admitted."""
-
-    @property
     def half_life(self) -> int:
         """Milliseconds in which decayed usage halves; 0 is no decay."""
 

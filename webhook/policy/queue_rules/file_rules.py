@@ -71,11 +71,6 @@ class FileRules:
     entitled: Call = _not_asked
 
     @property
-    def ordered_by_usage(self) -> bool:
-        """Whether an order of pending work or of victims reads decayed usage."""
-        return any("usage" in self.reads[point] for point in ("order", "victim_order"))
-
-    @property
     def conditional(self) -> bool:
         """Whether there is any condition of `admit`."""
         return bool(self.conditions)

@@ -11,6 +11,7 @@ from webhook.queue.cycle.round import Log, Round
 from webhook.queue.decisions import Decisions
 from webhook.queue.explain import describe
 from webhook.queue.pending.queue import Entry, PendingQueue
+from webhook.queue.pending.reorder import follow_usage
 from webhook.queue.quota.tree import Tree
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -90,18 +91,5 @@ def _run(this: Round, left: int, most: int) -> int:
 
 
 def _heads(this: Round, queues: list[PendingQueue]) -> list[tuple[PendingQueue, Entry]]:
-    if this.rules.ordered_by_usage:
-        for pending_queue in queues:
-            if pending_queue.queue.admission_mode:
-                _reorder(this, pending_queue)
+    follow_usage(this.state)
     return [(pending_queue, entry) for pending_queue in queues if (entry := pending_queue.head()) is not None]
-
-
-def _reorder(this: Round, pending_queue: PendingQueue) -> None:
-    for entry in pending_queue.waiting():
-        usage = this.state.histories.usage(entry, this.state)
-        try:
-            entry.rank = this.rules.order(entry.workload, pending_queue.queue, this.now, usage)
-        except this.rules.failures:
-            continue  # It keeps its place.
-    pending_queue.reorder()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from webhook.queue.decisions import Reason
@@ -72,25 +72,8 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
 
 def facts(state: State, entry: Entry, pending_queue: PendingQueue) -> Facts:
     """Gather what the rules of `admit` may look at."""
-    workload = entry.workload
-    requests: dict[str, int] = {}
-    for pod_set in workload.pod_sets:
-        for resource, amount in pod_set.requests.items():
-            requests[resource] = requests.get(resource, 0) + amount * pod_set.count
-    user = state.histories.read(("user", workload.user), state)
-    namespace = state.histories.read(("namespace", workload.namespace), state)
-    queue = state.histories.read(("queue", pending_queue.queue.name), state)
-    return Facts(
-        namespace=state.namespaces.get(workload.namespace),
-        requests=requests,
-        user_usage=user.held,
-        namespace_usage=namespace.held,
-        queue_usage=queue.held,
-        user_workloads=user.workloads,
-        user_history=user.past,
-        namespace_history=namespace.past,
-        queue_history=queue.past,
-    )
+    namespace = state.namespaces.get(entry.workload.namespace)
+    return state.accounting.facts(entry.workload, pending_queue.queue, namespace)
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +118,7 @@ class Nominator:
         state = self.state
         assert state.rules is not None
         made = FairVictimSearch if state.rules.fair else VictimSearch
-        history: Callable[[Entry], float] = lambda e: state.histories.usage(e, state)  # noqa: E731
+        history = state.share_of
         return made(pending_queue, entry.workload, self.usage, state.rules, state.pending_queues, self.gone, history)
 
     def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: Plan) -> None:

@@ -81,7 +81,7 @@ class Cycle:
             return False
         entry.verdict = equivalence.verdict
         pending_queue.block(equivalence)
-        changes.blocked(equivalence)
+        self.state.parked(equivalence)
         return True
 
     def _fail_rule(self, entry: Entry, pending_queue: PendingQueue, error: Exception) -> None:
@@ -136,7 +136,7 @@ class Cycle:
         pod_sets = _assigned(assignment)
         ready = checks_ready(entry.workload, pending_queue.queue, pod_sets)
         self.state.hold(entry, pending_queue, Admission(pending_queue.queue.name, pod_sets, self.round.now), ready)
-        self.state.histories.charge(entry, self.state)
+        self.state.accounting.charge(entry)
         self._use(nomination)
         self.round.moved = True
         entry.verdict = None

@@ -27,9 +27,9 @@ def leave(
         return
     equivalence.verdict = verdict
     if parks:
-        watch(equivalence, verdict, nomination, rules)
+        watch(equivalence, nomination, rules)
         pending_queue.block(equivalence)
-        this.state.changes.blocked(equivalence)
+        this.state.parked(equivalence)
         this.moved = True
     elif verdict.stuck:
         if nomination is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.queue.cycle.nominate import Nomination
-from webhook.queue.pending.queue import EquivalenceClass, Verdict
+from webhook.queue.pending.queue import EquivalenceClass
 from webhook.queue.rules import Mode, Outcome, Rules
 
 WAITS_FOR_CHANGE = frozenset(
@@ -19,12 +19,11 @@ WAITS_FOR_CHANGE = frozenset(
 WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
 
 
-def watch(equivalence: EquivalenceClass, verdict: Verdict, nomination: Nomination | None, rules: Rules) -> None:
+def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: Rules) -> None:
     """Note what must change before a class is looked at again."""
     equivalence.preempts = equivalence.reclaims = equivalence.volatile = False
     equivalence.watch = ()
     if nomination is None:
-        equivalence.volatile = verdict.outcome == Outcome.DENIED
         return
     assignment, base = nomination.assignment, nomination.pending_queue.node.base
     equivalence.preempts, equivalence.reclaims = nomination.searched, nomination.reclaimed

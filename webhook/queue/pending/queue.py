@@ -6,10 +6,11 @@ does, and the whole class is set aside in one step until something it looked at 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
+from typing import Final
 
 from webhook.queue.decisions import Place, Reason
 from webhook.queue.flavors.request_plan import Plan
@@ -17,6 +18,9 @@ from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, ClusterQueue, Workload
 from webhook.queue.quota.tree import Node
 from webhook.queue.rules import Key, Outcome, Victim
+
+SLACK: Final = 16
+"""Places of entries that went elsewhere may make up half of a heap, and so many more, before it is built again."""
 
 
 class Status(IntEnum):
@@ -56,6 +60,7 @@ class FlavorProgress:
 class Entry:
     """A workload in the state. `amounts` is what it uses of its tree, `rank` its place among the waiting.
 
+    `seq` tells its place in the heap of its class from those it had before; -1 is none. `until` ends its back-off.
     `progress` says where its next search for flavors goes on. `failed`: a rule failed on it before it could be put in
     order, `why_out` says which.
     """
@@ -76,20 +81,17 @@ class Entry:
     failed: bool = False
     progress: FlavorProgress | None = None
     seq: int = -1
+    until: int = 0
 
     def plan(self) -> Plan:
         """Give what a waiting entry asks for."""
         assert self.equivalence is not None
         return self.equivalence.plan
 
-    def waits(self, equivalence: EquivalenceClass, seq: int) -> bool:
-        """Say whether a place in a class's heap is still this entry's."""
-        return self.seq == seq and self.equivalence is equivalence and self.status == Status.WAITING
-
 
 @dataclass(slots=True, eq=False)
 class EquivalenceClass:
-    """Waiting workloads of one shape and priority. `blocked` ones wait for what `watch` says: (place, amount) pairs.
+    """Waiting workloads that are alike. `blocked` ones wait for what `watch` says: (place, amount) pairs.
 
     `preempts`: victims were looked for, in other queues too where `reclaims`; `volatile`: any change may help.
     """
@@ -97,7 +99,9 @@ class EquivalenceClass:
     key: Hashable
     plan: Plan
     pending_queue: PendingQueue
+    lane: str = ""
     heap: list[tuple[Key, int, Entry]] = field(default_factory=list)
+    members: dict[str, Entry] = field(default_factory=dict)
     blocked: bool = False
     verdict: Verdict | None = None
     watch: tuple[tuple[int, int], ...] = ()
@@ -106,30 +110,92 @@ class EquivalenceClass:
     volatile: bool = False
 
     def head(self) -> Entry | None:
-        """Give the first waiting entry; entries that went elsewhere meanwhile are dropped here."""
+        """Give the first waiting entry; places of entries that went elsewhere meanwhile are dropped here."""
         heap = self.heap
         while heap:
             _, seq, entry = heap[0]
-            if entry.seq == seq and entry.equivalence is self and entry.status == Status.WAITING:
+            if entry.seq == seq:
                 return entry
             heappop(heap)
         return None
 
+    def place(self, entry: Entry, seq: int) -> None:
+        """Give an entry a place in the order; the one it had before counts no more."""
+        self.members[entry.key] = entry
+        entry.seq = seq
+        heappush(self.heap, (entry.rank, seq, entry))
+        if len(self.heap) > 2 * len(self.members) + SLACK:
+            self.heap = [(e.rank, e.seq, e) for e in self.members.values() if e.seq >= 0]
+            heapify(self.heap)
+
+    def any(self) -> Workload:
+        """Give one of the workloads."""
+        return next(iter(self.members.values())).workload
+
+
+class Lane:
+    """The active classes of one LocalQueue, or of all where none of them goes before another as such."""
+
+    __slots__ = ("heap",)
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[Key, int, EquivalenceClass]] = []
+
+    def push(self, equivalence: EquivalenceClass, most: int) -> None:
+        """Let a class take part with its first entry; `most` is how many classes there are."""
+        if (entry := equivalence.head()) is None:
+            return
+        heappush(self.heap, (entry.rank, entry.seq, equivalence))
+        if len(self.heap) > 2 * most + SLACK:
+            latest = {
+                place[2]: place for place in self.heap if (e := place[2].head()) is not None and e.seq == place[1]
+            }
+            self.heap = list(latest.values())
+            heapify(self.heap)
+
+    def head(self) -> Entry | None:
+        """Give the first entry of a class that is not parked."""
+        heap = self.heap
+        while heap:
+            _, seq, equivalence = heap[0]
+            if equivalence.blocked:
+                heappop(heap)
+                continue
+            entry = equivalence.head()
+            if entry is not None and entry.seq == seq:
+                return entry
+            heappop(heap)
+            if entry is not None:
+                heappush(heap, (entry.rank, entry.seq, equivalence))
+        return None
+
 
 class PendingQueue:
-    """The queue side of one ClusterQueue.
+    """The queue side of one ClusterQueue. `rank` gives the present keys of an entry, to compare lanes by.
 
     `generation` counts what changed in it that may give a search for flavors another answer.
     """
 
-    __slots__ = ("active", "aside", "blocked", "classes", "generation", "holders", "inactive", "node", "queue", "seen")
+    __slots__ = (
+        "aside",
+        "blocked",
+        "classes",
+        "generation",
+        "holders",
+        "inactive",
+        "lanes",
+        "node",
+        "queue",
+        "rank",
+        "seen",
+    )
 
-    def __init__(self, node: Node, inactive: str = "") -> None:
+    def __init__(self, node: Node, rank: Callable[[Entry], Key], inactive: str = "") -> None:
         assert isinstance(node.definition, ClusterQueue)
-        self.node = node
+        self.node, self.rank = node, rank
         self.queue: ClusterQueue = node.definition
         self.classes: dict[Hashable, EquivalenceClass] = {}
-        self.active: list[tuple[Key, int, EquivalenceClass]] = []
+        self.lanes: dict[str, Lane] = {}
         self.blocked: dict[EquivalenceClass, None] = {}
         self.aside: list[Entry] = []
         self.holders: dict[str, Entry] = {}
@@ -142,29 +208,45 @@ class PendingQueue:
         equivalence = entry.equivalence
         assert equivalence is not None
         first = equivalence.head()
-        entry.seq = seq
-        heappush(equivalence.heap, (entry.rank, seq, entry))
+        equivalence.place(entry, seq)
         if first is None or entry.rank < first.rank:
             if equivalence.blocked:
                 self.unblock(equivalence)
             else:
-                heappush(self.active, (entry.rank, seq, equivalence))
+                self._activate(equivalence)
+
+    def move(self, entry: Entry, seq: int) -> None:
+        """Let a waiting entry take the place of its new rank; that alone wakes no class that is parked."""
+        equivalence = entry.equivalence
+        assert equivalence is not None
+        equivalence.place(entry, seq)
+        if not equivalence.blocked:
+            self._activate(equivalence)
+
+    def _activate(self, equivalence: EquivalenceClass) -> None:
+        if (lane := self.lanes.get(equivalence.lane)) is None:
+            lane = self.lanes[equivalence.lane] = Lane()
+        lane.push(equivalence, len(self.classes))
+
+    def leave(self, entry: Entry) -> bool:
+        """Let an entry wait no longer; a class without members is forgotten: say whether it was."""
+        equivalence = entry.equivalence
+        assert equivalence is not None
+        entry.seq, entry.equivalence = -1, None
+        del equivalence.members[entry.key]
+        if equivalence.members:
+            return False
+        equivalence.blocked = False
+        self.blocked.pop(equivalence, None)
+        del self.classes[equivalence.key]
+        if not self.classes:
+            self.lanes = {}
+        return True
 
     def head(self) -> Entry | None:
         """Give the first active entry, or None."""
-        active = self.active
-        while active:
-            _, seq, equivalence = active[0]
-            if equivalence.blocked:
-                heappop(active)
-                continue
-            entry = equivalence.head()
-            if entry is not None and entry.seq == seq:
-                return entry
-            heappop(active)
-            if entry is not None:
-                heappush(active, (entry.rank, entry.seq, equivalence))
-        return None
+        heads = [head for lane in self.lanes.values() if (head := lane.head()) is not None]
+        return min(heads, key=self.rank) if len(heads) > 1 else heads[0] if heads else None
 
     def block(self, equivalence: EquivalenceClass) -> None:
         """Park a class until it is woken."""
@@ -175,8 +257,7 @@ class PendingQueue:
         """Make a class active again."""
         equivalence.blocked = False
         self.blocked.pop(equivalence, None)
-        if (entry := equivalence.head()) is not None:
-            heappush(self.active, (entry.rank, entry.seq, equivalence))
+        self._activate(equivalence)
 
     def set_aside(self, entry: Entry) -> None:
         """Leave an entry out for the rest of this round."""
@@ -186,24 +267,9 @@ class PendingQueue:
     def take_aside(self) -> list[Entry]:
         """Give what was left out and still waits, to be pushed again."""
         aside, self.aside = self.aside, []
-        return [entry for entry in aside if entry.status == Status.WAITING and entry.pending_queue is self]
-
-    def reorder(self) -> None:
-        """Build the heaps again after ranks changed."""
-        self.active = []
-        for equivalence in self.classes.values():
-            equivalence.heap = [(e.rank, seq, e) for _, seq, e in equivalence.heap if e.waits(equivalence, seq)]
-            heapify(equivalence.heap)
-            if (first := equivalence.head()) is not None and not equivalence.blocked:
-                self.active.append((first.rank, first.seq, equivalence))
-        heapify(self.active)
+        return [e for e in aside if e.status == Status.WAITING and e.pending_queue is self and e.seq < 0]
 
     def waiting(self) -> Iterator[Entry]:
         """Give all that waits, in no order."""
         for equivalence in self.classes.values():
-            for _, seq, entry in equivalence.heap:
-                if entry.waits(equivalence, seq):
-                    yield entry
-        for entry in self.aside:
-            if entry.status == Status.WAITING:
-                yield entry
+            yield from equivalence.members.values()

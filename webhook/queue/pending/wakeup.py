@@ -13,23 +13,40 @@ from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue
 from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Reach, Rules, Variant
 
+Owner = tuple[str, str]
+"""Whose usage the rules look at: `user`, `namespace` or `queue`, and its name."""
 PendingQueues = Mapping[Tree, Sequence[PendingQueue]]
 
 
 class Changes:
     """What changed in a state since classes were last woken. `now` is the latest time heard of."""
 
-    __slots__ = ("always", "arrived", "by_watch", "freed", "moved", "now", "reclaiming", "retry")
+    __slots__ = (
+        "always",
+        "arrived",
+        "by_owner",
+        "by_watch",
+        "denied",
+        "freed",
+        "moved",
+        "now",
+        "reclaiming",
+        "regrown",
+        "retry",
+    )
 
     def __init__(self) -> None:
         self.now = 0
         self.freed: dict[PendingQueue, None] = {}
         self.moved: dict[Tree, None] = {}
         self.retry: dict[Tree, None] = {}
+        self.regrown: dict[Tree, None] = {}
         self.arrived: list[tuple[Entry, PendingQueue]] = []
         self.reclaiming: dict[Tree, dict[EquivalenceClass, None]] = {}
         self.always: dict[EquivalenceClass, None] = {}
         self.by_watch: set[EquivalenceClass] = set()
+        self.denied: dict[EquivalenceClass, tuple[Owner, ...]] = {}
+        self.by_owner: dict[Owner, dict[EquivalenceClass, None]] = {}
 
     def held(self, entry: Entry, pending_queue: PendingQueue) -> None:
         """Hear that an entry got quota."""
@@ -48,6 +65,41 @@ class Changes:
         if equivalence.reclaims:
             self.reclaiming.setdefault(equivalence.pending_queue.node.tree, {})[equivalence] = None
 
+    def deny(self, equivalence: EquivalenceClass, owners: tuple[Owner, ...]) -> None:
+        """Hear that a rule of `admit` set a class aside, after a look at the usage of some owners."""
+        self.denied[equivalence] = owners
+        for owner in owners:
+            self.by_owner.setdefault(owner, {})[equivalence] = None
+
+    def used(self, owners: Iterable[Owner]) -> None:
+        """Hear that owners use more or less than before: who was denied for it is looked at again."""
+        for owner in owners:
+            self.always.update(self.by_owner.get(owner, {}))
+
+    def forget(self, equivalence: EquivalenceClass) -> None:
+        """Hear that a class waits for nothing any more."""
+        for owner in self.denied.pop(equivalence, ()):
+            classes = self.by_owner[owner]
+            del classes[equivalence]
+            if not classes:
+                del self.by_owner[owner]
+        tree = equivalence.pending_queue.node.tree
+        if (reclaiming := self.reclaiming.get(tree)) is not None:
+            reclaiming.pop(equivalence, None)
+            if not reclaiming:
+                del self.reclaiming[tree]
+        self.always.pop(equivalence, None)
+        self.by_watch.discard(equivalence)
+
+    def replaced(self, old: Tree, new: Iterable[Tree]) -> None:
+        """Hear that other trees have taken the place of one: what waits in them has other quota to look at."""
+        for tree in new:
+            self.regrown[tree] = None
+            if old in self.retry:
+                self.retry[tree] = None
+        for gone in (self.moved, self.retry, self.regrown, self.reclaiming):
+            gone.pop(old, None)
+
     def wake(self, rules: Rules, pending_queues: PendingQueues, *, all_retried: bool) -> Iterator[PendingQueue]:
         """Make classes active that may fit now, and give their queues; `all_retried` as in `State.awake`.
 
@@ -55,8 +107,11 @@ class Changes:
         """
         retried, self.retry = self.retry, {}
         if all_retried:
-            yield from self._retry(queue for tree in retried for queue in pending_queues[tree])
+            yield from self._retry(queue for tree in retried for queue in pending_queues.get(tree, ()))
             self.freed, self.moved, self.arrived = {}, {}, []
+        else:
+            yield from self._retry(queue for tree in self.regrown for queue in pending_queues.get(tree, ()))
+        self.regrown = {}
         woken = dict.fromkeys(self.always)
         for entry, pending_queue in self.arrived:
             if entry.victim is not None:
@@ -66,7 +121,7 @@ class Changes:
         above = {node for pending_queue in self.freed for node in (pending_queue.node, *pending_queue.node.path[1:-1])}
         for tree in self.moved:
             free: dict[int, int] = {}
-            for pending_queue in (pending_queue for pending_queue in pending_queues[tree] if pending_queue.blocked):
+            for pending_queue in (queue for queue in pending_queues.get(tree, ()) if queue.blocked):
                 near = tree in freed and not above.isdisjoint(pending_queue.node.path)
                 try:
                     closer = near and _reaches(pending_queue, rules)
@@ -83,9 +138,9 @@ class Changes:
         self.freed, self.moved, self.arrived, self.always = {}, {}, [], {}
         for equivalence in woken:
             if equivalence.blocked:
+                self.forget(equivalence)
                 if equivalence not in sure:
                     self.by_watch.add(equivalence)
-                self.reclaiming.get(equivalence.pending_queue.node.tree, {}).pop(equivalence, None)
                 equivalence.pending_queue.unblock(equivalence)
                 yield equivalence.pending_queue
 
@@ -94,7 +149,7 @@ class Changes:
         self.by_watch = set()
         for pending_queue in pending_queues:
             for equivalence in list(pending_queue.blocked):
-                self.reclaiming.get(pending_queue.node.tree, {}).pop(equivalence, None)
+                self.forget(equivalence)
                 pending_queue.unblock(equivalence)
                 yield pending_queue
 

@@ -1,15 +1,75 @@
-"""ClusterQueues and cohorts become trees of nodes. A cohort that is only named exists; cycles are cut off."""
+"""ClusterQueues and cohorts become trees of nodes. A cohort that is only named exists; cycles are cut off.
+
+The trees of a state are kept: where definitions change, only the trees they stand in are built anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from webhook.queue.model import ClusterQueue, Cohort
 from webhook.queue.quota.tree import Node, Tree
+from webhook.queue.rules import Rules
 
 UNPLANTED = cast("Tree", None)
 """Stands in a node until its tree is built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regrown:
+    """Trees that are new, and those that are gone."""
+
+    new: list[Tree] = field(default_factory=list)
+    gone: list[Tree] = field(default_factory=list)
+
+
+class Forest:
+    """The trees of a state, sorted by the name of the root."""
+
+    __slots__ = ("trees",)
+
+    def __init__(self) -> None:
+        self.trees: list[Tree] = []
+
+    def regrow(self, queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort], rules: Rules) -> Regrown:
+        """Build the trees anew that are not as the definitions have them; by other rules, all of them."""
+        before = {(tree.root.is_queue, tree.root.name): tree for tree in self.trees}
+        regrown = Regrown()
+        trees = []
+        for root in grow(queues, cohorts):
+            tree = before.get((root.is_queue, root.name))
+            if tree is None or tree.rules is not rules or not _same(tree.root, root):
+                tree = _planted(root, rules)
+                regrown.new.append(tree)
+            trees.append(tree)
+        kept = set(trees)
+        regrown.gone.extend(tree for tree in self.trees if tree not in kept)
+        self.trees[:] = trees
+        return regrown
+
+
+def _planted(root: Node, rules: Rules) -> Tree:
+    """Build a tree; where a rule fails on its quotas, one that stands still, and says why."""
+    try:
+        return Tree(root, rules)
+    except rules.failures as error:
+        return Tree(root, rules, still=rules.failed(error))
+
+
+def _same(old: Node, new: Node) -> bool:
+    """Say whether two trees have the same nodes with the same definitions; decayed usage is none of a tree's."""
+    if old.name != new.name or not _alike(old.definition, new.definition):
+        return False
+    pairs = ((old.children, new.children), (old.queues, new.queues))
+    return all(len(a) == len(b) and all(map(_same, a, b)) for a, b in pairs)
+
+
+def _alike(old: ClusterQueue | Cohort, new: ClusterQueue | Cohort) -> bool:
+    if isinstance(old, ClusterQueue) and isinstance(new, ClusterQueue):
+        return old is new or replace(old, history=new.history) == new
+    return old == new
 
 
 def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> list[Node]:

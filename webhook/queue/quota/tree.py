@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from webhook.queue.model import ClusterQueue, Cohort, Quota, ResourceGroup
+from webhook.queue.model import Admission, ClusterQueue, Cohort, Quota, ResourceGroup
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Rules
 
@@ -19,6 +19,8 @@ Amounts = Sequence[tuple[int, int]]
 """(column, amount) pairs: a column is a flavor and resource of one tree."""
 
 NO_QUOTA = Quota()
+MOST = 1 << 60
+"""Quotas saturate here, as Kueue's do at the end of an int64: sums of a few of them stay within one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,13 +40,17 @@ class Node:
 
 
 class Tree:
-    """The nodes under one root, their cells and their usage. A queue without a cohort is a tree of its own."""
+    """The nodes under one root, their cells and their usage. A queue without a cohort is a tree of its own.
 
-    __slots__ = ("cells", "columns", "names", "nodes", "resources", "root", "rules", "usage", "width")
+    `still` says why it lends and gives nothing, and no rule is asked about it; empty where it does.
+    """
 
-    def __init__(self, root: Node, rules: Rules) -> None:
+    __slots__ = ("_huge", "cells", "columns", "names", "nodes", "resources", "root", "rules", "still", "usage", "width")
+
+    def __init__(self, root: Node, rules: Rules, *, still: str = "") -> None:
         self.root = root
         self.rules = rules
+        self.still, self._huge = still, False
         self.nodes = list(_walk(root))
         self.columns: dict[FlavorResource, int] = {}
         for node in self.nodes:
@@ -69,9 +75,9 @@ class Tree:
                 flavor=flavor,
                 resource=resource,
                 at=node.base + column,
-                nominal=quota.nominal,
-                borrowing_limit=-1 if quota.borrowing_limit is None else quota.borrowing_limit,
-                lending_limit=-1 if quota.lending_limit is None else quota.lending_limit,
+                nominal=min(quota.nominal, MOST),
+                borrowing_limit=-1 if quota.borrowing_limit is None else min(quota.borrowing_limit, MOST),
+                lending_limit=-1 if quota.lending_limit is None else min(quota.lending_limit, MOST),
                 root=node.parent is None,
                 parent=self.cells[node.parent.base + column] if node.parent else None,
             )
@@ -82,22 +88,49 @@ class Tree:
             for column in range(self.width):
                 cell = self.cells[node.base + column]
                 lent = (self.cells[c.base + column] for c in (*node.children, *node.queues))
-                cell.subtree = cell.nominal + sum(c.subtree - c.guaranteed for c in lent)
-                cell.guaranteed = self.rules.guaranteed(cell)
+                cell.subtree = min(cell.nominal + sum(c.subtree - c.guaranteed for c in lent), MOST)
+                cell.guaranteed = 0 if self.still else self.rules.guaranteed(cell)
         for cell in self.cells:
-            cell.most = self.rules.most(cell, cell.parent.most if cell.parent else 0)
+            above = cell.parent.most if cell.parent else 0
+            cell.most = 0 if self.still else min(self.rules.most(cell, above), MOST)
 
     def column(self, flavor: str, resource: str) -> int | None:
         """Give the column of a flavor and resource; None where no node of the tree has quota for it."""
         return self.columns.get((flavor, resource))
 
+    def amounts_of(self, admission: Admission) -> tuple[tuple[int, int], ...]:
+        """Give what an admission uses here, as (column, amount) pairs."""
+        sums: dict[int, int] = {}
+        for pod_set in admission.pod_sets:
+            for resource, flavor in pod_set.flavors.items():
+                column = self.columns.get((flavor, resource))
+                if column is not None:
+                    sums[column] = sums.get(column, 0) + pod_set.usage.get(resource, 0)
+        return tuple(sums.items())
+
     def available(self, at: int, usage: Usage) -> int:
         """How much more may be used at a cell, by the tree's `usage` or a copy of it; negative when over-admitted."""
+        if self._huge or self.still:
+            return self._saturated(at, usage)
         cell = self.cells[at]
         parent = cell.parent
         if parent is None:
             return self.rules.available(cell, usage[at], 0)
         return self.rules.available(cell, usage[at], self.available(parent.at, usage))
+
+    def _saturated(self, at: int, usage: Usage) -> int:
+        """Give the same where numbers are too large for the rules' arithmetic."""
+        if self.still:
+            return 0
+        cell = self.cells[at]
+        above = self._saturated(cell.parent.at, usage) if cell.parent is not None else 0
+        return max(-2 * MOST, min(self.rules.available(cell, min(usage[at], 2 * MOST), above), MOST))
+
+    def hold(self, node: Node, amounts: Amounts) -> None:
+        """Let a workload hold `amounts`."""
+        self.add(node, amounts, self.usage)
+        if any(amount > MOST >> 10 for _, amount in amounts):
+            self._huge = True
 
     def add(self, node: Node, amounts: Amounts, usage: Usage) -> None:
         """Use `amounts` at a node. What goes beyond a node's guaranteed quota is used at its parent too."""

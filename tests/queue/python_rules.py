@@ -1,7 +1,4 @@
-"""The rules of Kueue in plain Python: what holds without a QueuePolicy, and the twin that rule files are timed by.
-
-`policies/queue/kueue` and `kueue-fair` say the same in CEL; a test holds the two against each other.
-"""
+"""The rules of Kueue in hand-written Python: the twin that rule files are compared with, and timed by."""
 
 from __future__ import annotations
 
@@ -32,10 +29,9 @@ INITIAL = "LessThanInitialShare"
 STAYS = frozenset({Outcome.PREEMPTING, Outcome.NO_LONGER_FITS, Outcome.OVERLAP, Outcome.DEFERRED, Outcome.FLAVORS_LEFT})
 NO_FIT: Key = (2, 0, 0)
 BACKOFF_BASE, BACKOFF_MOST = 60_000, 3_600_000
-_LAST = ("workload.queued_at", "workload.uid", "workload.namespace", "workload.name")
 _COMPARED = ("victim.cluster_queue", "queue.name", "victim.priority", "workload.priority", "victim.queued_at")
 READS: Mapping[str, tuple[str, ...]] = {
-    "order": ("workload.first", "queue.strategy", "workload.priority", *_LAST),
+    "order": ("workload.first", "queue.strategy", "usage", "workload.priority", "workload.queued_at"),
     "across": ("workload.first", "placement.borrow", "workload.priority", "workload.queued_at"),
     "tournament": ("contest", "workload.priority", "workload.queued_at"),
     "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
@@ -53,7 +49,6 @@ class KueueRules:
     strategies: tuple[str, ...] = (FINAL, INITIAL)
     partial: bool = True
     recompute: bool = True
-    ordered_by_usage: bool = False
     half_life: int = 0
     sampling: int = 300_000
     resource_weights: Mapping[str, float] = field(default_factory=dict)
@@ -73,9 +68,7 @@ class KueueRules:
     @property
     def reads(self) -> Mapping[str, frozenset[str]]:
         """What the points read of workloads, and whether they read usage."""
-        usage = ("usage",) if self.ordered_by_usage else ()
-        by_usage = {"order": usage, "victim_order": usage}
-        return {point: frozenset((*fields, *by_usage.get(point, ()))) for point, fields in READS.items()}
+        return {point: frozenset(fields) for point, fields in READS.items()}
 
     @property
     def clock(self) -> Mapping[str, int]:
@@ -88,11 +81,9 @@ class KueueRules:
         return True
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
-        """Order by whom others are evicted for, decayed usage (where asked for), priority, age, UID."""
+        """Order by whom others are evicted for, decayed usage (where the queue asks for it), priority, age."""
         late = not (workload.first and queue.strategy == "BestEffortFIFO")
-        if self.ordered_by_usage:
-            return (late, usage, -workload.priority, workload.queued_at, workload.uid, workload.key)
-        return (late, -workload.priority, workload.queued_at, workload.uid, workload.key)
+        return (late, usage, -workload.priority, workload.queued_at)
 
     def across(self, workload: Workload, queue: ClusterQueue, placement: Placement) -> Key:
         """Order by whom others are evicted for, the height borrowed from, priority, age."""
@@ -218,8 +209,7 @@ class KueueRules:
         """Take the evicted first, then other queues', then low priority, then the newest."""
         same = victim.cluster_queue == queue.name
         group = 2 if same else 0 if self.fair or variant == Variant.HIERARCHY else 1
-        share = -usage if self.ordered_by_usage else 0.0
-        return (not victim.evicted, group, share, victim.priority, -victim.reserved_at, victim.uid)
+        return (not victim.evicted, group, victim.priority, -victim.reserved_at, victim.uid)
 
     def attempts(self, queue: ClusterQueue, found: Found) -> tuple[bool, ...]:
         """Try without borrowing first where only that may reach other queues."""

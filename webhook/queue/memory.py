@@ -1,0 +1,114 @@
+"""The declared memory of a state: what it knows of the past that its objects do not say.
+
+Who is parked and why, how far a search for flavors came, who waits for its victims (`Workload.first`), and decayed
+usage (in the histories of a snapshot). A state without it looks at more, and decides by the same rules; the page
+`docs/reference/queue-memory.md` says of each what changes it and what its loss may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from webhook.queue.pending.queue import Entry, EquivalenceClass, FlavorProgress, Verdict
+from webhook.queue.rules import Outcome
+from webhook.queue.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What became of a workload when it was last looked at, and where its next search for flavors goes on."""
+
+    verdict: Verdict | None
+    progress: FlavorProgress | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedClass:
+    """Why a class is parked, and what wakes it; as in `EquivalenceClass`."""
+
+    verdict: Verdict | None
+    watch: tuple[tuple[int, int], ...]
+    preempts: bool
+    reclaims: bool
+    volatile: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A state's memory at a time (milliseconds). Classes are named by one of their workloads.
+
+    `cycle` numbers the cycles, `generations` what changed in each queue, so that progress can be told from a past one.
+    """
+
+    now: int = 0
+    cycle: int = 0
+    generations: Mapping[str, int] = field(default_factory=dict)
+    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    parked: Mapping[str, ParkedClass] = field(default_factory=dict)
+
+
+def memory_of(state: State) -> Memory:
+    """Give what a state remembers."""
+    assert state.rules is not None
+    state.bind(state.rules)
+    for pending_queue in state.changes.wake(state.rules, state.by_tree, all_retried=False):
+        state.ready[pending_queue.node.tree] = None
+    entries = [e for pending_queue in state.by_queue.values() for e in pending_queue.waiting()]
+    return Memory(
+        state.changes.now,
+        state.cycle,
+        {name: pending_queue.generation for name, pending_queue in state.by_queue.items()},
+        {e.key: Attempt(e.verdict, e.progress) for e in entries if e.verdict is not None or e.progress is not None},
+        {
+            equivalence.any().key: _parked(equivalence)
+            for pending_queue in state.by_queue.values()
+            for equivalence in pending_queue.blocked
+        },
+    )
+
+
+def remember(state: State, memory: Memory) -> None:
+    """Give a state that was just built from the same facts the memory of another."""
+    state.cycle = memory.cycle
+    for name, generation in memory.generations.items():
+        state.by_queue[name].generation = generation
+    for key, attempt in memory.attempts.items():
+        entry = state.entries[key]
+        entry.verdict, entry.progress = attempt.verdict, attempt.progress
+    for key, parked in memory.parked.items():
+        _park(state, state.entries[key], parked)
+
+
+def copy_of(state: State) -> State:
+    """Give an independent state of the same facts and the same memory, for a what-if."""
+    if state.rules is None:
+        return State.from_snapshot(state.snapshot())
+    memory = memory_of(state)
+    copied = State.from_snapshot(state.snapshot())
+    copied.bind(state.rules, memory.now)
+    remember(copied, memory)
+    return copied
+
+
+def _parked(equivalence: EquivalenceClass) -> ParkedClass:
+    return ParkedClass(
+        equivalence.verdict,
+        equivalence.watch,
+        equivalence.preempts,
+        equivalence.reclaims,
+        equivalence.volatile,
+    )
+
+
+def _park(state: State, entry: Entry, parked: ParkedClass) -> None:
+    if parked.verdict is not None and parked.verdict.outcome == Outcome.RULE_FAILED:
+        state.set_apart(entry, parked.verdict)
+        return
+    equivalence = entry.equivalence
+    assert equivalence is not None
+    equivalence.verdict, equivalence.watch = parked.verdict, parked.watch
+    equivalence.preempts, equivalence.reclaims = parked.preempts, parked.reclaims
+    equivalence.volatile = parked.volatile
+    equivalence.pending_queue.block(equivalence)
+    state.parked(equivalence)

@@ -1,0 +1,77 @@
+"""When time alone may give another decision: rules that look at the clock, or at what was used lately.
+
+An answer that changes only at multiples of a step is asked for again after the next one, and no sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from typing import Final
+
+from webhook.queue.pending.queue import PendingQueue
+from webhook.queue.quota.accounting import Accounting
+from webhook.queue.rules import Rules
+
+LOOK: Final = 60_000
+"""Where an answer may change at any time: so often somebody asks, though nothing else happens (milliseconds)."""
+
+
+class Alarms:
+    """Times at which something is due for a workload; what is due no more is passed over."""
+
+    __slots__ = ("_heap",)
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, str]] = []
+
+    def set(self, at: int, key: str) -> None:
+        """Let something be due."""
+        heappush(self._heap, (at, key))
+
+    def passed(self, now: int) -> list[tuple[int, str]]:
+        """Take out what is due by now."""
+        due = []
+        while self._heap and self._heap[0][0] <= now:
+            due.append(heappop(self._heap))
+        return due
+
+    def next(self, counts: Callable[[int, str], bool]) -> int | None:
+        """Give the first time that still counts."""
+        while self._heap and not counts(*self._heap[0]):
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+
+class Timing:
+    """The steps of the rules in force, and the time up to which they were heeded."""
+
+    __slots__ = ("_asks", "_now", "_orders")
+
+    def __init__(self, rules: Rules | None = None, now: int = 0) -> None:
+        clock = rules.clock if rules is not None else {}
+        self._orders, self._asks = clock.get("order", 0), clock.get("admit", 0)
+        self._now = now
+
+    def passed(self, now: int, *, sampled: bool) -> tuple[bool, bool]:
+        """Go on to a time; say whether `order` may give other keys, and `admit` other answers.
+
+        `sampled`: what was used lately is another than before.
+        """
+        before, self._now = self._now, now
+        return _crossed(before, now, self._orders), sampled or _crossed(before, now, self._asks)
+
+    def times(self, accounting: Accounting, queues: Iterable[PendingQueue], *, denied: bool) -> list[int | None]:
+        """Give the next times to decide at, as somebody waits in one of the queues, or is `denied`."""
+        waits = [pending_queue.queue for pending_queue in queues if pending_queue.classes]
+        steps = [self._asks] if denied else []
+        steps += [self._orders] if waits else []
+        ordered = any(map(accounting.apart, waits))
+        return [
+            accounting.next_sample(denied=denied, ordered=ordered),
+            *(self._now + LOOK if step == 1 else (self._now // step + 1) * step for step in steps if step),
+        ]
+
+
+def _crossed(before: int, now: int, step: int) -> bool:
+    return step > 0 and before // step < now // step

@@ -1,0 +1,254 @@
+"""Whose usage is how much, now and lately: what `admit` and `order` may look at besides the workload itself.
+
+Counted only as far as the rules in force read it. Trees and quota are `tree.py`'s; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from webhook.queue.definitions import Definitions
+from webhook.queue.model import ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
+from webhook.queue.pending.queue import Entry
+from webhook.queue.pending.wakeup import Owner
+from webhook.queue.quota.meter import Meters, admission_part, sampled_at
+from webhook.queue.rules import Facts, Rules
+
+USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
+"""The `admissionMode` under which a ClusterQueue's LocalQueues go by what they used lately."""
+HELD: Final[Mapping[str, str]] = {
+    "facts.user_usage": "user",
+    "facts.user_workloads": "user",
+    "facts.namespace_usage": "namespace",
+    "facts.queue_usage": "queue",
+}
+LATELY: Final = frozenset({"facts.user_history", "facts.namespace_history", "facts.queue_history"})
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is held now, and by how many workloads."""
+
+    amounts: dict[str, int] = field(default_factory=dict)
+    workloads: int = 0
+
+
+class Accounting:
+    """Usage by owner, and the meters of LocalQueues and ClusterQueues. `now` is the latest time heard of."""
+
+    __slots__ = (
+        "_metered",
+        "_order",
+        "_owners",
+        "_read",
+        "_spaces",
+        "changed",
+        "clusters",
+        "locals",
+        "now",
+        "rules",
+        "tallies",
+    )
+
+    def __init__(self) -> None:
+        self.tallies: dict[Owner, Tally] = {}
+        self.locals, self.clusters = Meters(), Meters()
+        self.changed: dict[str, None] = {}
+        """LocalQueues whose usage is another than when their workloads were last put in order."""
+        self.now = 0
+        self.rules: Rules | None = None
+        self._read: frozenset[str] = frozenset()
+        self._owners: tuple[str, ...] = ()
+        self._order = self._metered = False
+        self._spaces: dict[str, set[str]] = {}
+
+    def begin(self, rules: Rules, defined: Definitions, now: int) -> None:
+        """Count by these rules from now on: nothing is held yet, what was used lately stays."""
+        tables = (self.locals, defined.local_queues), (self.clusters, defined.cluster_queues)
+        for meters, _ in tables:
+            meters.begin(self.now, self.rules)
+        read = rules.reads.get("admit", frozenset())
+        self._read = read | LATELY | HELD.keys() if "facts" in read else read
+        self.rules, self.now, self.tallies = rules, max(now, self.now), {}
+        self._owners = tuple(dict.fromkeys(HELD[name] for name in sorted(HELD) if name in self._read))
+        self._order = self._orders(rules, defined)
+        self._metered = self._order or not LATELY.isdisjoint(self._read)
+        for meters, table in tables:
+            for name in table.keys() - meters.by_name.keys():
+                meters.define(name, table[name].history, self.now, rules)
+        self._spaces = {}
+        for name, queue in defined.local_queues.items():
+            self._spaces.setdefault(queue.namespace, set()).add(name)
+
+    def misses(self, defined: Definitions) -> bool:
+        """Say whether a queue goes by what was used lately, which was not counted so far."""
+        return self.rules is not None and not self._order and self._orders(self.rules, defined)
+
+    def _orders(self, rules: Rules, defined: Definitions) -> bool:
+        read = any("usage" in rules.reads.get(point, ()) for point in ("order", "victim_order"))
+        return read and any(q.admission_mode == USAGE_BASED for q in defined.cluster_queues.values())
+
+    def redefine(self, queue: LocalQueue | ClusterQueue, before: object, *, gone: bool) -> None:
+        """Hear of a queue that is new, another than before, or gone; a history newer than its meter is taken over.
+
+        What was used in a queue that is gone is forgotten with it.
+        """
+        assert self.rules is not None
+        meters, name = self._meters_of(queue)
+        if gone:
+            meters.drop(name)
+            self._spaces.get(name.partition("/")[0], set()).discard(name)
+            return
+        meter = meters.by_name.get(name)
+        if before is None or meter is None or queue.history.at > meter.at:
+            meters.define(name, queue.history, self.now, self.rules)
+        if isinstance(queue, LocalQueue):
+            self.changed[name] = None
+            self._spaces.setdefault(queue.namespace, set()).add(name)
+
+    def hold(self, entry: Entry, sign: int = 1) -> tuple[Owner, ...]:
+        """Count what an entry holds from now on, or with -1 no longer; give whose usage changed."""
+        if not self._owners and not self._metered:
+            return ()
+        assert self.rules is not None
+        amounts = resources_of(entry)
+        names = {"user": entry.workload.user, "namespace": entry.workload.namespace, "queue": _cluster_queue(entry)}
+        owners = tuple((kind, names[kind]) for kind in self._owners)
+        for owner in owners:
+            self._tally(owner, amounts, sign)
+        if self._metered:
+            parts = {(entry.workload.user, r): n for r, n in amounts.items()}
+            self.locals.hold(local_of(entry.workload), parts, sign, self.now, self.rules)
+            self.clusters.hold(names["queue"], parts, sign, self.now, self.rules)
+        return owners
+
+    def _tally(self, owner: Owner, amounts: Mapping[str, int], sign: int) -> None:
+        tally = self.tallies.setdefault(owner, Tally())
+        tally.workloads += sign
+        for resource, amount in amounts.items():
+            tally.amounts[resource] = tally.amounts.get(resource, 0) + sign * amount
+        if not tally.workloads:
+            del self.tallies[owner]
+
+    def owners(self, workload: Workload, queue: ClusterQueue) -> tuple[Owner, ...]:
+        """Give whose usage the rules of `admit` see for a workload in a queue."""
+        names = {"user": workload.user, "namespace": workload.namespace, "queue": queue.name}
+        return tuple((kind, names[kind]) for kind in self._owners)
+
+    def charge(self, entry: Entry) -> None:
+        """Count a new admission as held for one sampling interval at once, so that the next one sees it."""
+        if not self._metered:
+            return
+        assert self.rules is not None
+        weight = admission_part(self.rules)
+        parts = {(entry.workload.user, r): n for r, n in resources_of(entry).items()}
+        local = local_of(entry.workload)
+        self.locals.by_name[local].charge(parts, weight)
+        self.clusters.by_name[_cluster_queue(entry)].charge(parts, weight)
+        self.changed[local] = None
+
+    def advance(self, now: int) -> bool:
+        """Go on to a time; say whether a sampling point was passed, so that what was used lately is another now."""
+        before, self.now = self.now, max(now, self.now)
+        if not self._metered or self.rules is None:
+            return False
+        if sampled_at(before, self.rules) == sampled_at(self.now, self.rules):
+            return False
+        if self._order:
+            self.changed.update(dict.fromkeys(self.locals.by_name))
+        return True
+
+    def next_sample(self, *, denied: bool, ordered: bool) -> int | None:
+        """Give the next sampling point, None where nobody is `denied` by the past, or `ordered` by it."""
+        if self.rules is None or not (ordered or (denied and not LATELY.isdisjoint(self._read))):
+            return None
+        return sampled_at(self.now, self.rules) + max(1, self.rules.sampling)
+
+    def apart(self, queue: ClusterQueue) -> bool:
+        """Say whether the LocalQueues of a queue go by what they used lately."""
+        return self._order and queue.admission_mode == USAGE_BASED
+
+    def share(self, workload: Workload, queue: ClusterQueue, local: LocalQueue | None) -> float:
+        """Give the weighted decayed usage of a workload's LocalQueue by its weight; 0 where its queue does not ask."""
+        if local is None or not self.apart(queue):
+            return 0.0
+        assert self.rules is not None
+        meter = self.locals.by_name[local_of(workload)]
+        meter.sample(self.now, self.rules)
+        total = meter.total(self.rules.resource_weights)
+        return total * 1000 / local.weight if local.weight else float("inf")
+
+    def facts(self, workload: Workload, queue: ClusterQueue, namespace: Namespace | None) -> Facts:
+        """Gather what the rules of `admit` read."""
+        found = Facts(namespace=namespace, requests=requests_of(workload))
+        if (tally := self.tallies.get(("user", workload.user))) is not None:
+            found.user_usage, found.user_workloads = tally.amounts, tally.workloads
+        if (tally := self.tallies.get(("namespace", workload.namespace))) is not None:
+            found.namespace_usage = tally.amounts
+        if (tally := self.tallies.get(("queue", queue.name))) is not None:
+            found.queue_usage = tally.amounts
+        if not LATELY.isdisjoint(self._read):
+            self._lately(found, workload, queue)
+        return found
+
+    def _lately(self, found: Facts, workload: Workload, queue: ClusterQueue) -> None:
+        assert self.rules is not None
+        now, rules = self.now, self.rules
+        if "facts.user_history" in self._read:
+            found.user_history = self.locals.read(self.locals.by_user.get(workload.user, ()), workload.user, now, rules)
+        if "facts.namespace_history" in self._read:
+            found.namespace_history = self.locals.read(self._spaces.get(workload.namespace, ()), None, now, rules)
+        if "facts.queue_history" in self._read:
+            found.queue_history = self.clusters.read((queue.name,), None, now, rules)
+
+    def kept(self, snapshot: Snapshot) -> Snapshot:
+        """Give a snapshot with what is to be kept of usage over a restart."""
+        return replace(
+            snapshot,
+            local_queues=tuple(replace(q, history=self.history(q)) for q in snapshot.local_queues),
+            cluster_queues=tuple(replace(q, history=self.history(q)) for q in snapshot.cluster_queues),
+        )
+
+    def history(self, queue: LocalQueue | ClusterQueue) -> History:
+        """Give what is to be kept of a queue's usage over a restart."""
+        meters, name = self._meters_of(queue)
+        meter = meters.by_name.get(name)
+        if meter is None or self.rules is None or not self._metered:
+            return queue.history
+        meter.sample(self.now, self.rules)
+        return meter.history()
+
+    def _meters_of(self, queue: LocalQueue | ClusterQueue) -> tuple[Meters, str]:
+        if isinstance(queue, LocalQueue):
+            return self.locals, f"{queue.namespace}/{queue.name}"
+        return self.clusters, queue.name
+
+
+def local_of(workload: Workload) -> str:
+    """Give the LocalQueue of a workload, as `namespace/name`."""
+    return f"{workload.namespace}/{workload.queue}"
+
+
+def requests_of(workload: Workload) -> dict[str, int]:
+    """Sum what all pods of a workload ask for, by resource."""
+    sums: dict[str, int] = {}
+    for pod_set in workload.pod_sets:
+        for resource, amount in pod_set.requests.items():
+            sums[resource] = sums.get(resource, 0) + amount * pod_set.count
+    return sums
+
+
+def resources_of(entry: Entry) -> Mapping[str, int]:
+    """Sum what an entry's admission uses, by resource."""
+    sums: dict[str, int] = {}
+    if entry.admission is not None:
+        for pod_set in entry.admission.pod_sets:
+            for resource, amount in pod_set.usage.items():
+                sums[resource] = sums.get(resource, 0) + amount
+    return sums
+
+
+def _cluster_queue(entry: Entry) -> str:
+    return entry.admission.cluster_queue if entry.admission is not None else ""

@@ -1,0 +1,150 @@
+"""Decayed usage of LocalQueues and ClusterQueues: who used how much lately, as Kueue's admission fair sharing has it.
+
+At each sampling point (a multiple of the rules' interval) what is held then is mixed into the past; in between only
+an admission adds to it. So value and time of a LocalQueue's meter, by user, are all there is to keep over a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from webhook.queue.model import History
+from webhook.queue.rules import Rules
+
+Part = tuple[str, str]
+"""A user, "" where none is named, and a resource."""
+NEGLIGIBLE = 1e-9
+
+
+@dataclass(slots=True)
+class Meter:
+    """Decayed usage by user and resource as it stood at a sampling point, and what is held now.
+
+    While no queue of its name is defined it has no past: there is no status to keep it in.
+    """
+
+    at: int = 0
+    past: dict[Part, float] = field(default_factory=dict)
+    held: dict[Part, int] = field(default_factory=dict)
+    defined: bool = False
+    _total: float | None = None
+
+    def sample(self, now: int, rules: Rules) -> None:
+        """Bring the decayed usage up to the last sampling point."""
+        point = sampled_at(now, rules)
+        if point <= self.at or not self.defined:
+            return
+        kept = 0.5 ** ((point - self.at) / rules.half_life) if rules.half_life else 0.0
+        new = 1.0 - kept
+        mixed = {
+            part: self.past.get(part, 0.0) * kept + self.held.get(part, 0) * new for part in {**self.past, **self.held}
+        }
+        self.past = {part: value for part, value in mixed.items() if value > NEGLIGIBLE}
+        self.at, self._total = point, None
+
+    def charge(self, amounts: Mapping[Part, int], weight: float) -> None:
+        """Count amounts at once, as if they had been held for a while."""
+        for part, amount in amounts.items():
+            self.past[part] = self.past.get(part, 0.0) + weight * amount
+        self._total = None
+
+    def hold(self, amounts: Mapping[Part, int], sign: int) -> None:
+        """Count amounts as held from now on, or no longer with a `sign` of -1."""
+        for part, amount in amounts.items():
+            left = self.held.get(part, 0) + sign * amount
+            if left:
+                self.held[part] = left
+            else:
+                self.held.pop(part, None)
+
+    def total(self, weights: Mapping[str, float]) -> float:
+        """Give the weighted decayed usage of all users; cpu counts in whole ones."""
+        if self._total is None:
+            past = sorted(self.past.items())
+            self._total = sum(weights.get(r, 1.0) * v / (1000 if r == "cpu" else 1) for (_, r), v in past)
+        return self._total
+
+    def by_resource(self, user: str | None = None) -> dict[str, float]:
+        """Sum the decayed usage of all users, or of one."""
+        sums: dict[str, float] = {}
+        for (who, resource), value in sorted(self.past.items()):
+            if user is None or who == user:
+                sums[resource] = sums.get(resource, 0.0) + value
+        return sums
+
+    def history(self) -> History:
+        """Give the decayed usage as it is kept in a status."""
+        users: dict[str, dict[str, float]] = {}
+        for (user, resource), value in sorted(self.past.items()):
+            users.setdefault(user, {})[resource] = value
+        return History(self.at, self.by_resource(), users)
+
+    def take(self, kept: History) -> None:
+        """Go on from what was kept in a status; what no user is named for counts for none."""
+        known = {(user, r): value for user, usage in kept.users.items() for r, value in usage.items()}
+        sums: dict[str, float] = {}
+        for (_, resource), value in sorted(known.items()):
+            sums[resource] = sums.get(resource, 0.0) + value
+        for resource, value in kept.usage.items():
+            if (rest := value - sums.get(resource, 0.0)) > NEGLIGIBLE:
+                known["", resource] = known.get(("", resource), 0.0) + rest
+        self.at, self.past, self.defined, self._total = kept.at, known, True, None
+
+
+def sampled_at(now: int, rules: Rules) -> int:
+    """Give the last sampling point (milliseconds)."""
+    every = max(1, rules.sampling)
+    return now // every * every
+
+
+def admission_part(rules: Rules) -> float:
+    """Give how much of an admission's usage counts at once: that of one sampling interval."""
+    return 1.0 - (0.5 ** (rules.sampling / rules.half_life) if rules.half_life else 0.0)
+
+
+class Meters:
+    """The meters of all LocalQueues (`namespace/name`), or of all ClusterQueues, by name."""
+
+    __slots__ = ("by_name", "by_user")
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Meter] = {}
+        self.by_user: dict[str, set[str]] = {}
+
+    def define(self, name: str, kept: History, now: int, rules: Rules) -> None:
+        """Hear that a queue is there, with what its status has."""
+        meter = self.by_name.setdefault(name, Meter())
+        meter.take(kept if kept.at or kept.usage else History(sampled_at(now, rules)))
+        for user, _ in meter.past:
+            self.by_user.setdefault(user, set()).add(name)
+
+    def drop(self, name: str) -> None:
+        """Hear that a queue is gone; what is held there goes on to be held."""
+        if (meter := self.by_name.get(name)) is not None:
+            meter.past, meter.defined, meter._total = {}, False, None
+
+    def hold(self, name: str, amounts: Mapping[Part, int], sign: int, now: int, rules: Rules) -> None:
+        """Count what is held in a queue."""
+        meter = self.by_name.setdefault(name, Meter(sampled_at(now, rules)))
+        meter.sample(now, rules)
+        meter.hold(amounts, sign)
+        for user, _ in amounts:
+            self.by_user.setdefault(user, set()).add(name)
+
+    def read(self, names: Iterable[str], user: str | None, now: int, rules: Rules) -> dict[str, float]:
+        """Sum the decayed usage of some queues, of all users or of one."""
+        sums: dict[str, float] = {}
+        for name in sorted(names):
+            meter = self.by_name[name]
+            meter.sample(now, rules)
+            for resource, value in meter.by_resource(user).items():
+                sums[resource] = sums.get(resource, 0.0) + value
+        return sums
+
+    def begin(self, now: int, before: Rules | None) -> None:
+        """Forget what is held, and keep what was, as the rules that were in force before have it now."""
+        for meter in self.by_name.values():
+            if before is not None:
+                meter.sample(now, before)
+            meter.held, meter._total = {}, None

@@ -1,0 +1,188 @@
+"""What a definition that changed touches in a state: its tree, its LocalQueue, or who may be let in now; nothing else.
+
+A tree whose ClusterQueues and Cohorts are others is built anew, and what waits in it is tried again; it keeps its
+place in the order, and its class. What was used lately, and what waits in other trees, stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from webhook.queue.events import Definition
+from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, LocalQueue, Namespace
+from webhook.queue.pending.queue import Entry, PendingQueue, Status
+from webhook.queue.pending.reorder import reorder
+from webhook.queue.quota.forest import Regrown
+from webhook.queue.quota.tree import Node, Tree
+
+if TYPE_CHECKING:
+    from webhook.queue.state import State
+
+
+NamedNode = tuple[bool, str]
+"""Whether it is a ClusterQueue, and the name of a node."""
+
+
+@dataclass(slots=True)
+class Redefined:
+    """The names of what changed. `resized` are the nodes whose quota or place in the tree is another."""
+
+    nodes: set[NamedNode] = field(default_factory=set)
+    resized: set[NamedNode] = field(default_factory=set)
+    locals: dict[str, None] = field(default_factory=dict)
+    flavors: dict[str, None] = field(default_factory=dict)
+    checks: dict[str, None] = field(default_factory=dict)
+    namespaces: dict[str, None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return any((self.nodes, self.locals, self.flavors, self.checks, self.namespaces))
+
+    def note(self, before: Definition | None, after: Definition | None, key: str) -> None:
+        """Take note of a definition that is another now, or gone."""
+        match before or after:
+            case ClusterQueue() | LocalQueue() as queue if _only_used(before, after):
+                assert queue is not None
+            case ClusterQueue():
+                self.nodes.add((True, key))
+                if not isinstance(before, ClusterQueue) or not isinstance(after, ClusterQueue):
+                    self.resized.add((True, key))
+                elif before.groups != after.groups or before.cohort != after.cohort:
+                    self.resized |= {(True, key), (False, before.cohort)}
+            case Cohort():
+                self.nodes.add((False, key))
+                self.resized.add((False, key))
+            case LocalQueue():
+                self.locals[key] = None
+            case Flavor():
+                self.flavors[key] = None
+            case AdmissionCheck():
+                self.checks[key] = None
+            case Namespace():
+                self.namespaces[key] = None
+
+
+def _only_used(before: Definition | None, after: Definition | None) -> bool:
+    """Say whether nothing but decayed usage is another."""
+    if not isinstance(before, ClusterQueue | LocalQueue) or not isinstance(after, ClusterQueue | LocalQueue):
+        return False
+    return replace(before, history=after.history) == after
+
+
+def follow(state: State, redefined: Redefined) -> None:
+    """Bring a state up to what its definitions say now; where nothing is noted, build what is not there."""
+    assert state.rules is not None
+    touched = {q.name: None for name in redefined.flavors for q in state.queues_of(flavor=name)}
+    touched |= {q.name: None for name in redefined.checks for q in state.queues_of(check=name)}
+    strays: list[Entry] = []
+    if redefined.nodes or not state.by_queue:
+        regrown = state.forest.regrow(state.cluster_queues, state.cohorts, state.rules)
+        strays = _move_queues(state, regrown)
+        for tree in regrown.new:
+            _note_edits(state, tree, redefined)
+        touched |= {node.name: None for tree in regrown.new for node in tree.nodes if node.is_queue}
+    if touched:
+        state.plans.forget()
+        for name in touched:
+            _refresh(state, state.by_queue[name])
+    if redefined:
+        strays += [entry for entry in state.entries.values() if entry.status == Status.OUT]
+    for local in redefined.locals:
+        strays += state.by_local.get(local, {}).values()
+    for entry in dict.fromkeys(strays):
+        _enter_again(state, entry)
+    for pending_queue in state.by_queue.values() if redefined.namespaces else ():
+        here = (c for c in pending_queue.blocked if c.any().namespace in redefined.namespaces)
+        state.changes.always.update(dict.fromkeys(here))
+
+
+def _move_queues(state: State, regrown: Regrown) -> list[Entry]:
+    """Move queues to their new trees; give the entries that must find their place anew."""
+    strays: list[Entry] = []
+    before = {tree: state.by_tree.pop(tree, []) for tree in regrown.gone}
+    for tree, pending_queues in before.items():
+        state.ready.pop(tree, None)
+        for pending_queue in pending_queues:
+            del state.pending_queues[pending_queue.node]
+    for name in [name for name in state.by_queue if name not in state.cluster_queues]:
+        pending_queue = state.by_queue.pop(name)
+        strays += (e for e in state.entries.values() if e.pending_queue is pending_queue)
+    for tree in regrown.new:
+        state.by_tree[tree] = [_move(state, node, strays) for node in tree.nodes if node.is_queue]
+        state.pending_queues.update((pending_queue.node, pending_queue) for pending_queue in state.by_tree[tree])
+        state.ready[tree] = None
+    for tree, pending_queues in before.items():
+        state.changes.replaced(tree, {q.node.tree for q in pending_queues if q.queue.name in state.by_queue})
+    return strays
+
+
+def _note_edits(state: State, tree: Tree, redefined: Redefined) -> None:
+    """Retry a tree where a node was edited, as Kueue does; elsewhere what is parked may wait for quota as before."""
+    names = {(node.is_queue, node.name) for node in tree.nodes}
+    state.changes.regrown[tree] = None
+    if not names.isdisjoint(redefined.nodes):
+        state.changes.retry[tree] = None
+    if not names.isdisjoint(redefined.resized):
+        for pending_queue in state.by_tree[tree]:
+            pending_queue.generation += 1
+
+
+def _move(state: State, node: Node, strays: list[Entry]) -> PendingQueue:
+    """Let a queue take its place in a new tree, with what it holds, and with what waits in the order of its rules."""
+    pending_queue = state.by_queue.get(node.name)
+    if pending_queue is None:
+        pending_queue = state.by_queue[node.name] = PendingQueue(node, state.rank_among)
+        return pending_queue
+    before, after = pending_queue.queue, node.definition
+    assert isinstance(after, ClusterQueue)
+    if pending_queue.node.tree.names != node.tree.names:
+        _forget_numbers(pending_queue)
+    pending_queue.node, pending_queue.queue = node, after
+    for entry in pending_queue.holders.values():
+        assert entry.admission is not None
+        entry.amounts = node.tree.amounts_of(entry.admission)
+        node.tree.hold(node, entry.amounts)
+    if state.accounting.apart(before) != state.accounting.apart(after):
+        strays += pending_queue.waiting()
+    elif _orders_otherwise(state, before, after):
+        reorder(state, pending_queue.waiting())
+    return pending_queue
+
+
+def _forget_numbers(pending_queue: PendingQueue) -> None:
+    """Forget why heads did not fit: the flavors and resources of the tree are others."""
+    for entry in pending_queue.waiting():
+        entry.verdict = None
+    for equivalence in pending_queue.classes.values():
+        equivalence.verdict, equivalence.watch = None, ()
+
+
+def _orders_otherwise(state: State, before: ClusterQueue, after: ClusterQueue) -> bool:
+    """Say whether `order` looks at something of a queue that is another now."""
+    assert state.rules is not None
+    read = state.rules.reads.get("order", frozenset())
+    fields = [name.removeprefix("queue.") for name in read if name.startswith("queue.")]
+    return "queue" in read or any(getattr(before, name) != getattr(after, name) for name in fields)
+
+
+def _refresh(state: State, pending_queue: PendingQueue) -> None:
+    """Work out anew what a queue's own definitions say of what waits, and of what runs there."""
+    node, changes = pending_queue.node, state.changes
+    pending_queue.seen.clear()
+    pending_queue.inactive = node.tree.still or state.why_inactive(pending_queue.queue, circle=node.parent is None)
+    for equivalence in pending_queue.classes.values():
+        equivalence.plan = state.plan(equivalence.any(), pending_queue)
+    if node.tree not in changes.regrown:
+        changes.always.update(dict.fromkeys(pending_queue.blocked))
+        changes.retry[node.tree] = None
+    state.due.update(dict.fromkeys(pending_queue.holders))
+    state.ready[node.tree] = None
+
+
+def _enter_again(state: State, entry: Entry) -> None:
+    pending_queue = entry.pending_queue
+    if entry.status == Status.HOLDING and pending_queue is not None and pending_queue.queue.name in state.by_queue:
+        state.due[entry.key] = None
+    else:
+        state.leave(entry)
+        state.enter(entry)
