@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import Reader, snapshot
 from webhook.queue.cycle.decide import decide
-from webhook.queue.defaults import KueueRules
 from webhook.queue.explain import pending
 from webhook.queue.model import ClusterQueue
 from webhook.queue.state import State
