@@ -33,7 +33,7 @@ _COMPARED = ("victim.cluster_queue", "queue.name", "victim.priority", "workload.
 READS: Mapping[str, tuple[str, ...]] = {
     "order": ("workload.first", "queue.strategy", "usage", "workload.priority", "workload.queued_at"),
     "across": ("workload.first", "placement.borrow", "workload.priority", "workload.queued_at"),
-    "tournament": ("contest", "workload.priority", "workload.queued_at"),
+    "tournament": ("workload.first", "contest", "workload.priority", "workload.queued_at"),
     "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
     "victim_order": ("victim", "queue.name", "variant"),
     "requeue": ("workload.requeue_at", "workload.requeue_count", "at"),
@@ -93,6 +93,7 @@ class KueueRules:
     def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest) -> Key:
         """Order those within nominal first, then by share, priority, age."""
         return (
+            self.preemptors_first and not workload.first,
             self.nominal_first and contest.borrowing,
             contest.infinite,
             contest.ratio if contest.infinite else contest.share,
@@ -109,8 +110,9 @@ class KueueRules:
         return None
 
     def reserves(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
-        """Hold capacity for a head without victims, unless its queue can always reclaim its own."""
-        return outcome == Outcome.NO_CANDIDATES and not self.reclaims_always(queue)
+        """Hold capacity for a head without victims, unless its queue can always reclaim and it had none before."""
+        preempts = self.preemptors_first and workload.first
+        return outcome == Outcome.NO_CANDIDATES and (preempts or not self.reclaims_always(queue))
 
     def reserved(self, cell: Cell, usage: int, asked: int, borrow: int) -> int:
         """Hold up to the borrowing limit, or up to nominal where nothing is borrowed."""

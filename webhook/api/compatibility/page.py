@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from webhook.api.compatibility.differences import DIFFERENCES
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.model import Feature, State
 from webhook.api.compatibility.unsupported import written
@@ -25,7 +26,7 @@ Every feature of Kueue 0.20 and of Volcano, with its state in Sluice. This page 
 def page() -> str:
     """Give the page in Markdown."""
     return "\n".join(
-        [HEAD, *_section("Kueue", KUEUE), *_gates(), *_section("Volcano", VOLCANO)],
+        [HEAD, *_section("Kueue", KUEUE), *_differences(), *_gates(), *_section("Volcano", VOLCANO)],
     )
 
 
@@ -36,6 +37,17 @@ def _section(name: str, features: Sequence[Feature]) -> Iterator[str]:
     for f in features:
         signs = ", ".join(f"`{s.of}` `{written(s.path)}`" for s in f.signs if f.state == State.NO)
         yield f"| {f.name} | {f.state.value} | {f.note} | {signs} | {f'`{f.test}`' if f.test else ''} |"
+    yield ""
+
+
+def _differences() -> Iterator[str]:
+    yield "## Where a decision is another than Kueue's\n"
+    yield "Held against 64 single cycles and 150 traces of the real scheduler, `sluice plan --batch` and `--trace`"
+    yield "decide as Kueue does in all that is not named here.\n"
+    yield "| Sluice | why | Kueue's answer |"
+    yield "|---|---|---|"
+    for d in DIFFERENCES:
+        yield f"| {d.what} | {d.why} | {d.setting} |"
     yield ""
 
 

@@ -1,0 +1,141 @@
+"""Nobody is evicted back and forth: what victims free is kept for whom they were evicted for, until it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.queue.build import NS, job, names, queue, running, state
+from webhook.policy.queue_rules.files import rules_named
+from webhook.queue.cycle.decide import decide
+from webhook.queue.defaults import KueueRules
+from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.model import Preemption
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+RECLAIMS = Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any")
+KINDS = {"classic": KueueRules(), "fair": KueueRules(fair=True)}
+both = pytest.mark.parametrize("rules", KINDS.values(), ids=KINDS.keys())
+
+
+def evictions(core: State, rules: Rules, delay: int = 1, steps: int = 1000) -> Counter[str]:
+    """Decide until nothing changes; who is evicted gives back `delay` decisions later. How often each one was."""
+    counts: Counter[str] = Counter()
+    going: list[tuple[int, str]] = []
+    for now in range(steps):
+        for _, key in [g for g in going if g[0] == now]:
+            core.apply(WorkloadEvicted(key, core.entries[key].workload.created))
+        going = [g for g in going if g[0] > now]
+        made = decide(core, rules, now)
+        counts.update(p.workload for p in made.preempted)
+        going += [(now + delay + i % delay, p.workload) for i, p in enumerate(made.preempted)]
+        if not (made.admitted or made.preempted or going):
+            return counts
+    raise AssertionError("it does not come to rest")
+
+
+@both
+@pytest.mark.parametrize("delay", [1, 3])
+def test_reclaiming_evicts_each_job_once_and_no_more_than_needed(rules: Rules, delay: int) -> None:
+    """A queue that owns two thirds takes them back from one that runs on all, at any size: one victim for each unit."""
+    for size in (1, 2, 3, 7, 10, 33, 100):
+        work = [running(f"b{i}", "b", since=i, queued_at=i, created=i) for i in range(3 * size)]
+        work += [job(f"a{i}", "a", queued_at=1000 + i) for i in range(2 * size)]
+        core = state(
+            [queue("a", 2 * size, "co", preemption=RECLAIMS), queue("b", size, "co", preemption=RECLAIMS)], work
+        )
+        counts = evictions(core, rules, delay)
+        assert (sum(counts.values()), max(counts.values())) == (2 * size, 1), size
+
+
+def test_the_case_of_the_issue() -> None:
+    """Nominals 8 and 4, twelve jobs of b running, a reclaims: eight evictions of eight jobs."""
+    for rules in (*KINDS.values(), rules_named(["kueue"]), rules_named(["kueue-fair"])):
+        work = [running(f"b{i}", "b", since=i, queued_at=i, created=i) for i in range(12)]
+        work += [job(f"a{i}", "a", queued_at=100 + i) for i in range(8)]
+        core = state([queue("a", 8, "co", preemption=RECLAIMS), queue("b", 4, "co", preemption=RECLAIMS)], work)
+        assert set(evictions(core, rules).values()) == {1}
+        assert len(core.by_queue["a"].holders) == 8
+
+
+def preempting() -> State:
+    """A big preemptor whose two victims go one after the other; others would fit into what the first one frees."""
+    lines = [queue("a", 4, "co", preemption=RECLAIMS), queue("b", 0, "co"), queue("c", 0, "co")]
+    work = [running("v1", "b", 2, since=1), running("v2", "b", 2, since=2), job("big", "a", 4, queued_at=5)]
+    core = state(lines, work)
+    assert {p.workload for p in decide(core, KueueRules(), 0).preempted} == {f"{NS}/v1", f"{NS}/v2"}
+    return core
+
+
+@pytest.mark.parametrize("line", ["a", "b", "c"])
+def test_what_one_victim_frees_is_kept_until_the_other_is_gone(line: str) -> None:
+    """Nobody takes it, of whatever queue and priority."""
+    core = preempting()
+    core.apply(WorkloadGone(f"{NS}/v1"))
+    core.apply(WorkloadChanged(job("small", line, 1, priority=9, queued_at=9)))
+    assert names(decide(core, KueueRules(), 1)) == []
+    core.apply(WorkloadGone(f"{NS}/v2"))
+    assert names(decide(core, KueueRules(), 2)) == ["big"]
+
+
+def test_a_preemptor_that_is_deleted_keeps_nothing() -> None:
+    """What was freed for it goes to others at once."""
+    core = preempting()
+    core.apply(WorkloadGone(f"{NS}/v1"))
+    core.apply(WorkloadGone(f"{NS}/big"))
+    core.apply(WorkloadChanged(job("small", "c", 2, queued_at=9)))
+    assert names(decide(core, KueueRules(), 1)) == ["small"]
+
+
+def test_a_preemptor_that_no_longer_fits_makes_way() -> None:
+    """Quota that is taken away under it frees its queue for others."""
+    core = preempting()
+    core.apply(DefinitionChanged(replace(core.cluster_queues["a"], groups=queue("a", 3).groups)))
+    core.apply(WorkloadGone(f"{NS}/v1"))
+    core.apply(WorkloadGone(f"{NS}/v2"))
+    core.apply(WorkloadChanged(job("small", "a", 2, queued_at=9)))
+    assert names(decide(core, KueueRules(), 1)) == ["small"]
+
+
+@both
+def test_an_edit_of_a_queue_evicts_nobody_again(rules: Rules) -> None:
+    """Trees are built anew; who is on the way out stays so, and whom it is for keeps its place."""
+    core = state(
+        [queue("a", 4, preemption=RECLAIMS), queue("z", 1)], [running("low", "a", 4), job("high", "a", 4, priority=5)]
+    )
+    assert len(decide(core, rules, 0).preempted) == 1
+    core.apply(DefinitionChanged(queue("z", 2)))
+    assert decide(core, rules, 1).preempted == ()
+    core.apply(WorkloadGone(f"{NS}/low"))
+    assert names(decide(core, rules, 2)) == ["high"]
+
+
+@both
+def test_a_restart_evicts_nobody_again(rules: Rules) -> None:
+    """A state built from the objects alone finds the victims on their way out, and waits for them."""
+    core = state([queue("a", 4, preemption=RECLAIMS)], [running("low", "a", 4), job("high", "a", 4, priority=5)])
+    decide(core, rules, 0)
+    fresh = State.from_snapshot(core.snapshot())
+    assert decide(fresh, rules, 1).preempted == ()
+    fresh.apply(WorkloadGone(f"{NS}/low"))
+    assert names(decide(fresh, rules, 2)) == ["high"]
+
+
+def test_work_of_a_stopped_queue_is_no_victim() -> None:
+    """Whatever it borrows: its queue would not let it start again."""
+    lines = [queue("a", 4, "co", preemption=RECLAIMS), queue("b", 0, "co", stop_policy="Hold")]
+    for rules in KINDS.values():
+        core = state(lines, [running("r", "b", 4), job("mine", "a", 4)])
+        assert decide(core, rules, 0).preempted == ()
+
+
+def test_a_head_that_fits_but_for_victims_of_its_cycle_starts_with_them_on_their_way_out() -> None:
+    """As in Kueue: the head was found to fit, and what an earlier preemptor takes will be given back by its victims."""
+    lines = [queue("a", 2, "co", preemption=RECLAIMS), queue("b", 2, "co"), queue("c", 1, "co")]
+    work = [running("v", "b", 4, since=1), job("urgent", "a", 2, priority=9), job("plain", "c", 1, queued_at=5)]
+    core = state(lines, work)
+    made = decide(core, KueueRules(), 0, cycles=1)
+    assert ([p.workload for p in made.preempted], names(made)) == ([f"{NS}/v"], ["plain"])
