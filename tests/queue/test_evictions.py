@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.build import NS, job, names, queue, running, state
+from tests.queue.python_rules import KueueRules
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
-from webhook.queue.defaults import KueueRules
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import Preemption
 from webhook.queue.rules import Rules
