@@ -22,7 +22,6 @@ from webhook.policy.matching.bound_policies import BoundPolicies, BoundPolicy
 from webhook.policy.matching.exceptions import excused
 from webhook.policy.request import Request
 
-WARNING_LENGTH: Final = 256
 CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 ALLOWED: Final = Verdict(allowed=True)
 Clock = Callable[[], float]
@@ -156,17 +155,11 @@ def _verdict(
 
 
 def _warnings(result: EvaluationResult) -> tuple[str, ...]:
-    """Give each warning once, cut to the length the API server passes on."""
+    """Give each warning once and whole: the API server cuts them itself, and only where all together are too long."""
     told = list(result.warnings)
     if result.oscillating:
         told.append(f"these policies undo each other's changes: {', '.join(result.oscillating)}")
-    return tuple(dict.fromkeys(map(shorten, told)))
-
-
-def shorten(text: str) -> str:
-    """Cut a warning to 256 characters, all of them such as JSON can hold."""
-    text = json_text(text)
-    return text if len(text) <= WARNING_LENGTH else text[: WARNING_LENGTH - 1] + "…"
+    return tuple(dict.fromkeys(map(json_text, told)))
 
 
 def _audits(result: EvaluationResult) -> dict[str, str]:
@@ -187,7 +180,7 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict:
     if request.operation == "UPDATE" and not _queued_anew(context, job.queue):
         return verdict
     answer = gate.ask(job, context.object, request.namespace, request.dry_run)
-    warnings = tuple(dict.fromkeys((*verdict.warnings, *map(shorten, answer.warnings))))
+    warnings = tuple(dict.fromkeys((*verdict.warnings, *map(json_text, answer.warnings))))
     if answer.allowed:
         return replace(verdict, warnings=warnings)
     message = json_text(answer.message)

@@ -15,7 +15,7 @@ class Verdict:
 
     `code` and `reason` are those of the Status a denial becomes (meta/v1 StatusReason), `message` says what to
     change. `patch` turns the object as it came into `object`; both are those of a request that was not mutated where
-    `patch` is empty. `warnings` are at most 256 characters each. `oscillating` names policies that undo each other.
+    `patch` is empty. `oscillating` names policies that undo each other.
     """
 
     allowed: bool
