@@ -16,7 +16,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope
-from webhook.policy.facts import Check, Decision
+from webhook.policy.facts import Check, Decision, FactError, ObjectQuery, Unanswered
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
 from webhook.store.mirror import Mirror
 from webhook.store.objects import EventType, version_of
@@ -209,6 +209,23 @@ def test_the_authorizer_is_the_api_servers(live):
         await facts.ask([may, may_not])
         assert facts.authorize(may) is Decision.ALLOWED
         assert facts.authorize(may_not) is Decision.DENIED
+
+    live(work)
+
+
+def test_an_object_that_is_not_in_view_is_read(live, namespace):
+    """A Namespace that the view does not have is asked for; one that is not there fails in the API server's words."""
+
+    async def work(store):
+        view = View(store, (NAMESPACE,))
+        facts = ViewFacts(view, ParamKinds(view), monotonic)
+        queries = [ObjectQuery(NAMESPACE, "", name) for name in (namespace, "nowhere")]
+        with pytest.raises(Unanswered):
+            facts.namespace(namespace)
+        await facts.ask(queries)
+        assert facts.namespace(namespace)["metadata"]["labels"]["kubernetes.io/metadata.name"] == namespace
+        with pytest.raises(FactError, match='namespaces "nowhere" not found'):
+            facts.namespace("nowhere")
 
     live(work)
 

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import chosen
 from webhook.policy_set.policies import load
 from webhook.policy_set.reload import PolicyFiles
-from webhook.store.errors import Refused
+from webhook.store.errors import AlreadyExists, Refused
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ALL
 from webhook.tls.folder import Folder, ensure
@@ -69,7 +69,10 @@ async def running(tmp_path, policies, store=None, **settings):
         leader_election=False,
         **settings,
     )
-    daemon = Daemon(config, store or MemoryStore())
+    store = store or MemoryStore()
+    with suppress(AlreadyExists):
+        await store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}})
+    daemon = Daemon(config, store)
     await daemon.start()
     trust = ssl.create_default_context(cafile=str(certificates.bundle))
     try:
@@ -237,6 +240,45 @@ def test_a_set_whose_parameters_are_not_served_is_in_force(tmp_path, policies):
 
     message = asyncio.run(go())["status"]["message"]
     assert "failed to find resource referenced by paramKind: 'example.org/v1, Kind=Limit'" in message
+
+
+CHOSEN = RULES.replace(
+    "  matchConstraints:\n", "  matchConstraints:\n    namespaceSelector: {matchLabels: {tier: gold}}\n"
+)
+
+
+class Late(MemoryStore):
+    """A cluster whose watch on Namespaces tells nothing."""
+
+    async def watch(self, gvk, since, namespace=None, labels=ALL):
+        if gvk.kind == "Namespace":
+            await asyncio.Event().wait()
+        async for event in super().watch(gvk, since, namespace, labels):
+            yield event
+
+
+def test_a_namespace_that_is_not_in_view_yet_is_read(tmp_path, policies):
+    """Its labels decide at once; where it is not there at all the policy fails, by its failurePolicy."""
+    (policies / "policy.yaml").write_text(CHOSEN)
+
+    async def go():
+        store = Late()
+        async with running(tmp_path, policies, store, mode=QueueMode.NONE) as (_, talk):
+            for name, tier in (("gold", "gold"), ("lead", "lead")):
+                metadata = {"name": name, "labels": {"tier": tier}}
+                await store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+
+            async def judged(namespace):
+                obj = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "FORBIDDEN"}, "spec": {}}
+                body = review(object=obj, name="FORBIDDEN", namespace=namespace)
+                return (await talk.ask(body)).get("status", {}).get("message", "")
+
+            return [await judged(name) for name in ("gold", "lead", "nowhere")]
+
+    gold, lead, nowhere = asyncio.run(go())
+    assert gold.endswith("this name is taken")
+    assert lead == ""
+    assert nowhere.endswith("failed to configure policy: Namespace nowhere is not there")
 
 
 def test_a_broken_set_at_the_start_is_refused_with_its_place(tmp_path, policies):

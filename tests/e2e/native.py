@@ -18,7 +18,7 @@ from tests.e2e.compare import normalised
 from tests.e2e.hooks import Hooks, configuration
 from tests.native.cases import GROUP, Policy
 from webhook.admission.pipeline import mutate, validate
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import answer, parse
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
@@ -224,8 +224,8 @@ class Comparison:
             return {"allowed": True}
         bundle, facts = self._bundles[request["namespace"]]
         parsed = parse({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-        verdict: Verdict | NeedsAuthorization = engine(parsed, bundle, facts)
-        if isinstance(verdict, NeedsAuthorization):
+        verdict: Verdict | NeedsFacts = engine(parsed, bundle, facts)
+        if isinstance(verdict, NeedsFacts):
             raise AssertionError("the facts answer every check")
         return dict(answer(request["uid"], verdict)["response"])
 

@@ -170,7 +170,7 @@ class Found:
     def __init__(self, owner):
         self._owner = owner
 
-    def owner(self, uid):
+    def owner(self, reference, namespace):
         return self._owner
 
     def admitted(self, job):

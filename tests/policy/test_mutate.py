@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.policy.support import admitted, bundle, mutating, request
 from webhook.admission import mutate
 from webhook.admission.memory_facts import MemoryFacts
-from webhook.admission.verdict import NeedsAuthorization
+from webhook.admission.verdict import NeedsFacts
 from webhook.admission.wire import answer
 from webhook.kube.equality import same
 
@@ -252,8 +252,8 @@ def test_a_warning_may_ask_the_authorizer():
     asks = "authorizer.group('').resource('pods').check('create').allowed() ? 'yes' : 'no'"
     text = mutating(add("/metadata/labels", '{"a": "b"}'), annotations=json.dumps({"sluice.dev/warning": asks}))
     needs = done(text)
-    assert isinstance(needs, NeedsAuthorization)
-    answers = dict.fromkeys(needs.checks, True)
+    assert isinstance(needs, NeedsFacts)
+    answers = dict.fromkeys(needs.questions, True)
     verdict = done(text, facts=MemoryFacts(authorizations=answers))
     assert (verdict.warnings, len(verdict.patch)) == (("m: yes",), 1)
 

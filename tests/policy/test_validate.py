@@ -5,12 +5,14 @@ import json
 import orjson
 import pytest
 
-from tests.policy.support import admitted, bundle, request, validating
+from tests.policy.support import PODS, admitted, bundle, request, validating
 from webhook.admission.gate import Check, Decision, GateAnswer
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import review, validate
-from webhook.admission.verdict import NeedsAuthorization
+from webhook.admission.verdict import NeedsFacts
 from webhook.admission.wire import answer
+from webhook.kube.gvk import GroupVersionKind
+from webhook.policy.facts import FactError, ObjectQuery, Unanswered
 
 POD = {
     "apiVersion": "v1",
@@ -213,6 +215,38 @@ def test_params_of_a_kind_that_is_not_served(kind, named):
     assert verdict(text.replace("  paramKind", "  failurePolicy: Ignore\n  paramKind"), facts=facts).allowed
 
 
+class Away(MemoryFacts):
+    """Facts whose Namespaces are not in memory: to be asked for, or asked for in vain."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def namespace(self, name):
+        raise self.answer
+
+
+def test_a_namespace_that_is_not_known_is_asked_for():
+    """The review waits for it, where a policy is for the request; one in no namespace waits for nothing."""
+    query = ObjectQuery(GroupVersionKind("", "v1", "Namespace"), "", "ns")
+    facts = Away(Unanswered(query))
+    assert verdict(validating("true"), facts=facts) == NeedsFacts((query,))
+    assert verdict(validating("true", rules=PODS.replace("pods", "nodes")), facts=facts).allowed
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    assert verdict(validating("true", rules=PODS.replace("pods", "nodes")), node, facts=facts, namespace="").allowed
+
+
+def test_a_namespace_that_cannot_be_had():
+    """Every policy for the request fails as its failurePolicy says; policies for others do not."""
+    facts = Away(FactError('namespaces "ns" not found', missing=True))
+    denied = verdict(validating("true", name="p") + validating("false", name="q"), facts=facts)
+    told = 'failed to configure policy: namespaces "ns" not found'
+    assert denied.denials == (f"p: {told}", f"q: {told}")
+    assert verdict(validating("false", extra="  failurePolicy: Ignore"), facts=facts).allowed
+    named = PODS.replace("operations", "resourceNames: [other], operations")
+    assert verdict(validating("false", rules=named), facts=facts).allowed
+
+
 def test_audit_annotations():
     """Annotations carry the policy's name; null and blank ones are left out."""
     extra = """  auditAnnotations:
@@ -241,21 +275,21 @@ CHECK = "authorizer.group('apps').resource('deployments').namespace('ns').check(
 def test_authorizer_that_is_not_in_memory():
     """A check nobody has answered stops the review and is given back; with the answer the review comes to an end."""
     asked = verdict(validating(CHECK))
-    assert isinstance(asked, NeedsAuthorization)
-    (check,) = asked.checks
+    assert isinstance(asked, NeedsFacts)
+    (check,) = asked.questions
     assert check == Check(
         user="alice", verb="create", group="apps", resource="deployments", namespace="ns", groups=("ml",)
     )
     assert verdict(validating(CHECK), facts=MemoryFacts(authorizations={check: True})).allowed
     assert not verdict(validating(CHECK), facts=MemoryFacts(otherwise=Decision.DENIED)).allowed
-    assert isinstance(verdict(validating(f"true && {CHECK}")), NeedsAuthorization)
+    assert isinstance(verdict(validating(f"true && {CHECK}")), NeedsFacts)
 
 
 def test_request_resource_authorizer():
     """`authorizer.requestResource` asks about the request itself; a service account is asked for under its own name."""
-    (check,) = verdict(validating("authorizer.requestResource.check('delete').allowed()")).checks
+    (check,) = verdict(validating("authorizer.requestResource.check('delete').allowed()")).questions
     assert (check.resource, check.namespace, check.name, check.verb) == ("pods", "ns", "a", "delete")
-    (check,) = verdict(validating(CHECK.replace("authorizer.", "authorizer.serviceAccount('ns', 'bot')."))).checks
+    (check,) = verdict(validating(CHECK.replace("authorizer.", "authorizer.serviceAccount('ns', 'bot')."))).questions
     assert check.user == "system:serviceaccount:ns:bot"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 from prometheus_client import CollectorRegistry
 
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.app import make_app
 from webhook.server.health import Health
 from webhook.server.limits import Limits
@@ -26,8 +26,8 @@ from webhook.tls.serving import ServingCertificate
 class ScriptedEngine:
     """Answers by the functions it was given, and notes what it was asked to authorize."""
 
-    on_mutate: Callable[[Any], Verdict | NeedsAuthorization] = lambda request: Verdict(allowed=True)
-    on_validate: Callable[[Any], Verdict | NeedsAuthorization] = lambda request: Verdict(allowed=True)
+    on_mutate: Callable[[Any], Verdict | NeedsFacts] = lambda request: Verdict(allowed=True)
+    on_validate: Callable[[Any], Verdict | NeedsFacts] = lambda request: Verdict(allowed=True)
     asked: list[Any] = field(default_factory=list)
     warm: asyncio.Event = field(default_factory=asyncio.Event)
     cold: bool = False
@@ -45,8 +45,8 @@ class ScriptedEngine:
         self.parts.append(only)
         return self.on_validate(request)
 
-    async def authorize(self, checks):
-        self.asked.extend(checks)
+    async def ask(self, questions):
+        self.asked.extend(questions)
 
 
 @dataclass

@@ -8,7 +8,7 @@ import logging
 
 from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.kube.patch import diff
 
 
@@ -65,7 +65,7 @@ def test_an_authorizer_is_asked_and_the_review_repeated(tmp_path):
 
     def judge(request):
         calls.append(request)
-        return NeedsAuthorization((check,)) if len(calls) == 1 else Verdict(allowed=True)
+        return NeedsFacts((check,)) if len(calls) == 1 else Verdict(allowed=True)
 
     engine = ScriptedEngine(on_validate=judge)
 
@@ -82,7 +82,7 @@ def test_an_authorizer_is_asked_and_the_review_repeated(tmp_path):
 
 def test_a_policy_that_never_stops_asking_is_ended(tmp_path):
     """A review that always wants another check ends with a 500 after a fixed number of rounds."""
-    engine = ScriptedEngine(on_validate=lambda _: NeedsAuthorization((Check(user="ann", verb="use"),)))
+    engine = ScriptedEngine(on_validate=lambda _: NeedsFacts((Check(user="ann", verb="use"),)))
 
     async def go():
         async with serve(tmp_path, engine) as served:
@@ -90,17 +90,17 @@ def test_a_policy_that_never_stops_asking_is_ended(tmp_path):
 
     status, body = asyncio.run(go())
     assert status == 500
-    assert "authorization" in body["message"]
+    assert "keep asking" in body["message"]
 
 
 def test_the_answers_of_an_authorizer_have_a_time_limit(tmp_path):
     """When the API server does not answer in time, the call ends with 504, within the time it was given."""
 
     class Slow(ScriptedEngine):
-        async def authorize(self, checks):
+        async def ask(self, questions):
             await asyncio.Event().wait()
 
-    engine = Slow(on_validate=lambda _: NeedsAuthorization((Check(user="ann", verb="use"),)))
+    engine = Slow(on_validate=lambda _: NeedsFacts((Check(user="ann", verb="use"),)))
 
     async def go():
         async with serve(tmp_path, engine) as served:

@@ -9,11 +9,11 @@ import uvloop
 from tests.server.serving import ScriptedEngine, review
 from tests.server.wire import BODY, LIVE, READY, chunked, port, post
 from webhook.admission.gate import Check
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.json_body import DEEPEST, MOST, read_json
 from webhook.server.responses import StatusError
 
-NEEDS = NeedsAuthorization((Check(user="ann", verb="use"),))
+NEEDS = NeedsFacts((Check(user="ann", verb="use"),))
 
 
 class Held(ScriptedEngine):
@@ -23,7 +23,7 @@ class Held(ScriptedEngine):
         self.release = asyncio.Event()
         super().__init__(on_validate=lambda _: Verdict(True) if self.release.is_set() else NEEDS)
 
-    async def authorize(self, checks):
+    async def ask(self, questions):
         await self.release.wait()
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.server.serving import ScriptedEngine, review, serve
 from tests.server.wire import BODY, END, LIVE, Talk, chunked, port, post
 from webhook.admission.gate import Check
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.listener import Listener
 from webhook.tls.folder import Folder, ensure
 from webhook.tls.serving import ServingCertificate
@@ -54,11 +54,11 @@ def test_a_request_that_waits_holds_up_its_own_connection_only():
         asked, release = asyncio.Event(), asyncio.Event()
 
         class Held(ScriptedEngine):
-            async def authorize(self, checks):
+            async def ask(self, questions):
                 asked.set()
                 await release.wait()
 
-        needs = NeedsAuthorization((Check(user="ann", verb="use"),))
+        needs = NeedsFacts((Check(user="ann", verb="use"),))
         engine = Held(on_validate=lambda r: needs if r.uid == "slow" and not release.is_set() else Verdict(True))
         async with port(engine) as served, served.talk() as slow, served.talk() as quick:
             await slow.send(*(post(json.dumps(review(uid=uid)).encode()) for uid in ("slow", "behind")))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.health import Condition
 from webhook.server.listener import parse_address
 from webhook.server.metrics import MOST, ServerMetrics
@@ -60,11 +60,11 @@ def test_shutdown_finishes_what_is_in_flight(tmp_path):
         entered, release = asyncio.Event(), asyncio.Event()
 
         class Held(ScriptedEngine):
-            async def authorize(self, checks):
+            async def ask(self, questions):
                 entered.set()
                 await release.wait()
 
-        verdicts = iter([NeedsAuthorization((Check(user="ann", verb="use"),)), Verdict(allowed=True)])
+        verdicts = iter([NeedsFacts((Check(user="ann", verb="use"),)), Verdict(allowed=True)])
         async with serve(tmp_path, Held(on_validate=lambda _: next(verdicts))) as served:
             pending = asyncio.create_task(served.post("/validate", json=review()))
             await entered.wait()

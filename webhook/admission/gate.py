@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from webhook.jobs.job import Job
-from webhook.policy.facts import Check, Decision, Facts, Labels, Selector
+from webhook.policy.facts import Check, Decision, Facts, Labels, Question, Selector
 
-__all__ = ["Check", "Decision", "Facts", "Gate", "GateAnswer", "Labels", "OpenGate", "Selector"]
+__all__ = ["Check", "Decision", "Facts", "Gate", "GateAnswer", "Labels", "OpenGate", "Question", "Selector"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from webhook.jobs.owners import admits
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _WORKLOAD: Final = ("kueue.x-k8s.io", "Workload")
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
@@ -32,6 +33,7 @@ class MemoryFacts:
         self._authorizations = dict(authorizations or {})
         self._otherwise = otherwise
         self._scopes: Scopes | None = None
+        self._stand_ins: dict[str, dict[str, Any]] = {}
         for obj in objects:
             self.add(obj)
 
@@ -42,7 +44,7 @@ class MemoryFacts:
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
         if (kind.group, kind.kind) == ("", "Namespace"):
             given = metadata.get("labels")
-            own = {"kubernetes.io/metadata.name": str(metadata.get("name") or "")}
+            own = {NAME_LABEL: str(metadata.get("name") or "")}
             labels = own | given if isinstance(given, dict) else own
             obj = {**obj, "metadata": {**metadata, "labels": labels}}
         key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
@@ -50,9 +52,17 @@ class MemoryFacts:
         if metadata.get("uid"):
             self._by_uid[str(metadata["uid"])] = obj
 
-    def namespace(self, name: str) -> dict[str, Any] | None:
-        """Give the Namespace, with the label that every namespace has."""
-        return self._objects.get(("", "Namespace"), {}).get(("", name))
+    def namespace(self, name: str) -> dict[str, Any]:
+        """Give the Namespace; one that is not among the objects stands in with the label that every namespace has."""
+        found = self._objects.get(("", "Namespace"), {}).get(("", name))
+        return self.stand_in(name) if found is None else found
+
+    def stand_in(self, name: str) -> dict[str, Any]:
+        """Give what stands for a Namespace that is not among the objects; the same one each time."""
+        if name not in self._stand_ins:
+            metadata = {"name": name, "labels": {NAME_LABEL: name}}
+            self._stand_ins[name] = {"metadata": metadata, "spec": {}, "status": {}}
+        return self._stand_ins[name]
 
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
@@ -80,9 +90,9 @@ class MemoryFacts:
             return self._otherwise
         return Decision.ALLOWED if self._authorizations[check] else Decision.DENIED
 
-    def owner(self, uid: str) -> dict[str, Any] | None:
-        """Give the object with this UID."""
-        return self._by_uid.get(uid)
+    def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
+        """Give the object with the UID of a reference."""
+        return self._by_uid.get(str(reference.get("uid")))
 
     def admitted(self, job: dict[str, Any]) -> bool:
         """Say whether the Workload of this object is among the objects, and admitted."""

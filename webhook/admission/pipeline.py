@@ -8,16 +8,18 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.admission.gate import Facts, Gate
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.cel.lib.go.strconv import json_text, json_value
 from webhook.jobs.describe import queue_of, templates
 from webhook.jobs.normalise import normalise
 from webhook.kube.patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
+from webhook.policy.evaluation.invocation import configuration_error
 from webhook.policy.evaluation.mutate import mutate as run_mutating
 from webhook.policy.evaluation.result import FAILURE_KEY, EvaluationResult, Observer
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.evaluation.validate import validate as run_validating
+from webhook.policy.facts import FactError, Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicies, BoundPolicy
 from webhook.policy.matching.exceptions import excused
 from webhook.policy.request import Request
@@ -29,7 +31,7 @@ Clock = Callable[[], float]
 
 def mutate(
     request: Request, bundle: Bundle, facts: Facts, *, observer: Observer | None = None, clock: Clock = time.time
-) -> Verdict | NeedsAuthorization:
+) -> Verdict | NeedsFacts:
     """Shape the object: the verdict has the patch, or the denial of a policy that could not be evaluated.
 
     `clock` gives seconds since 1970 and is read only where the bundle has exceptions.
@@ -41,7 +43,7 @@ def mutate(
     start = context.object
     run_mutating(_applicable(bound, bundle, context, clock), context)
     if context.result.unknown:
-        return NeedsAuthorization(tuple(dict.fromkeys(context.result.unknown)))
+        return NeedsFacts(tuple(dict.fromkeys(context.result.unknown)))
     if context.result.denials:
         return _verdict(context)
     made = diff(start, context.object)
@@ -60,14 +62,14 @@ def validate(
     *,
     observer: Observer | None = None,
     clock: Clock = time.time,
-) -> Verdict | NeedsAuthorization:
+) -> Verdict | NeedsFacts:
     """Judge the object: policies first, then, where they let it in, the gate to the queue (None: no queueing)."""
     bound = bundle.validating.policies_for(request)
     context = _context(request, facts, observer)
     if bound.all:
         run_validating(_applicable(bound, bundle, context, clock), context)
     if context.result.unknown:
-        return NeedsAuthorization(tuple(dict.fromkeys(context.result.unknown)))
+        return NeedsFacts(tuple(dict.fromkeys(context.result.unknown)))
     verdict = _verdict(context, (), request.object)
     return verdict if gate is None or not verdict.allowed else _ask(gate, context, verdict)
 
@@ -80,14 +82,14 @@ def review(
     *,
     observer: Observer | None = None,
     clock: Clock = time.time,
-) -> Verdict | NeedsAuthorization:
+) -> Verdict | NeedsFacts:
     """Do both, as the API server does: shape, then judge what came of it. The verdict has the patch of the first."""
     shaped = mutate(request, bundle, facts, observer=observer, clock=clock)
-    if isinstance(shaped, NeedsAuthorization) or not shaped.allowed:
+    if isinstance(shaped, NeedsFacts) or not shaped.allowed:
         return shaped
     after = request if shaped.object is None else replace(request, object=shaped.object)
     judged = validate(after, bundle, facts, gate, observer=observer, clock=clock)
-    if isinstance(judged, NeedsAuthorization):
+    if isinstance(judged, NeedsFacts):
         return judged
     return replace(
         judged,
@@ -120,8 +122,24 @@ def _context(request: Request, facts: Facts, observer: Observer | None) -> Revie
 
 
 def _applicable(bound: BoundPolicies, bundle: Bundle, context: ReviewContext, clock: Clock) -> Sequence[BoundPolicy]:
-    """Give the policies that are for this request, less those an exception frees it from."""
-    policies = bound.choose(context.namespace_labels(), context.request)
+    """Give the policies that are for this request; none while its Namespace must be asked for.
+
+    A Namespace that cannot be had fails every policy that may be for the request, as its failurePolicy says.
+    """
+    try:
+        return _not_excused(bound.choose(context.namespace_labels(), context.request), bundle, context, clock)
+    except Unanswered as unanswered:
+        context.result.unknown.append(unanswered.question)
+    except FactError as error:
+        for one in _not_excused(bound.choose(None, context.request), bundle, context, clock):
+            configuration_error(one.policy, one.binding, f"failed to configure policy: {error}", context)
+    return ()
+
+
+def _not_excused(
+    policies: Sequence[BoundPolicy], bundle: Bundle, context: ReviewContext, clock: Clock
+) -> Sequence[BoundPolicy]:
+    """Give the policies less those that an exception frees the request from."""
     if not bundle.exceptions:
         return policies
     names = excused(bundle.exceptions, context.request, context.object, context.old, clock())
@@ -170,15 +188,22 @@ def _audits(result: EvaluationResult) -> dict[str, str]:
     return joined
 
 
-def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict:
-    """Ask the gate for a job that is created, or given a queue, and that no queued job owns."""
+def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | NeedsFacts:
+    """Ask the gate for a job that is created, or given a queue, and that is not part of one that has quota."""
     request, job = context.request, context.job()
     if job is None or not job.kind.queued or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return verdict
-    if job.queue is None or context.object is None or context.owned():
+    if job.queue is None or context.object is None:
         return verdict
     if request.operation == "UPDATE" and not _queued_anew(context, job.queue):
         return verdict
+    try:
+        if context.owned():
+            return verdict
+    except Unanswered as unanswered:
+        return NeedsFacts((unanswered.question,))
+    except FactError:
+        return verdict  # the queue looks at it once it is there
     answer = gate.ask(job, context.object, request.namespace, request.dry_run)
     warnings = tuple(dict.fromkeys((*verdict.warnings, *map(json_text, answer.warnings))))
     if answer.allowed:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.kube.patch import Operation
-from webhook.policy.facts import Check
+from webhook.policy.facts import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class NeedsAuthorization:
-    """No verdict yet: these checks are not in memory. Get the answers, put them in the facts, and ask again."""
+class NeedsFacts:
+    """No verdict yet: these questions are not answered in memory. Put the answers in the facts, and review again."""
 
-    checks: tuple[Check, ...]
+    questions: tuple[Question, ...]

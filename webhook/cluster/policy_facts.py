@@ -6,15 +6,18 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.admission.gate import Check, Decision, Labels, Selector
-from webhook.cluster.api.kinds import NAMESPACE
+from webhook.admission.gate import Check, Decision, Labels, Question, Selector
+from webhook.cluster.api.kinds import NAMESPACE, WORKLOAD
+from webhook.cluster.api.live_reads import LiveReads
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
-from webhook.cluster.jobs.managed import ViewOwners
+from webhook.cluster.jobs.managed import MANAGED_KINDS, ViewOwners, key_of_job
+from webhook.jobs.owners import admits
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
+from webhook.policy.facts import FactError, ObjectQuery
 from webhook.store.errors import StoreError
-from webhook.store.objects import Object, key_of
+from webhook.store.objects import Object, key_of, uid_of
 
 REMEMBER: Final = 10.0
 """Seconds for which an authorizer's answer is used again; the API server's own webhook cache keeps them longer."""
@@ -26,7 +29,7 @@ class ViewFacts:
 
     def __init__(self, view: View, params: ParamKinds, clock: Callable[[], float]) -> None:
         self._view, self._params, self._clock = view, params, clock
-        self._owners = ViewOwners(view)
+        self._owners, self._reads = ViewOwners(view), LiveReads(view.store, clock)
         self._given: dict[tuple[str, str], list[Object]] = {}
         self._answers: dict[Check, tuple[Decision, float]] = {}
 
@@ -38,9 +41,10 @@ class ViewFacts:
             given.setdefault((gvk.group, gvk.kind), []).append(obj)
         self._given = given
 
-    def namespace(self, name: str) -> dict[str, Any] | None:
-        """Give the Namespace object, None where it is not known."""
-        return self._view.mirror(NAMESPACE).get(name)
+    def namespace(self, name: str) -> dict[str, Any]:
+        """Give the Namespace object; one that is not in view yet is asked for, as the API server does it."""
+        found = self._view.mirror(NAMESPACE).get(name)
+        return self._reads.answer(ObjectQuery(NAMESPACE, "", name)) if found is None else found
 
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
@@ -62,13 +66,32 @@ class ViewFacts:
         """Give the scope of a kind of parameters by discovery, None where it is not served."""
         return self._params.scope(gvk)
 
-    def owner(self, uid: str) -> dict[str, Any] | None:
-        """Give the managed job with this uid, None where it is not known."""
-        return self._owners.owner(uid)
+    def owner(self, reference: Object, namespace: str) -> Object | None:
+        """Give the managed job with the uid of a reference; one that is not in view yet is asked for."""
+        found = self._owners.owner(reference, namespace)
+        gvk = gvk_of(reference)
+        if found is not None or (gvk.group, gvk.kind) not in MANAGED_KINDS:
+            return found
+        found = self._asked(ObjectQuery(gvk, namespace, str(reference.get("name"))))
+        return found if found is not None and uid_of(found) == reference.get("uid") else None
 
     def admitted(self, job: Object) -> bool:
-        """Say whether the job's Workload is admitted."""
-        return self._owners.admitted(job)
+        """Say whether the job's Workload is admitted; where it is not in view the API server is asked."""
+        if self._owners.admitted(job):
+            return True
+        if not self._view.follows(WORKLOAD):
+            return False
+        key = key_of_job(job)
+        found = self._asked(ObjectQuery(self._view.mirror(WORKLOAD).gvk, key.namespace, key.workload))
+        return found is not None and admits(found, key.uid)
+
+    def _asked(self, query: ObjectQuery) -> Object | None:
+        try:
+            return self._reads.answer(query)
+        except FactError as error:
+            if error.missing:
+                return None
+            raise
 
     def authorize(self, check: Check) -> Decision:
         """Give the remembered answer, UNKNOWN where it must be asked for."""
@@ -77,15 +100,21 @@ class ViewFacts:
             return Decision.UNKNOWN
         return answer[0]
 
-    async def ask(self, checks: Sequence[Check]) -> None:
-        """Ask the API server, all at once, and remember. What cannot be asked counts as denied, for this once."""
+    async def ask(self, questions: Sequence[Question]) -> None:
+        """Ask the API server, all at once, and remember."""
+        await asyncio.gather(*(self._answer(question) for question in questions))
+
+    async def _answer(self, question: Question) -> None:
+        if isinstance(question, ObjectQuery):
+            await self._reads.fetch(question)
+            return
+        answer = await self._ask(question)
         if len(self._answers) > REMEMBERED:
             self._answers.clear()
-        answers = await asyncio.gather(*(self._ask(check) for check in checks))
-        until = self._clock() + REMEMBER
-        self._answers.update((check, (answer, until)) for check, answer in zip(checks, answers, strict=True))
+        self._answers[question] = answer, self._clock() + REMEMBER
 
     async def _ask(self, check: Check) -> Decision:
+        """Give the authorizer's answer. What cannot be asked counts as denied."""
         try:
             review = await self._view.store.create(access_review(check))
         except StoreError:

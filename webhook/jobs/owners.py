@@ -23,8 +23,8 @@ Object = dict[str, Any]
 class Owners(Protocol):
     """Where owners and their Workloads are looked up: the local view, or the objects of files."""
 
-    def owner(self, uid: str) -> Object | None:
-        """Give the object with this UID, None where there is none."""
+    def owner(self, reference: Object, namespace: str) -> Object | None:
+        """Give the object with the UID of a reference, None where there is none."""
 
     def admitted(self, job: Object) -> bool:
         """Say whether the Workload of this object is admitted."""
@@ -36,11 +36,11 @@ def owned(obj: Object, namespace: str, owners: Owners) -> bool:
     Below a job that is held itself only what is suspended, too: a held job's controller makes nothing that runs.
     """
     above, _ = ancestors(obj, namespace, owners)
-    if any(owners.admitted(job) for job in above if queue_of(job)):
-        return True
     row = row_of(obj)
     still = row is not None and row.suspend_path is not None and suspended(obj, row) is True
-    return still and any(_held(job) for job in above)
+    if still and any(_held(job) for job in above):
+        return True
+    return any(owners.admitted(job) for job in above if queue_of(job))
 
 
 def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object], Object | None]:
@@ -50,7 +50,7 @@ def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object]
         reference = controller_of(obj)
         if reference is None or not _may_make(reference, obj):
             break
-        owner = owners.owner(str(reference.get("uid") or ""))
+        owner = owners.owner(reference, namespace)
         if owner is None:
             return found, reference
         if not _is(owner, reference, namespace) or not _makes(owner, obj) or finish_of(owner) is not None:

@@ -46,11 +46,42 @@ class Check:
     version: str = "*"
 
 
-class Facts(Protocol):
-    """The local view of the cluster: in the server an informer's store, offline the test file."""
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectQuery:
+    """What is this object? Asked of the API server where the local view does not have it yet."""
 
-    def namespace(self, name: str) -> dict[str, Any] | None:
-        """Give the Namespace object, None where it is not known."""
+    gvk: GroupVersionKind
+    namespace: str
+    name: str
+
+
+Question = Check | ObjectQuery
+
+
+class Unanswered(Exception):
+    """A question that memory has no answer to. No operator of CEL absorbs it: the whole review waits for the answer."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question)
+        self.question = question
+
+
+class FactError(Exception):
+    """What a policy has to know cannot be had: its failurePolicy decides. `missing`: there is no such object."""
+
+    def __init__(self, message: str, *, missing: bool = False) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class Facts(Protocol):
+    """The local view of the cluster: in the server an informer's store, offline the test file.
+
+    Methods that give objects raise Unanswered where the API server must be asked, FactError where that did not help.
+    """
+
+    def namespace(self, name: str) -> dict[str, Any]:
+        """Give the Namespace object. Raises Unanswered, FactError."""
 
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
@@ -66,8 +97,11 @@ class Facts(Protocol):
     def authorize(self, check: Check) -> Decision:
         """Answer a check from memory."""
 
-    def owner(self, uid: str) -> dict[str, Any] | None:
-        """Give the object with this UID from the local view, None where there is none (a forged or stale owner)."""
+    def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
+        """Give the object with the UID of an ownerReference, None where there is none (a forged or stale owner).
+
+        Raises Unanswered, FactError.
+        """
 
     def admitted(self, job: dict[str, Any]) -> bool:
-        """Say whether the Workload of this object is admitted."""
+        """Say whether the Workload of this object is admitted. Raises Unanswered, FactError."""

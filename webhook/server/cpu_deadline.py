@@ -12,10 +12,10 @@ import signal
 from collections.abc import Callable
 from typing import Final
 
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.cel.errors import Interrupted
 
-Review = Callable[..., Verdict | NeedsAuthorization]
+Review = Callable[..., Verdict | NeedsFacts]
 
 TICK: Final = 0.05
 """Seconds of processor time between two rings."""
@@ -28,7 +28,7 @@ _left = [0]
 def with_deadline(review: Review) -> Review:
     """Give the review, to be interrupted where it takes too long. Calls raise Interrupted outside of expressions."""
 
-    def run(request: object) -> Verdict | NeedsAuthorization:
+    def run(request: object) -> Verdict | NeedsFacts:
         _left[0] = PATIENCE
         try:
             return review(request)

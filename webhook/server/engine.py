@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Protocol
 
 from webhook.admission import pipeline
-from webhook.admission.gate import Check, Gate
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.gate import Gate, Question
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import Request
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Facts
@@ -24,14 +24,14 @@ class Engine(Protocol):
     warm: asyncio.Event
     """Set once the facts that verdicts need are known; requests wait for it."""
 
-    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Shape the object; `only` by the policies of one failurePolicy: `fail` or `ignore`."""
 
-    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+    def validate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Judge the object, and ask the gate; `only` as above."""
 
-    async def authorize(self, checks: Sequence[Check]) -> None:
-        """Fetch the answers to `checks`, so that the next call knows them."""
+    async def ask(self, questions: Sequence[Question]) -> None:
+        """Fetch the answers to `questions`, so that the next call knows them."""
 
 
 class PoliciesInForce(Protocol):
@@ -46,9 +46,9 @@ class PoliciesInForce(Protocol):
 
 
 class LiveFacts(Facts, Protocol):
-    """Facts that can learn the answers to checks."""
+    """Facts that can learn the answers to questions."""
 
-    async def ask(self, checks: Sequence[Check]) -> None:
+    async def ask(self, questions: Sequence[Question]) -> None:
         """Ask the API server, and remember."""
 
 
@@ -64,26 +64,26 @@ class LiveEngine:
         self.warm = asyncio.Event()
         self.record: Record | None = None
 
-    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+    def mutate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Shape the object."""
         start = perf_counter()
         verdict = pipeline.mutate(request, self._current().part(request, only), self._facts)
         return self._recorded(request, verdict, start, "mutate", only)
 
-    def validate(self, request: Request, only: str = "") -> Verdict | NeedsAuthorization:
+    def validate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Judge the object; the gate is asked once, whatever the failure policies."""
         start, policies = perf_counter(), self._current()
         gate = self._gate if only in ("", policies.gate_part) else None
         verdict = pipeline.validate(request, policies.part(request, only), self._facts, gate)
         return self._recorded(request, verdict, start, "validate", only)
 
-    async def authorize(self, checks: Sequence[Check]) -> None:
+    async def ask(self, questions: Sequence[Question]) -> None:
         """Ask the API server."""
-        await self._facts.ask(checks)
+        await self._facts.ask(questions)
 
     def _recorded(
-        self, request: Request, verdict: Verdict | NeedsAuthorization, start: float, phase: str, only: str
-    ) -> Verdict | NeedsAuthorization:
+        self, request: Request, verdict: Verdict | NeedsFacts, start: float, phase: str, only: str
+    ) -> Verdict | NeedsFacts:
         if self.record is not None and isinstance(verdict, Verdict):
             self.record(request, verdict, perf_counter() - start, f"{phase}/{only}" if only else phase)
         return verdict

@@ -40,7 +40,7 @@ class ServerMetrics(Collector):
         """(webhook, operation, resource, outcome): outcome is allowed, patched or denied."""
         self.timings = {"mutate": Timing(), "validate": Timing(), "convert": Timing()}
         self.failures: defaultdict[str, int] = defaultdict(int)
-        """By kind: authorization, bad_request, busy, disconnected, internal, interrupted, timeout, too_large, and
+        """By kind: bad_request, busy, disconnected, internal, interrupted, questions, timeout, too_large, and
         unavailable."""
         self.warnings = 0
         self.authorizations = 0

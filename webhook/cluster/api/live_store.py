@@ -116,6 +116,8 @@ class LiveStore:
         await self._client.request("DELETE", await self._path(gvk, namespace, name), body=body)
 
     async def _path(self, gvk: GroupVersionKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
+        if name in (".", "..") or "/" in name or "%" in name:  # of an ownerReference anything may be the name
+            raise NotFound(f"{gvk.kind} {name!r} is not there")
         resource = await self._resource(gvk)
         parts = [_root(gvk)]
         if resource.scope is Scope.NAMESPACED and namespace:

@@ -90,9 +90,9 @@ class ViewOwners:
     def __init__(self, view: View) -> None:
         self._view = view
 
-    def owner(self, uid: str) -> Object | None:
-        """Give the managed job with this uid, None where it is not in view."""
-        return self._view.by_uid(uid, MANAGED)
+    def owner(self, reference: Object, namespace: str) -> Object | None:
+        """Give the managed job with the uid of a reference, None where it is not in view."""
+        return self._view.by_uid(str(reference.get("uid")), MANAGED)
 
     def admitted(self, job: Object) -> bool:
         """Say whether the job's Workload is admitted; one of Kueue's (mode external) has another name than ours."""

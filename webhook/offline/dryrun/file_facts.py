@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from webhook.admission.gate import Check, Decision
-from webhook.admission.memory_facts import MemoryFacts
+from webhook.admission.memory_facts import NAME_LABEL, MemoryFacts
 
 Object = dict[str, Any]
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 class FileFacts(MemoryFacts):
@@ -24,11 +23,8 @@ class FileFacts(MemoryFacts):
         self.asked: set[Check] = set()
         self.unknown_namespaces: set[str] = set()
 
-    def namespace(self, name: str) -> Object | None:
-        """Give the Namespace object; one that is not there has its name and the labels given for such."""
-        found = super().namespace(name)
-        if found is not None:
-            return found
+    def stand_in(self, name: str) -> Object:
+        """Give a Namespace with the labels given for such as are not among the objects, and remember its name."""
         self.unknown_namespaces.add(name)
         labels = {NAME_LABEL: name, **self._given}
         metadata = {"name": name, "labels": labels}

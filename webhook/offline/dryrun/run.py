@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.admission.gate import Gate
 from webhook.admission.pipeline import review
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import BadReview, parse
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
@@ -110,7 +110,7 @@ def outcome(
         return ObjectOutcome(item.ref, allowed=False, denials=(str(error),), before=obj, code=400, reason="BadRequest")
     ref = replace(item.ref, namespace=request.namespace, name=request.name or item.ref.name)
     verdict = review(request, bundle, facts, gate, observer=observer, clock=clock)
-    assert not isinstance(verdict, NeedsAuthorization), "file facts answer every check"
+    assert not isinstance(verdict, NeedsFacts), "file facts answer every check"
     return _outcome(ref, verdict, request)
 
 

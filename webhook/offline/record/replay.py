@@ -14,13 +14,13 @@ import orjson
 
 from webhook.admission.gate import Facts
 from webhook.admission.pipeline import mutate, review, validate
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.offline.record.recorder import verdict_record
 from webhook.policy.bundle import Bundle
 from webhook.policy.request import Request
 
-RUNS: Final[Mapping[str, Callable[..., Verdict | NeedsAuthorization]]] = {
+RUNS: Final[Mapping[str, Callable[..., Verdict | NeedsFacts]]] = {
     "mutate": mutate,
     "validate": validate,
     "review": review,
@@ -119,7 +119,7 @@ def replay(
 def _again(recorded: Recorded, bundle: Bundle, facts: Facts, clock: Callable[[], float]) -> Verdict:
     name, _, only = recorded.phase.partition("/")
     verdict = RUNS[name](recorded.request, bundle.part(only), facts, clock=clock)
-    if isinstance(verdict, NeedsAuthorization):
+    if isinstance(verdict, NeedsFacts):
         return Verdict(allowed=False, code=403, message="an authorizer check has no answer here")
     return verdict
 

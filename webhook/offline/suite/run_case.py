@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.admission.gate import Check, Decision
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate, review
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.jobs.defaults import defaulted
@@ -70,8 +70,9 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
     facts = CaseFacts(case, bundle.objects)
     request = request_of(case)
     verdict = review(request, bundle, facts, None, observer=observer, clock=lambda: now)
-    if isinstance(verdict, NeedsAuthorization):
-        asked = ", ".join(sorted({f"{c.verb} {c.resource or c.path}" for c in verdict.checks}))
+    if isinstance(verdict, NeedsFacts):
+        checks = [question for question in verdict.questions if isinstance(question, Check)]
+        asked = ", ".join(sorted({f"{check.verb} {check.resource or check.path}" for check in checks}))
         message = f"the policy asks the authorizer ({asked}); say under authorizer whether that is allowed"
         return Result(case, CaseOutcome.ERROR, (case.diagnostic("SUI003", message),))
     queue = None
@@ -89,7 +90,7 @@ def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryF
         return []
     made = replace(request, object=verdict.object)
     again = mutate(made, bundle, facts, clock=lambda: now)
-    if isinstance(again, NeedsAuthorization):
+    if isinstance(again, NeedsFacts):
         return []
     may = {bound.policy.name for bound in bundle.mutating.policies_for(made).all if bound.policy.reinvoke}
     return [name for name in again.changed_by if name in may]

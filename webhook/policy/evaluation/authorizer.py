@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.cel.lib import authorizer as library
-from webhook.policy.facts import Check, Decision, Facts
+from webhook.policy.facts import Check, Decision, Facts, Unanswered
 from webhook.policy.request import Request
-
-
-class Unanswered(Exception):
-    """A check that is not in memory. No operator of CEL absorbs it: the whole review waits for the answer."""
-
-    def __init__(self, check: Check) -> None:
-        super().__init__(check)
-        self.check = check
 
 
 def authorizers(request: Request, facts: Facts) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from webhook.policy.dependencies.reads import all_unchanged
 from webhook.policy.evaluation.params import ParamError, collect
 from webhook.policy.evaluation.result import Denial
 from webhook.policy.evaluation.review_context import ReviewContext
+from webhook.policy.facts import FactError, Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Binding, Policy
 from webhook.policy.pod_templates import EvaluationTarget
@@ -60,7 +61,7 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
     """
     for bound in policies:
         policy = bound.policy
-        if policy.skip_owned and context.owned():
+        if policy.skip_owned and _skipped(bound, context):
             continue
         if policy.param_kind is None:
             yield Invocation(bound, context)
@@ -68,13 +69,24 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
         try:
             params = collect(policy, bound.binding, context.request.namespace, context.facts)
         except ParamError as error:
-            _configuration_error(policy, bound.binding, str(error), context)
+            configuration_error(policy, bound.binding, str(error), context)
             continue
         for param in params:
             yield Invocation(bound, context, param)
 
 
-def _configuration_error(policy: Policy, binding: Binding, message: str, context: ReviewContext) -> None:
+def _skipped(bound: BoundPolicy, context: ReviewContext) -> bool:
+    """Say whether the object's owner is looked at in its place; while that is not known nothing is evaluated."""
+    try:
+        return context.owned()
+    except Unanswered as unanswered:
+        context.result.unknown.append(unanswered.question)
+    except FactError as error:
+        configuration_error(bound.policy, bound.binding, f"failed to configure policy: {error}", context)
+    return True
+
+
+def configuration_error(policy: Policy, binding: Binding, message: str, context: ReviewContext) -> None:
     """Deny because a policy or a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
     if not policy.ignore_failure:
         context.result.denials.append(Denial(policy.name, binding.name, message))

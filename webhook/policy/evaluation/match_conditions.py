@@ -5,9 +5,9 @@ from __future__ import annotations
 from webhook.cel.errors import CelError
 from webhook.cel.program import CONDITIONS_LIMIT, Budget
 from webhook.policy.evaluation.activation import NO_AUTHORIZER, OUT_OF_BUDGET, evaluate
-from webhook.policy.evaluation.authorizer import Unanswered
 from webhook.policy.evaluation.invocation import Invocation
 from webhook.policy.expression import OutOfBudget, Values
+from webhook.policy.facts import Unanswered
 from webhook.policy.model import Policy
 from webhook.policy.pod_templates import EvaluationTarget
 
@@ -30,7 +30,7 @@ def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | b
         except OutOfBudget:
             return False if policy.ignore_failure else OUT_OF_BUDGET
         except Unanswered as unanswered:
-            result.unknown.append(unanswered.check)
+            result.unknown.append(unanswered.question)
             return False
         if result.observer is not None:
             result.saw(policy, "matchConditions", i, "true" if held is True else "false")

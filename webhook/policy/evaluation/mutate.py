@@ -10,11 +10,11 @@ from typing import Any
 
 from webhook.cel.errors import CelError, Interrupted
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation
-from webhook.policy.evaluation.authorizer import Unanswered
 from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
 from webhook.policy.evaluation.match_conditions import conditions_hold
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import OutOfBudget
+from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Policy
 from webhook.policy.patching.mutation import MutationError, patched
@@ -67,7 +67,7 @@ def _safely_on(invocation: Invocation, target: EvaluationTarget, obj: dict[str, 
     try:
         return _run_on(invocation, target, obj)
     except Unanswered as unanswered:
-        invocation.result.unknown.append(unanswered.check)
+        invocation.result.unknown.append(unanswered.question)
     except (Exception, Interrupted) as error:
         text = unexpected(invocation.policy, error)
         if not invocation.policy.ignore_failure:
@@ -120,7 +120,7 @@ def _mutation(
     except MutationError as failure:
         error = str(failure)
     except Unanswered as unanswered:
-        result.unknown.append(unanswered.check)
+        result.unknown.append(unanswered.question)
         return target.object
     else:
         if result.observer is not None:

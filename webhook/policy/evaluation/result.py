@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from webhook.documents import Path
-from webhook.policy.facts import Check
+from webhook.policy.facts import Question
 from webhook.policy.loading.shapes import dotted
 from webhook.policy.model import Policy
 
@@ -46,7 +46,7 @@ class EvaluationResult:
     warnings: list[str] = field(default_factory=list)
     audits: dict[str, list[str]] = field(default_factory=dict)
     evaluated: list[str] = field(default_factory=list)
-    unknown: list[Check] = field(default_factory=list)
+    unknown: list[Question] = field(default_factory=list)
     changing: list[str] = field(default_factory=list)
     oscillating: list[str] = field(default_factory=list)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from webhook.jobs.describe import Templates, describe, templates
 from webhook.jobs.job import Job
@@ -16,8 +15,6 @@ from webhook.policy.match_resources import labels_of
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.pod_templates import EvaluationTarget, target_at
 from webhook.policy.request import Request
-
-_STAND_INS: Final = 1024
 
 
 class Closes(Protocol):
@@ -77,13 +74,13 @@ class ReviewContext:
     def namespace(self) -> dict[str, Any] | None:
         """Give the request's Namespace; None for what is in none, and for a Namespace itself.
 
-        One that is not known yet stands in with its name and the label every namespace has.
+        Raises Unanswered, FactError.
         """
         if not self._asked:
-            self._asked = True
             name = self.request.namespace
             if name and not self._is_namespace():
-                self._namespace = self.facts.namespace(name) or stand_in(name)
+                self._namespace = self.facts.namespace(name)
+            self._asked = True
         return self._namespace
 
     def attributes(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -142,14 +139,8 @@ class ReviewContext:
         return self._authorizers
 
     def owned(self) -> bool:
-        """Say whether a controller above the object is a job that waits in a queue itself."""
+        """Say whether the object is part of a job that a queue looks at as a whole. Raises Unanswered, FactError."""
         if self._owned is None:
             obj = self.object if self.object is not None else self.old
             self._owned = obj is not None and owned(obj, self.request.namespace, self.facts)
         return self._owned
-
-
-@lru_cache(maxsize=_STAND_INS)
-def stand_in(name: str) -> dict[str, Any]:
-    """Give what stands for a Namespace that is not known yet."""
-    return {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}, "spec": {}, "status": {}}

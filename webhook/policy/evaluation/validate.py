@@ -11,12 +11,12 @@ from webhook.cel.errors import CelError, Interrupted
 from webhook.cel.lib.go.strconv import json_text, to_bytes
 from webhook.cel.program import Budget
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, evaluate
-from webhook.policy.evaluation.authorizer import Unanswered
 from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
 from webhook.policy.evaluation.match_conditions import conditions_hold
 from webhook.policy.evaluation.result import FAILURE_KEY, Denial
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import OutOfBudget
+from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Validation
 from webhook.policy.pod_templates import EvaluationTarget
@@ -36,7 +36,7 @@ def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
             try:
                 _evaluate(invocation, target)
             except Unanswered as unanswered:
-                context.result.unknown.append(unanswered.check)
+                context.result.unknown.append(unanswered.question)
             except (Exception, Interrupted) as error:
                 text = unexpected(invocation.policy, error)
                 if not invocation.policy.ignore_failure:

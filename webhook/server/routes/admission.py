@@ -9,7 +9,7 @@ from time import perf_counter
 import orjson
 from aiohttp import web
 
-from webhook.admission.verdict import NeedsAuthorization, Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import BadReview, Request, answer, parse
 from webhook.server.cpu_deadline import Review, with_deadline
 from webhook.server.engine import Engine
@@ -27,7 +27,7 @@ def admission(
 ) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.Response]]:
     """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics.
 
-    It waits only where the facts of the cluster are not known yet, or a policy asks for an authorization.
+    It waits only where the facts of the cluster are not known yet, or a policy needs something of the API server.
     """
     timing, warm, review = metrics.timings[name], engine.warm, with_deadline(review)
 
@@ -37,9 +37,9 @@ def admission(
         start = perf_counter()
         request = _request(body)
         verdict = review(request)
-        if isinstance(verdict, NeedsAuthorization):
+        if isinstance(verdict, NeedsFacts):
             del request  # waits as text, which is a small part of it
-            request, verdict = await _authorized(verdict, body, review, engine, _patience(call, limits))
+            request, verdict = await _answered(verdict, body, review, engine, _patience(call, limits))
         text = orjson.dumps(answer(request.uid, verdict))
         outcome = "denied" if not verdict.allowed else "patched" if verdict.patch else "allowed"
         metrics.reviewed(name, request.operation, request.resource.resource, outcome)
@@ -66,20 +66,20 @@ async def _warmed(warm: asyncio.Event, seconds: float) -> None:
         raise StatusError("the objects of the cluster are not known yet", 503, "unavailable") from None
 
 
-async def _authorized(
-    needs: NeedsAuthorization, body: bytes | bytearray, review: Review, engine: Engine, seconds: float
+async def _answered(
+    needs: NeedsFacts, body: bytes | bytearray, review: Review, engine: Engine, seconds: float
 ) -> tuple[Request, Verdict]:
-    """Get the answers a policy's authorizer asks for, and review again, until there is a verdict."""
+    """Get the answers that policies need of the API server, and review again, until there is a verdict."""
     async with asyncio.timeout(seconds):
         for _ in range(ROUNDS):
-            await engine.authorize(needs.checks)
+            await engine.ask(needs.questions)
             request = _request(body)
             verdict = review(request)
             if isinstance(verdict, Verdict):
                 return request, verdict
             needs = verdict
             del request
-    raise StatusError("a policy keeps asking for authorization checks", 500, "authorization")
+    raise StatusError("the policies keep asking the API server", 500, "questions")
 
 
 def _patience(call: web.BaseRequest, limits: Limits) -> float:
