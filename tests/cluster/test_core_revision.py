@@ -38,6 +38,15 @@ def test_a_tick_in_which_nothing_happens_changes_no_explanation():
     assert core.revision > after
 
 
+def test_workloads_of_one_second_go_by_name():
+    """Which random uid the API server gave them decides nothing."""
+    core, made = QueueCore(KueueRules()), [workload("a"), workload("b")]
+    made[0]["metadata"]["uid"], made[1]["metadata"]["uid"] = "9", "1"
+    for obj in [*queues("1"), *reversed(made)]:
+        core.heard(None, obj)
+    assert [a.workload for a in core.decide(0).admitted] == ["team-a/a"]
+
+
 def test_a_round_looks_at_nothing_that_did_not_change(monkeypatch):
     """Of two hundred Workloads the one that is new is read, and none other; so it is with a quota's use."""
     core, read = QueueCore(KueueRules()), []

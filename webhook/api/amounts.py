@@ -8,6 +8,8 @@ from typing import Final
 from webhook.kube import quantity
 
 BINARY: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+EXACT: Final = 1e6
+"""Decayed usage from here on is told in whole units."""
 BYTES: Final = ("memory", "storage", "ephemeral-storage", "hugepages-")
 
 
@@ -30,6 +32,14 @@ def text(resource: str, number: int) -> str:
             if number % size == 0:
                 return f"{number // size}{suffix}"
     return str(number)
+
+
+def usage_text(resource: str, number: float) -> str:
+    """Write decayed usage, in the core's unit, to a billionth of a unit; what is large to the unit."""
+    if number >= EXACT:
+        return text(resource, round(number))
+    nanos = round(number * (10**6 if resource == "cpu" else 10**9))
+    return f"{nanos}n" if nanos % 10**9 else str(nanos // 10**9)
 
 
 def texts(amounts: Mapping[str, int]) -> dict[str, str]:

@@ -38,7 +38,7 @@ class LocalQueueSpec(Api, frozen=True, kw_only=True):
 class LocalQueueFairSharingStatus(Api, frozen=True, kw_only=True):
     """Its share, and the history behind it."""
 
-    weighted_share: Annotated[Int64, doc("Past use by weight.", ge=0)]
+    weighted_share: Annotated[Int64 | None, doc("Past use by weight.", ge=0)] = None
     admission_fair_sharing_status: Annotated[ConsumedResources | None, doc("Past use with decay.")] = None
 
 

@@ -59,11 +59,15 @@ class FairSharing(Api, frozen=True, kw_only=True):
 
 
 class FairSharingStatus(Api, frozen=True, kw_only=True):
-    """How much of the cohort a queue uses beyond its own, by weight."""
+    """How much of the cohort a queue uses beyond its own, by weight, and what it used lately."""
 
     weighted_share: Annotated[
-        Int64, doc("Use above nominal quota in thousandths of what the cohort lends, divided by the weight.", ge=0)
-    ]
+        Int64 | None,
+        doc("Use above nominal quota in thousandths of what the cohort lends, divided by the weight.", ge=0),
+    ] = None
+    admission_fair_sharing_status: Annotated[
+        ConsumedResources | None, doc("Past use with decay; Kueue keeps it of LocalQueues alone.")
+    ] = None
 
 
 class AdmissionScope(Api, frozen=True, kw_only=True):
@@ -103,11 +107,21 @@ class LocalFlavorUsage(Api, frozen=True, kw_only=True):
     resources: Annotated[list[LocalResourceUsage], doc("The use of each resource.", keys=("name",), max_length=16)]
 
 
+class UserResources(Api, frozen=True, kw_only=True):
+    """What of past use was one user's (the annotation sluice.dev/user of the jobs)."""
+
+    name: Annotated[str, doc("The user.")]
+    consumed_resources: Annotated[Quantities, doc("Decayed use of each resource.")]
+
+
 class ConsumedResources(Api, frozen=True, kw_only=True):
     """Past use with decay: the history that usage based fair sharing goes by."""
 
     consumed_resources: Annotated[Quantities, doc("Decayed use of each resource.")]
     last_update: Annotated[Time, doc("When it was computed; decay goes on from there.")]
+    users: Annotated[list[UserResources], doc("How much of it was whose; Kueue has no such field.", keys=("name",))] = (
+        msgspec.field(default_factory=list)
+    )
 
 
 Count = Annotated[Int32, msgspec.Meta(ge=0)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from webhook.api import validity
-from webhook.api.amounts import amount
+from webhook.api.amounts import amount, usage_text
 from webhook.api.compatibility import unsupported
 from webhook.kube import quantity
 from webhook.queue.model import (
@@ -228,9 +228,29 @@ def history(value: Object | None) -> History:
     """Read decayed usage from a status."""
     if not value:
         return History()
-    consumed = value.get("consumedResources") or {}
-    usage = {name: quantity.parse(v).nanos / (1e6 if name == "cpu" else 1e9) for name, v in consumed.items()}
-    return History(milliseconds(value.get("lastUpdate")), usage)
+    users = {str(u["name"]): _usage(u.get("consumedResources")) for u in value.get("users") or ()}
+    return History(milliseconds(value.get("lastUpdate")), _usage(value.get("consumedResources")), users)
+
+
+def _usage(consumed: Object | None) -> dict[str, float]:
+    return {name: quantity.parse(v).nanos / (1e6 if name == "cpu" else 1e9) for name, v in (consumed or {}).items()}
+
+
+def history_status(kept: History) -> dict[str, Any]:
+    """Write decayed usage as `history` reads it. Users who have nothing any more are left out."""
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=kept.at)
+    written: dict[str, Any] = {
+        "consumedResources": _consumed(kept.usage),
+        "lastUpdate": moment.isoformat(timespec="milliseconds" if kept.at % 1000 else "seconds").replace("+00:00", "Z"),
+    }
+    named = sorted((user, usage) for user, usage in kept.users.items() if user and usage)
+    if named:
+        written["users"] = [{"name": user, "consumedResources": _consumed(usage)} for user, usage in named]
+    return written
+
+
+def _consumed(usage: Mapping[str, float]) -> dict[str, str]:
+    return {resource: usage_text(resource, number) for resource, number in sorted(usage.items())}
 
 
 def labelled(obj: Object) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Controller:
         self._reconciler = Reconciler(view, self._writer, opted)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)
-        self._publisher = Publisher(view, self._writer, report, self._explainer.told)
+        self._publisher = Publisher(view, self._writer, report, core, self._explainer.told)
         self._task: asyncio.Task[None] | None = None
 
     @property

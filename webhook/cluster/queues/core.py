@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from webhook.queue.decisions import Decisions, Pending
+from webhook.queue.model import History
 from webhook.store.objects import Object
 
 
@@ -23,6 +24,12 @@ class Core(Protocol):
 
     def follow(self, now: int) -> None:
         """Know the objects as they were last heard of, without deciding anything."""
+
+    def inactive(self) -> Mapping[str, str]:
+        """Say why ClusterQueues take nothing, by name; those that do are left out."""
+
+    def used(self, name: str, *, local: bool) -> History | None:
+        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where no rule asks."""
 
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""

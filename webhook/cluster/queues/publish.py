@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.queues.core import Core
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import QueueTally, status_of, tally
 from webhook.queue.decisions import Pending, Place
@@ -20,14 +21,17 @@ log = logging.getLogger(__name__)
 class Publisher:
     """Writes what the view says of the queues."""
 
-    def __init__(self, view: View, writer: LeaderWriter, report: QueueMetrics, told: Mapping[str, Pending]) -> None:
-        self._view, self._writer, self._report, self._told = view, writer, report, told
+    def __init__(
+        self, view: View, writer: LeaderWriter, report: QueueMetrics, core: Core, told: Mapping[str, Pending]
+    ) -> None:
+        self._view, self._writer, self._report, self._core, self._told = view, writer, report, core, told
 
     async def publish(self) -> None:
         """Bring the status of every queue up to date; what cannot be written now is written the next time."""
         parked = frozenset(key for key, told in self._told.items() if told.place is not Place.ACTIVE)
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
-        counts = tally(queues, doors, self._view.mirror(FLAVOR).all(), self._view.mirror(WORKLOAD).all(), parked)
+        flavors, workloads = self._view.mirror(FLAVOR).all(), self._view.mirror(WORKLOAD).all()
+        counts = tally(queues, doors, flavors, workloads, parked, self._core.inactive())
         self._report.tallies(counts.cluster_queues.values(), self._writer.count)
         for queue in queues:
             await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
@@ -35,7 +39,8 @@ class Publisher:
             await self._write(door, counts.local_queues["/".join(key_of(door))], local=True)
 
     async def _write(self, queue: Object, counts: QueueTally, *, local: bool) -> None:
-        status = status_of(queue, counts, self._writer.stamp(), local=local)
+        used = self._core.used(counts.name, local=local)
+        status = status_of(queue, counts, self._writer.stamp(), used, local=local)
         if status == queue.get("status"):
             return
         try:

@@ -7,7 +7,7 @@ round costs what was heard since the one before: no object is looked at that did
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook.api.snapshot import Reader
@@ -16,11 +16,11 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import pending
-from webhook.queue.model import Workload
+from webhook.queue.model import History, Workload
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
-from webhook.store.objects import Object
+from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +80,19 @@ class QueueCore:
         self._follow()
         self._state.bind(self._rules, now)
 
+    def inactive(self) -> Mapping[str, str]:
+        """Say why ClusterQueues take nothing, by name; those that do are left out."""
+        return {name: line.inactive for name, line in self._state.by_queue.items() if line.inactive}
+
+    def used(self, name: str, *, local: bool) -> History | None:
+        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where no rule asks."""
+        state = self._state
+        queue = state.local_queues.get(name) if local else state.cluster_queues.get(name)
+        if queue is None or state.rules is None:
+            return None
+        kept = state.accounting.history(queue)
+        return kept if kept.at else None
+
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""
         return pending(self._state)
@@ -123,11 +136,16 @@ class QueueCore:
 
 
 def in_order_of_arrival(obj: Object) -> Object:
-    """Give a Workload with the age of its job; among those of one second the uid, by which ties end, has the order."""
+    """Give a Workload with the age of its job; among those of one second the uid, by which ties end, has the order.
+
+    One without a job has its name for a uid, so that no random number decides who comes first.
+    """
     metadata = obj.get("metadata") or {}
-    created, _, version = str((metadata.get("annotations") or {}).get(ARRIVAL) or "").partition(" ")
-    if obj.get("kind") != "Workload" or not version:
+    if obj.get("kind") != "Workload":
         return obj
+    created, _, version = str((metadata.get("annotations") or {}).get(ARRIVAL) or "").partition(" ")
+    if not version:
+        return {**obj, "metadata": {**metadata, "uid": "/".join(key_of(obj))}}
     uid = f"{version:0>20} {metadata.get('uid') or ''}"
     return {**obj, "metadata": {**metadata, "creationTimestamp": created, "uid": uid}}
 

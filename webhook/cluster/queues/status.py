@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.api import amounts
+from webhook.api.snapshot_quota import history, history_status
 from webhook.cluster.queues.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, conditions_of, holds, with_condition
 from webhook.jobs.describe import at
+from webhook.queue.model import History
 from webhook.store.objects import Object, key_of
 
 FlavorResource = tuple[str, str]
@@ -64,10 +66,15 @@ def tally(
     flavors: Iterable[Object],
     workloads: Iterable[Object],
     parked: frozenset[str],
+    inactive: Mapping[str, str],
 ) -> Tallies:
-    """Count every Workload in its queues; `parked` are the keys of those that wait for something to change."""
+    """Count every Workload in its queues; `parked` are the keys of those that wait for something to change.
+
+    `inactive` says why ClusterQueues take nothing, by name.
+    """
     known = {key_of(flavor)[1] for flavor in flavors}
-    by_name = {key_of(queue)[1]: _cluster_queue(queue, known) for queue in cluster_queues}
+    named = ((key_of(queue)[1], queue) for queue in cluster_queues)
+    by_name = {name: _cluster_queue(queue, known, inactive.get(name, "")) for name, queue in named}
     doors = {}
     targets = {}
     for queue in local_queues:
@@ -88,7 +95,7 @@ def tally(
     return Tallies(by_name, doors)
 
 
-def _cluster_queue(queue: Object, flavors: set[str]) -> QueueTally:
+def _cluster_queue(queue: Object, flavors: set[str], why: str) -> QueueTally:
     out = QueueTally(key_of(queue)[1], cohort=str(at(queue, ("spec", "cohortName")) or ""))
     for group in at(queue, ("spec", "resourceGroups")) or []:
         for entry in group.get("flavors") or []:
@@ -105,6 +112,8 @@ def _cluster_queue(queue: Object, flavors: set[str]) -> QueueTally:
         out.status, out.problem = "pending", ("FlavorNotFound", f"Can't admit new workloads: no ResourceFlavor {names}")
     elif (at(queue, ("spec", "stopPolicy")) or "None") != "None":
         out.status, out.problem = "pending", ("Stopped", "Can't admit new workloads: it is stopped")
+    elif why:
+        out.status, out.problem = "pending", ("Inactive", f"Can't admit new workloads: {why}")
     return out
 
 
@@ -124,8 +133,11 @@ def _local_queue(queue: Object, key: str, target: QueueTally | None) -> QueueTal
     return out
 
 
-def status_of(queue: Object, counts: QueueTally, now: str, *, local: bool) -> dict[str, Any]:
-    """Give the status object of a queue; equal to what it has where nothing changed."""
+def status_of(queue: Object, counts: QueueTally, now: str, used: History | None, *, local: bool) -> dict[str, Any]:
+    """Give the status object of a queue; equal to what it has where nothing changed.
+
+    `used` is what it used lately, None where no rule asks for that. It is written once per sampling point.
+    """
     reason, message = counts.problem
     conditions = with_condition(conditions_of(queue), "Active", counts.status == "active", reason, message, now)
     return {
@@ -136,7 +148,15 @@ def status_of(queue: Object, counts: QueueTally, now: str, *, local: bool) -> di
         "admittedWorkloads": counts.admitted,
         "flavorsReservation": _rows(counts.reserved, None if local else counts.nominal),
         "flavorsUsage": _rows(counts.used, None if local else counts.nominal),
+        **_fair_sharing(queue, used),
     }
+
+
+def _fair_sharing(queue: Object, used: History | None) -> dict[str, Any]:
+    old = at(queue, ("status", "fairSharing")) or {}
+    if used is None or used.at <= history(old.get("admissionFairSharingStatus")).at:
+        return {}
+    return {"fairSharing": {**old, "admissionFairSharingStatus": history_status(used)}}
 
 
 def _rows(used: Amounts, nominal: Amounts | None) -> list[dict[str, Any]]:

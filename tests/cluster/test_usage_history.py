@@ -1,0 +1,172 @@
+"""What was used lately outlives a restart: written into the queues' status once per sampling point, and read back."""
+
+import asyncio
+import math
+
+import pytest
+
+from tests.cluster.test_core_revision import workload
+from tests.cluster.world import job, make_controller, queues, world
+from tests.patience import until
+from webhook.api.snapshot_quota import history, history_status
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
+from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.queues.status import status_of, tally
+from webhook.policy.queue_rules.files import rules_named
+from webhook.queue.model import History
+from webhook.store.memory import MemoryStore
+from webhook.store.objects import merge
+
+HOUR = 3_600_000
+BUDGET = ["kueue", "gpu-budget"]
+GPU = "nvidia.com/gpu"
+
+
+def gpu_queues():
+    """Queues of 40 GPUs, of which a namespace may have 16 on average."""
+    objects = queues()
+    quota = {"name": GPU, "nominalQuota": 40}
+    objects[2]["spec"]["resourceGroups"] = [
+        {"coveredResources": [GPU], "flavors": [{"name": "f", "resources": [quota]}]}
+    ]
+    return objects
+
+
+def asking(name, gpus):
+    made = workload(name)
+    resources = {"requests": {GPU: gpus}}
+    made["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"] = resources
+    return merge(made, {"metadata": {"annotations": {"sluice.dev/user": "ann"}}})
+
+
+def core_of(objects, now):
+    core = QueueCore(rules_named(BUDGET))
+    for obj in objects:
+        core.heard(None, obj)
+    return core, core.decide(now)
+
+
+def held(made, decision, at):
+    """The Workload with the quota that was decided, since some time."""
+    pods = decision.pod_sets[0]
+    usage = {resource: str(n) for resource, n in pods.usage.items()}
+    assignment = {"name": pods.name, "flavors": dict(pods.flavors), "resourceUsage": usage, "count": pods.count}
+    row = {"status": "True", "reason": "x", "message": "", "lastTransitionTime": at}
+    rows = [{"type": type_, **row} for type_ in ("QuotaReserved", "Admitted")]
+    admission = {"clusterQueue": "cq", "podSetAssignments": [assignment]}
+    return {**made, "status": {"conditions": rows, "admission": admission}}
+
+
+def published(core, objects):
+    """The queues with the status that is written for them."""
+    known = [o for o in objects if o["kind"] in ("ClusterQueue", "LocalQueue")]
+    counts = tally(
+        [o for o in known if o["kind"] == "ClusterQueue"], [o for o in known if o["kind"] == "LocalQueue"], [], [],
+        frozenset(), {},
+    )  # fmt: skip
+    out = []
+    for obj in objects:
+        if obj in known:
+            local = obj["kind"] == "LocalQueue"
+            table = counts.local_queues if local else counts.cluster_queues
+            name = "team-a/main" if local else "cq"
+            used = core.used(name, local=local)
+            obj = {**obj, "status": status_of(obj, table[name], "2026-01-01T00:00:00Z", used, local=local)}
+        out.append(obj)
+    return out
+
+
+def test_a_restart_keeps_a_budget():
+    """A namespace that used its GPUs up waits after a restart as before it, and starts when its budget allows it."""
+    objects, now = gpu_queues(), 1_767_225_600_000
+    core, made = core_of([*objects, asking("big", 40)], now)
+    big = held(asking("big", 40), made.admitted[0], "2026-01-01T00:00:00Z")
+    core.heard(None, big)
+    core.decide(now + 200 * HOUR)
+    core.heard(big, None)
+    core.heard(None, asking("next", 1))
+    later = now + 201 * HOUR
+    assert core.decide(later).admitted == ()
+    kept = published(core, objects)
+    fresh, made = core_of([*kept, asking("next", 1)], later)
+    assert made.admitted == ()
+    before, after = (c.used("team-a/main", local=True) for c in (core, fresh))
+    assert (after.at, after.usage[GPU]) == (before.at, pytest.approx(before.usage[GPU]))
+    _, made = core_of([*objects, asking("next", 1)], later)
+    assert [a.workload for a in made.admitted] == ["team-a/next"]
+    assert [a.workload for a in fresh.decide(later + 168 * HOUR).admitted] == ["team-a/next"]
+
+
+def test_who_used_it_is_kept_too():
+    """The part of each user is in the status, beside the sum that Kueue has."""
+    objects, now = gpu_queues(), 1_767_225_600_000
+    core, made = core_of([*objects, asking("big", 40)], now)
+    core.heard(None, held(asking("big", 40), made.admitted[0], "2026-01-01T00:00:00Z"))
+    core.decide(now + 10 * HOUR)
+    status = next(o for o in published(core, objects) if o["kind"] == "LocalQueue")["status"]
+    kept = status["fairSharing"]["admissionFairSharingStatus"]
+    assert kept["users"] == [{"name": "ann", "consumedResources": kept["consumedResources"]}]
+    assert kept["lastUpdate"] == "2026-01-01T10:00:00Z"
+
+
+def test_it_is_written_once_per_sampling_point():
+    """Between two points the status stays as it is."""
+    objects, now = gpu_queues(), 1_767_225_600_000
+    core, made = core_of([*objects, asking("big", 40)], now)
+    core.heard(None, held(asking("big", 40), made.admitted[0], "2026-01-01T00:00:00Z"))
+    core.decide(now + 300_000)
+    first = published(core, objects)
+    core.decide(now + 301_000)
+    assert published(core, first) == first
+    core.decide(now + 600_000)
+    assert published(core, first) != first
+
+
+def test_a_status_is_read_as_it_was_written():
+    """To a billionth of a unit, or to the unit where it is large."""
+    kept = History(
+        1_767_225_600_250, {"cpu": 1234.5678, GPU: 0.123456789, "memory": 12345678901.4}, {"ann": {GPU: 0.1}}
+    )
+    read = history(history_status(kept))
+    assert (read.at, read.users) == (kept.at, {"ann": {GPU: 0.1}})
+    assert all(math.isclose(read.usage[name], number, rel_tol=1e-7) for name, number in kept.usage.items())
+
+
+def test_without_a_rule_that_asks_nothing_is_written():
+    """The shipped kueue without admission fair sharing keeps no history."""
+    core = QueueCore(rules_named(["kueue"]))
+    for obj in queues():
+        core.heard(None, obj)
+    core.decide(0)
+    assert core.used("cq", local=False) is None
+    assert core.used("team-a/main", local=True) is None
+
+
+def test_the_status_is_in_the_cluster_and_comes_back():
+    """The controller writes it beside the counts, and the one after it goes on from there."""
+
+    async def go():
+        store = MemoryStore()
+        core = QueueCore(rules_named(BUDGET))
+        async with world(*queues("2"), store=store, core=core, seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_condition("a", "Admitted")
+
+            async def kept():
+                local = (await w.local_status()).get("fairSharing")
+                queue = (await store.get(CLUSTER_QUEUE, "cq")).get("status", {}).get("fairSharing")
+                return local and queue and local["admissionFairSharingStatus"]
+
+            first = await until(kept, "the history is in the status")
+            await w.controller.stop()
+            await w.view.stop()
+            again = QueueCore(rules_named(BUDGET))
+            w.controller, w.view, _ = make_controller(store, core=again)
+            w.view.start()
+            w.controller.start()
+            await w.create(job("b"))
+            await w.until_condition("b", "Admitted")
+            return first, again.state.local_queues["team-a/main"].history, await store.list(LOCAL_QUEUE)
+
+    first, kept, _ = asyncio.run(go())
+    assert kept.at >= history(first).at > 0
