@@ -10,6 +10,7 @@ from tests.cluster.world import job, make_controller, queues, world
 from tests.patience import until
 from webhook.api.snapshot_quota import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
+from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.cluster.queues.status import status_of, tally
 from webhook.policy.queue_rules.files import rules_named
@@ -60,10 +61,8 @@ def held(made, decision, at):
 def published(core, objects):
     """The queues with the status that is written for them."""
     known = [o for o in objects if o["kind"] in ("ClusterQueue", "LocalQueue")]
-    counts = tally(
-        [o for o in known if o["kind"] == "ClusterQueue"], [o for o in known if o["kind"] == "LocalQueue"], [], [],
-        frozenset(), {},
-    )  # fmt: skip
+    shown = [[o for o in known if o["kind"] == kind] for kind in ("ClusterQueue", "LocalQueue")]
+    counts = tally(*shown, [], WorkloadCounts(), [], {})
     out = []
     for obj in objects:
         if obj in known:

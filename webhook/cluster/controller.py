@@ -70,7 +70,7 @@ class Controller:
         self._reconciler = Reconciler(view, self._writer, opted)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)
-        self._publisher = Publisher(view, self._writer, report, core, self._explainer.told)
+        self._publisher = Publisher(view, self._writer, report, core, self._explainer.told, clocks.milliseconds)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -100,6 +100,7 @@ class Controller:
         """Take note of a change in the view (its listener)."""
         if (gvk.group, gvk.kind) in OF_THE_CORE:
             self._core.heard(old, new)
+            self._publisher.heard(gvk, old, new)
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:

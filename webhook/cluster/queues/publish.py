@@ -3,35 +3,69 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.core import Core
+from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import QueueTally, status_of, tally
+from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
 
+AGAIN: Final = 5_000
+"""Milliseconds after which it is looked at again though nothing was heard: what was used lately changes by itself."""
+_SHOWN: Final = frozenset((gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR))
+
 
 class Publisher:
     """Writes what the view says of the queues."""
 
     def __init__(
-        self, view: View, writer: LeaderWriter, report: QueueMetrics, core: Core, told: Mapping[str, Pending]
+        self,
+        view: View,
+        writer: LeaderWriter,
+        report: QueueMetrics,
+        core: Core,
+        told: Mapping[str, Pending],
+        clock_ms: Callable[[], int],
     ) -> None:
         self._view, self._writer, self._report, self._core, self._told = view, writer, report, core, told
+        self._clock_ms = clock_ms
+        self._counts = WorkloadCounts()
+        self._changed, self._revision, self._last = True, -1, 0
+
+    def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        """Take note of a change in the view."""
+        if (gvk.group, gvk.kind) not in _SHOWN:
+            return
+        self._changed = True
+        if gvk.kind == WORKLOAD.kind:
+            self._counts.heard(old, new)
+
+    def _is_news(self) -> bool:
+        """Say whether anything may have to be written: since the last time, or because a while has passed."""
+        now, revision = self._clock_ms(), self._core.revision
+        if not self._changed and revision == self._revision and now < self._last + AGAIN:
+            return False
+        self._changed, self._revision, self._last = False, revision, now
+        return True
 
     async def publish(self) -> None:
         """Bring the status of every queue up to date; what cannot be written now is written the next time."""
-        parked = frozenset(key for key, told in self._told.items() if told.place is not Place.ACTIVE)
+        if not self._is_news():
+            return
+        parked = [key for key, told in self._told.items() if told.place is not Place.ACTIVE]
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
-        flavors, workloads = self._view.mirror(FLAVOR).all(), self._view.mirror(WORKLOAD).all()
-        counts = tally(queues, doors, flavors, workloads, parked, self._core.inactive())
+        flavors = self._view.mirror(FLAVOR).all()
+        counts = tally(queues, doors, flavors, self._counts, parked, self._core.inactive())
         self._report.tallies(counts.cluster_queues.values(), self._writer.count)
         for queue in queues:
             await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
@@ -46,4 +80,5 @@ class Publisher:
         try:
             await self._writer.status(queue, status)
         except StoreError as error:
+            self._changed = True
             log.info("the status of %s %s is not written: %s", queue.get("kind"), counts.name, error)

@@ -9,12 +9,12 @@ from typing import Any
 
 from webhook.api import amounts
 from webhook.api.snapshot_quota import history, history_status
-from webhook.cluster.queues.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, conditions_of, holds, with_condition
+from webhook.cluster.queues.conditions import conditions_of, with_condition
+from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
 from webhook.jobs.describe import at
 from webhook.queue.model import History
 from webhook.store.objects import Object, key_of
 
-FlavorResource = tuple[str, str]
 Amounts = dict[FlavorResource, int]
 
 
@@ -34,22 +34,15 @@ class QueueTally:
     reserved: Amounts = field(default_factory=lambda: defaultdict(int))
     used: Amounts = field(default_factory=lambda: defaultdict(int))
 
-    def count(self, workload: Object, parked: bool) -> None:
-        """Count one Workload of this queue that has not finished."""
-        if not holds(workload, QUOTA_RESERVED):
-            self.pending += 1
-            self.inadmissible += parked
-            return
-        runs = holds(workload, ADMITTED)
-        self.reserving += 1
-        self.admitted += runs
-        for pods in at(workload, ("status", "admission", "podSetAssignments")) or []:
-            for resource, text in (pods.get("resourceUsage") or {}).items():
-                key = ((pods.get("flavors") or {}).get(resource) or "", resource)
-                number = amounts.amount(resource, text)
-                self.reserved[key] += number
-                if runs:
-                    self.used[key] += number
+    def add(self, count: WorkloadCount) -> None:
+        """Count Workloads that came one way."""
+        self.pending += count.pending
+        self.reserving += count.reserving
+        self.admitted += count.admitted
+        for sums, parts in ((self.reserved, count.reserved), (self.used, count.used)):
+            for cell, number in parts.items():
+                if number or cell in sums:
+                    sums[cell] += number
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +57,11 @@ def tally(
     cluster_queues: Iterable[Object],
     local_queues: Iterable[Object],
     flavors: Iterable[Object],
-    workloads: Iterable[Object],
-    parked: frozenset[str],
+    workloads: WorkloadCounts,
+    parked: Iterable[str],
     inactive: Mapping[str, str],
 ) -> Tallies:
-    """Count every Workload in its queues; `parked` are the keys of those that wait for something to change.
+    """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change.
 
     `inactive` says why ClusterQueues take nothing, by name.
     """
@@ -82,16 +75,14 @@ def tally(
         target = str(at(queue, ("spec", "clusterQueue")) or "")
         doors[key] = _local_queue(queue, key, by_name.get(target))
         targets[key] = target
-    for workload in workloads:
-        if holds(workload, FINISHED):
-            continue
-        namespace, name = key_of(workload)
-        door = f"{namespace}/{at(workload, ('spec', 'queueName')) or ''}"
-        held = at(workload, ("status", "admission", "clusterQueue"))
-        waits = f"{namespace}/{name}" in parked
-        for found in (doors.get(door), by_name.get(str(held or targets.get(door)))):
+    for (local, holder), count in workloads.by_way.items():
+        for found in (doors.get(local), by_name.get(holder or targets.get(local, ""))):
             if found is not None:
-                found.count(workload, waits)
+                found.add(count)
+    for key in parked:
+        target = targets.get(workloads.local_of.get(key, ""), "")
+        if target in by_name:
+            by_name[target].inadmissible += 1
     return Tallies(by_name, doors)
 
 

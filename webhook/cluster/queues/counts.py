@@ -1,0 +1,82 @@
+"""How many Workloads each queue has, waiting and with quota, and what they use: kept up to date by events. Pure.
+
+A change costs what the changed Workload costs; whoever reads the counts looks at queues, not at Workloads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from webhook.api import amounts
+from webhook.api.snapshot import MALFORMED
+from webhook.cluster.queues.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.jobs.describe import at
+from webhook.store.objects import Object, key_of
+
+FlavorResource = tuple[str, str]
+Way = tuple[str, str]
+"""The LocalQueue (`namespace/name`) of Workloads, and the ClusterQueue of their admission, "" while they wait."""
+
+
+@dataclass(slots=True)
+class WorkloadCount:
+    """Workloads that came one way, and their usage in the core's numbers."""
+
+    pending: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    reserved: Counter[FlavorResource] = field(default_factory=Counter)
+    used: Counter[FlavorResource] = field(default_factory=Counter)
+
+
+class WorkloadCounts:
+    """Counts of all Workloads that have not finished, by their way; `local_of` has the LocalQueue of each."""
+
+    def __init__(self) -> None:
+        self.by_way: dict[Way, WorkloadCount] = {}
+        self.local_of: dict[str, str] = {}
+
+    def heard(self, old: Object | None, new: Object | None) -> None:
+        """Take note of a Workload as it was and as it is; None where it was not there, or is gone."""
+        for workload, sign in ((old, -1), (new, 1)):
+            if workload is not None and not holds(workload, FINISHED):
+                self._count(workload, sign)
+
+    def _count(self, workload: Object, sign: int) -> None:
+        namespace, name = key_of(workload)
+        local = f"{namespace}/{at(workload, ('spec', 'queueName')) or ''}"
+        if sign > 0:
+            self.local_of[f"{namespace}/{name}"] = local
+        else:
+            self.local_of.pop(f"{namespace}/{name}", None)
+        way = local, str(at(workload, ("status", "admission", "clusterQueue")) or "")
+        count = self.by_way.setdefault(way, WorkloadCount())
+        if not holds(workload, QUOTA_RESERVED):
+            count.pending += sign
+        else:
+            _hold(count, workload, sign)
+        if not (count.pending or count.reserving):
+            del self.by_way[way]
+
+
+def _hold(count: WorkloadCount, workload: Object, sign: int) -> None:
+    runs = holds(workload, ADMITTED)
+    count.reserving += sign
+    count.admitted += sign * runs
+    for cell, number in _usage(workload):
+        count.reserved[cell] += sign * number
+        if runs:
+            count.used[cell] += sign * number
+
+
+def _usage(workload: Object) -> list[tuple[FlavorResource, int]]:
+    """Give what a Workload's admission uses; nothing where it cannot be read."""
+    try:
+        return [
+            (((pods.get("flavors") or {}).get(resource) or "", resource), amounts.amount(resource, text))
+            for pods in at(workload, ("status", "admission", "podSetAssignments")) or []
+            for resource, text in (pods.get("resourceUsage") or {}).items()
+        ]
+    except MALFORMED:
+        return []
