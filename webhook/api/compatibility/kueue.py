@@ -42,7 +42,7 @@ _QUOTA: Final = (
         "admission fair sharing",
         State.YES,
         "past use of LocalQueues with decay orders a queue; kept in the status of the queues",
-        "tests/queue/test_rule_files.py",
+        "tests/cluster/test_usage_history.py",
         ("AdmissionFairSharing",),
     ),
     Feature(

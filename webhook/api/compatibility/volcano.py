@@ -11,13 +11,13 @@ VOLCANO: Final[tuple[Feature, ...]] = (
         "Queue",
         State.YES,
         "guarantee, deserved, capability, weight, reclaimable, parent, Closed; read from files by plan and simulate",
-        "tests/offline/test_plan.py",
+        "tests/api/test_volcano.py",
     ),
     Feature(
         "PodGroup",
         State.PART,
         "minMember pods that ask for minResources in all; a running one holds its quota",
-        "tests/offline/test_plan.py",
+        "tests/api/test_volcano.py",
     ),
     Feature(
         "minTaskMember and subGroupPolicy",
