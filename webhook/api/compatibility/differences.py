@@ -29,6 +29,11 @@ DIFFERENCES: Final = (
         "`plan --cycles N`, `--batch` and `--trace` count Kueue's cycles, and every retry takes its turn",
     ),
     Difference(
+        "under fair sharing a queue whose head was admitted sends its next one into the same cycle",
+        "with one head of each queue per cycle, weights hardly count where nobody is preempted",
+        "`plan --cycles N`, `--batch` and `--trace` take one head of each queue",
+    ),
+    Difference(
         "a ClusterQueue's changed status retries nothing (Kueue's cohort echo)",
         "in trees of two levels and more Kueue passes every new count through the Cohorts, and tries all that is "
         "parked again; nothing was freed by it",

@@ -15,7 +15,7 @@ from webhook.queue.cycle.round import Round
 from webhook.queue.decisions import Admitted, Preempted, Reason
 from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, PodSetAssignment
-from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Verdict
+from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Status, Verdict
 from webhook.queue.preemption.classic import Target, without
 from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import Mode, Outcome
@@ -54,7 +54,9 @@ class Cycle:
                 continue
             if nomination is not None:
                 nominations.append(nomination)
-        for nomination in ordered(nominations, self.rules, self.tree, self.usage, self._fail_in_contest):
+        for nomination in ordered(
+            nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following
+        ):
             try:
                 self._process(nomination)
             except self.rules.failures as error:
@@ -71,6 +73,23 @@ class Cycle:
             leave(self.round, entry, pending_queue, Verdict(refusal.reason, refusal.outcome, refusal.message))
             return None
         return nominator.nominate(entry, pending_queue)
+
+    def _following(self, nomination: Nomination) -> Nomination | None:
+        """Nominate the next head of a queue whose head was admitted, where it fits; where cycles are counted, none."""
+        if self.round.counted or nomination.entry.status != Status.HOLDING:
+            return None
+        pending_queue = nomination.pending_queue
+        entry = pending_queue.head()
+        if entry is None or entry in self.round.waiting:
+            return None
+        nominator = Nominator(self.state, self._without(), self.gone, self.round.cycle)
+        try:
+            if refuse(self.state, entry, pending_queue, self.round.now) is not None:
+                return None
+            following = nominator.nominate(entry, pending_queue)
+        except self.rules.failures:
+            return None  # It is told of in the next cycle.
+        return following if following.assignment.mode == Mode.FIT else None
 
     def _too_late(self, entry: Entry, pending_queue: PendingQueue) -> bool:
         """Park a woken class again, unseen, where the quota that spoke for it went to others meanwhile."""

@@ -11,19 +11,22 @@ from webhook.queue.rules import Key, Placement, Rules
 
 Failed = Callable[[Nomination, Exception], None]
 """Hears of a head that a rule failed on; it is out of the contest."""
+Next = Callable[[Nomination], Nomination | None]
+"""Gives the head that takes the place of one that was placed, or None."""
 
 
 def ordered(
-    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed
+    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed, following: Next
 ) -> Iterable[Nomination]:
     """Give the heads of one tree in the order of the rules.
 
-    `usage` is that of the round, and changes as heads are placed: a tournament looks at it before each next head.
+    `usage` is that of the cycle, and changes as heads are placed: a tournament looks at it before each next head, and
+    lets the one `following` a head that was placed take part, so that queues get their shares by weight.
     """
     if len(nominations) < 2:
         return nominations
     if rules.fair and not tree.root.is_queue:
-        return _by_tournament(nominations, rules, tree, usage, failed)
+        return _by_tournament(nominations, rules, tree, usage, failed, following)
     ranked = []
     for n in nominations:
         try:
@@ -35,7 +38,7 @@ def ordered(
 
 
 def _by_tournament(
-    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed
+    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed, following: Next
 ) -> Iterable[Nomination]:
     by_node = {n.pending_queue.node: n for n in nominations}
     heads = {node: (n.entry, n.assignment.amounts()) for node, n in by_node.items()}
@@ -52,6 +55,9 @@ def _by_tournament(
                 failed(by_node[node], error)
             return
         yield by_node[winner]
+        if (nomination := following(by_node[winner])) is not None:
+            by_node[winner] = nomination
+            tournament.heads[winner] = (nomination.entry, nomination.assignment.amounts())
 
 
 def _rank(ranked: tuple[Key, str, Nomination]) -> tuple[Key, str]:

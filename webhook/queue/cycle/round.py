@@ -29,7 +29,7 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Round:
-    """A round over one tree. `cycle` numbers its cycles on, over all trees and calls alike.
+    """A round over one tree. `cycle` numbers its cycles on, over all trees and calls alike; `counted`: one by one.
 
     `waiting` are nominations that stand over: of preemptors, and of heads that nobody passes. `kept` is what heads
     hold that made way for those behind them (a QueuePolicy's `reserve` with `for: UntilAdmitted`). `moved`: in this
@@ -44,6 +44,7 @@ class Round:
     reporter: Reporter
     log: Log
     cycle: int
+    counted: bool = False
     waiting: dict[Entry, Nomination] = field(default_factory=dict)
     kept: list[tuple[Node, Amounts]] = field(default_factory=list)
     moved: bool = False

@@ -1,0 +1,31 @@
+"""Weights count without preemption: who gets what is free is told by the shares, one job at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.queue.build import group, job, names, queue, state
+from tests.queue.python_rules import KueueRules
+from webhook.policy.queue_rules.files import rules_named
+from webhook.queue.cycle.decide import decide
+from webhook.queue.model import Cohort
+from webhook.queue.rules import Rules
+
+SETS = {
+    "python": KueueRules(fair=True),
+    "kueue-fair": rules_named(["kueue-fair"]),
+    "volcano-proportion": rules_named(["volcano-proportion"]),
+}
+
+
+@pytest.mark.parametrize("rules", SETS.values(), ids=SETS.keys())
+@pytest.mark.parametrize(
+    ("weights", "shares"), [((2, 1), (8, 4)), ((1, 1), (6, 6)), ((3, 1), (9, 3)), ((1, 5), (2, 10))]
+)
+def test_what_is_free_is_shared_by_weight(rules: Rules, weights: tuple[int, int], shares: tuple[int, int]) -> None:
+    """Twelve units of a cohort, two queues that own nothing and ask for more than there is."""
+    lines = [queue(n, 0, "co", weight=1000 * w) for n, w in zip("ab", weights, strict=True)]
+    cohort = Cohort("co", groups=(group(("default", {"gpu": 12})),))
+    work = [job(f"{n}{i}", n, queued_at=i) for n in "ab" for i in range(20)]
+    started = names(decide(state(lines, work, [cohort]), rules, 0))
+    assert (sum(n[0] == "a" for n in started), sum(n[0] == "b" for n in started)) == shares
