@@ -54,9 +54,13 @@ def _narrowed(document: JSON, policy: str, side: str, namespace: str) -> JSON:
     if document["kind"] in _BINDINGS:
         match = document["spec"].setdefault("matchResources", {})
         match["namespaceSelector"] = {"matchLabels": {"tests/policy": policy, "tests/side": side}}
+        if "namespace" in (document["spec"].get("paramRef") or {}):
+            document["spec"]["paramRef"]["namespace"] = namespace
     elif "paramKind" in document.get("spec", {}):  # one that is not served fails wherever the policy matches
         match = document["spec"]["matchConstraints"]
         match["namespaceSelector"] = {"matchLabels": {"tests/policy": policy, "tests/side": side}}
+        if "namespace" in (document["spec"].get("paramRef") or {}):
+            document["spec"]["paramRef"]["namespace"] = namespace
     elif document["apiVersion"] != GROUP:
         document["metadata"]["namespace"] = namespace
     return document

@@ -56,7 +56,7 @@ def test_the_worlds_are_worth_it(bundle):
     @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     @given(obj=jobs(), cluster=clusters())
     def look(obj, cluster):
-        found.append(review(asked(obj), bundle, FileFacts(cluster, {})))
+        found.append(review(asked(obj), bundle, FileFacts((*bundle.objects, *cluster), {})))
 
     look()
     allowed = [v for v in found if v.allowed]
@@ -69,7 +69,7 @@ def test_the_worlds_are_worth_it(bundle):
 @given(obj=jobs(), cluster=clusters())
 def test_mutation_is_idempotent(bundle, obj, cluster):
     """What the policies made of an object they leave as it is, whatever it asks for and whatever the cluster holds."""
-    facts = FileFacts(cluster, {})
+    facts = FileFacts((*bundle.objects, *cluster), {})
     first = mutate(asked(obj), bundle, facts)
     assert first.oscillating == ()
     if first.allowed:
@@ -83,7 +83,7 @@ def test_what_a_limit_range_adds_is_completed(bundle):
     cluster = [
         {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": limits}
     ]
-    found = mutate(asked(pod), bundle, FileFacts(cluster, {}))
+    found = mutate(asked(pod), bundle, FileFacts((*bundle.objects, *cluster), {}))
     assert found.object["spec"]["containers"][0]["resources"] == {
         "limits": {"nvidia.com/gpu": "1"},
         "requests": {"nvidia.com/gpu": "1"},
@@ -95,7 +95,7 @@ def test_what_a_limit_range_adds_is_completed(bundle):
 def test_the_patch_gives_exactly_the_object(bundle, obj, cluster):
     """The patch, applied by the jsonpatch library to what was sent, is the object that is judged."""
     request = asked(obj)
-    verdict = mutate(request, bundle, FileFacts(cluster, {}))
+    verdict = mutate(request, bundle, FileFacts((*bundle.objects, *cluster), {}))
     steps = [step.wire() for step in verdict.patch]
     made = request.object if verdict.object is None else verdict.object
     assert same(jsonpatch.apply_patch(json.loads(json.dumps(request.object)), steps), made)
@@ -108,7 +108,7 @@ def test_the_order_of_files_does_not_matter(files, data):
     one, other = load_bundle(files), load_bundle(data.draw(st.permutations(files)))
     assert one.digest == other.digest
     for _ in range(5):
-        request, facts = asked(data.draw(jobs())), FileFacts(data.draw(clusters()), {})
+        request, facts = asked(data.draw(jobs())), FileFacts((*one.objects, *data.draw(clusters())), {})
         assert review(request, one, facts) == review(request, other, facts)
 
 
@@ -120,13 +120,17 @@ def wire(request, obj):
 
 def served(request, bundle, cluster):
     """What a server says: two calls over the wire, the patch of the first applied before the second."""
-    shaped = answer("u", mutate(parse_bytes(wire(request, request.object)), bundle, FileFacts(cluster, {})))["response"]
+    shaped = answer(
+        "u", mutate(parse_bytes(wire(request, request.object)), bundle, FileFacts((*bundle.objects, *cluster), {}))
+    )["response"]
     steps = json.loads(base64.b64decode(shaped.get("patch", "W10=")))
     operations = [Operation(s["op"], s["path"], s.get("value", ABSENT), s.get("from", "")) for s in steps]
     obj = apply(request.object, operations)
     if not shaped["allowed"]:
         return False, shaped["status"]["message"], None
-    judged = answer("u", validate(parse_bytes(wire(request, obj)), bundle, FileFacts(cluster, {})))["response"]
+    judged = answer("u", validate(parse_bytes(wire(request, obj)), bundle, FileFacts((*bundle.objects, *cluster), {})))[
+        "response"
+    ]
     return judged["allowed"], judged.get("status", {}).get("message", ""), obj if judged["allowed"] else None
 
 
@@ -141,10 +145,12 @@ def suite_case(obj, cluster):
 def test_server_dry_run_suite_and_replay_agree(bundle, obj, cluster):
     """Whichever way an object comes to the policies, it is let in or refused alike, in the same words and form."""
     request = asked(obj)
-    whole = review(request, bundle, FileFacts(cluster, {}))
+    whole = review(request, bundle, FileFacts((*bundle.objects, *cluster), {}))
     made = (whole.allowed, whole.message, whole.object if whole.allowed else None)
 
-    tried = dry_run([Input(ObjectRef("x", "", "x"), obj)], bundle, FileFacts(cluster, {}), SENDER).outcomes[0]
+    tried = dry_run(
+        [Input(ObjectRef("x", "", "x"), obj)], bundle, FileFacts((*bundle.objects, *cluster), {}), SENDER
+    ).outcomes[0]
     assert tried.allowed == whole.allowed
     assert ("; ".join(tried.denials) if not tried.allowed else "") == whole.message
     assert not whole.allowed or same(tried.after, request.object if whole.object is None else whole.object)
@@ -157,5 +163,7 @@ def test_server_dry_run_suite_and_replay_agree(bundle, obj, cluster):
     assert (case.allowed, case.message, case.patch, case.warnings) == (*made[:2], whole.patch, whole.warnings)
 
     line = orjson.dumps(record_of(request, whole, 0.001, "review", 1.0))
-    again = replay(read_recording([line], "f"), bundle, FileFacts(cluster, {}), lambda: 0.0, lambda: 0.0)
+    again = replay(
+        read_recording([line], "f"), bundle, FileFacts((*bundle.objects, *cluster), {}), lambda: 0.0, lambda: 0.0
+    )
     assert (again.total, again.changed) == (1, [])

@@ -90,7 +90,7 @@ OBJECTS = [JOB, PYTORCH, POD]
 @pytest.mark.parametrize("obj", OBJECTS, ids=lambda o: o["kind"])
 def test_twice_is_once(shipped, obj, facts):
     """The whole bundle on its own result changes nothing, article 002's LimitRange present or not."""
-    world = MemoryFacts(facts)
+    world = MemoryFacts([*shipped.objects, *facts])
     first = mutate(request(obj), shipped, world)
     assert first.allowed
     assert first.oscillating == ()
@@ -101,7 +101,7 @@ def test_twice_is_once(shipped, obj, facts):
 
 def test_article_002_gives_every_container_a_gpu(shipped):
     """With the article's LimitRange a Job without GPUs gets one, with toleration, queue and suspend, in one pass."""
-    verdict = review(request(JOB), shipped, MemoryFacts([NAMESPACE, LIMIT_RANGE]))
+    verdict = review(request(JOB), shipped, MemoryFacts([*shipped.objects, NAMESPACE, LIMIT_RANGE]))
     spec = verdict.object["spec"]["template"]["spec"]
     assert verdict.allowed, verdict.message
     assert verdict.object["spec"]["suspend"] is True
@@ -119,7 +119,9 @@ def test_order_of_files_does_not_matter():
     orders = list(itertools.islice(itertools.permutations(FOLDERS), 0, 5000, 997))
     bundles = [load_bundle(order) for order in orders]
     assert len({b.digest for b in bundles}) == 1
-    patches = [[s.wire() for s in mutate(request(PYTORCH), b, MemoryFacts([LIMIT_RANGE])).patch] for b in bundles]
+    patches = [
+        [s.wire() for s in mutate(request(PYTORCH), b, MemoryFacts([*b.objects, LIMIT_RANGE])).patch] for b in bundles
+    ]
     assert all(p == patches[0] for p in patches)
 
 
@@ -154,7 +156,7 @@ def test_seed_manifests_stand(shipped):
     for file in seeds:
         for obj in yaml.safe_load_all(file.read_text()):
             if isinstance(obj, dict) and obj.get("kind") and describe(obj):
-                verdict = review(request(obj), shipped, MemoryFacts([NAMESPACE]))
+                verdict = review(request(obj), shipped, MemoryFacts([*shipped.objects, NAMESPACE]))
                 assert verdict.code != 500
                 seen += 1
     if seeds:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import orjson
+
 from webhook.admission.gate import Facts, Gate
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.cel.lib.go.strconv import json_text, json_value
@@ -105,10 +107,11 @@ def review(
 
 def _sound(patch: tuple[Operation, ...]) -> tuple[Operation, ...]:
     """Give a patch as it can stand in JSON: texts that are not UTF-8 are mended as the API server does it."""
-    pairs = [(json_text(step.path), json_value(step.value)) for step in patch]
-    if all(path is step.path and value is step.value for (path, value), step in zip(pairs, patch, strict=True)):
-        return patch
-    return tuple(step._replace(path=path, value=value) for step, (path, value) in zip(patch, pairs, strict=True))
+    try:
+        orjson.dumps([tuple(step) for step in patch], default=repr)
+    except orjson.JSONEncodeError:
+        return tuple(s._replace(path=json_text(s.path), value=json_value(s.value)) for s in patch)
+    return patch
 
 
 def _context(request: Request, facts: Facts, observer: Observer | None) -> ReviewContext:

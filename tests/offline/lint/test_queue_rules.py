@@ -35,6 +35,53 @@ def test_a_mistake_in_a_rule_file_is_a_finding(spec, found):
 
 
 def test_the_shipped_rules_have_no_findings():
-    """Nothing is found in the files that come with Sluice."""
+    """Nothing is found in the files that come with Sluice, but that user-caps needs a policy beside it."""
     report = lint(read_files([ROOT / "policies" / "queue"]), NOW)
+    assert {(f.code, f.place.file.split("/")[-2]) for f in report.findings} == {("BYP009", "user-caps")}
+    report = lint(read_files([ROOT / "policies" / "queue", ROOT / "policies" / "job-user"]), NOW)
     assert [f.render() for f in report.findings] == []
+
+
+SETS = """
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: own}
+spec:
+  reinvocationPolicy: IfNeeded
+  matchConstraints:
+    resourceRules: [{apiGroups: [batch], apiVersions: [v1], resources: [jobs], operations: [CREATE]}]
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: 'Object{metadata: Object.metadata{annotations: {"sluice.dev/user": request.userInfo.username}}}'
+"""
+BINDS = """
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: own}
+spec: {policyName: own}
+"""
+
+
+@pytest.mark.parametrize(
+    ("spec", "policies", "place"),
+    [
+        ("order: [workload.user]", "", "mine.yaml:5:11"),
+        ("order: [workload.name, workload.user]", "", "mine.yaml:5:26"),
+        ("admit: [{reason: R, expression: facts.userUsage.size() < 2}]", "", "mine.yaml:5:35"),
+        ("admit: [{reason: R, expression: 'true', messageExpression: workload.user}]", "", "mine.yaml:5:62"),
+        ("extends: [user-caps]", "", "mine.yaml:5:12"),
+        ("order: [workload.user]", SETS + BINDS, ""),
+        ("order: [workload.user]", SETS, "mine.yaml:5:11"),
+        ("order: [workload.user]", SETS.replace("request.userInfo.username", '"ada"') + BINDS, "mine.yaml:5:11"),
+        ("order: [workload.name]", "", ""),
+        ("extends: [kueue]", "", ""),
+        ("order: [workload.usr]", "", ""),
+    ],
+)
+def test_who_a_user_is_must_be_set_by_a_policy(spec, policies, place):
+    """Whatever reads the user is told of, where it stands, unless a policy that is in force sets the user."""
+    report = lint(read_text(HEAD + f"  {spec}\n{policies}", "mine.yaml"), NOW)
+    assert [str(f.place) for f in report.findings if f.code == "BYP009"] == [place] * bool(place)

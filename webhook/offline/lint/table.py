@@ -22,6 +22,7 @@ from webhook.offline.lint.rules import (
     unknown_fields,
     unreachable,
     unsupported,
+    users,
 )
 
 _MODULES: Final = (
@@ -39,6 +40,7 @@ _MODULES: Final = (
     safety,
     bypass,
     unsupported,
+    users,
 )
 
 

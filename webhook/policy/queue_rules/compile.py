@@ -34,9 +34,16 @@ class Origin:
 
     def name(self, offset: int) -> str:
         """Give the place and the name of the rule at an offset of the program's text."""
-        start, path = max((p for p in self.paths if p[0] <= offset), default=self.paths[0], key=lambda p: p[0])
+        start, path = self._at(offset)
         rule = ".".join(str(part) for part in path[1:])
         return f"{self.document.text_place(path, max(0, offset - start))}: rule {rule}"
+
+    def path_at(self, offset: int) -> Path:
+        """Give the path of what is written at an offset of the program's text."""
+        return self._at(offset)[1]
+
+    def _at(self, offset: int) -> tuple[int, Path]:
+        return max((p for p in self.paths if p[0] <= offset), default=self.paths[0], key=lambda p: p[0])
 
 
 @dataclass(frozen=True, slots=True)
