@@ -16,7 +16,7 @@ from webhook.api.snapshot import snapshot
 from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document
 from webhook.offline.files import is_object
-from webhook.offline.lint.context import world_of
+from webhook.offline.lint.context import context_of
 from webhook.offline.lint.rules.document_fields import wrong_type
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.loading.list_items import entries
@@ -43,7 +43,7 @@ def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
 def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
     """Give the fields of a wrong type, else the objects that cannot be read by themselves."""
     given = list(documents)
-    world = world_of(given, datetime.fromtimestamp(0, UTC))
+    world = context_of(given, datetime.fromtimestamp(0, UTC))
     typed = [finding.diagnostic(wrong_type.code, Severity.ERROR) for finding in wrong_type.check(world)]
     return typed or [told for whole in given for document in entries(whole) for told in _unreadable(document)]
 

@@ -11,7 +11,7 @@ from tests.cel.custom_kinds import Maker
 from tests.controlplane.oracle import ask_all
 from webhook.cel.check import custom_kinds
 from webhook.documents import read
-from webhook.offline.lint.context import world_of
+from webhook.offline.lint.context import context_of
 from webhook.offline.lint.rules import custom_kinds as custom
 
 COUNT = int(os.environ.get("SLUICE_CUSTOM_KINDS", "150"))
@@ -62,7 +62,7 @@ def written(path):
 
 def ours(document):
     """What lint says: rules that do not compile, rules that are too dear, and whether all are together."""
-    (version,) = custom.versions(world_of(read(json.dumps(document), "x.json"), datetime(2026, 9, 1, tzinfo=UTC)))
+    (version,) = custom.versions(context_of(read(json.dumps(document), "x.json"), datetime(2026, 9, 1, tzinfo=UTC)))
     dear = {written(path) for path, cost in version.costs.items() if cost > custom.RULE_LIMIT}
     return {written(f.path) for f in version.wrong}, dear, sum(version.costs.values()) > custom.VERSION_LIMIT
 

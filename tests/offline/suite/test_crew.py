@@ -17,7 +17,7 @@ from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite import part
 from webhook.offline.suite.session import run_session
 from webhook.offline.suite.suite_file import read_suites
-from webhook.offline.suite.workers import crew_size
+from webhook.offline.suite.workers import worker_count
 
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %d}}"
 CASE = "- {name: pod of %d, object: " + POD + ", expect: {allowed: %s}}\n"
@@ -103,9 +103,9 @@ def test_a_policy_that_cannot_be_read_is_told_once(repository):
 def test_small_runs_stay_in_one_process(repository):
     """A process is worth its start from 25 cases on; --jobs asks for more, never more than there are suites."""
     suites = read_suites([repository])
-    assert crew_size(suites, "", None) == 0
-    assert crew_size(suites, "", 3) == 3
-    assert crew_size(suites, "", 99) == 5
+    assert worker_count(suites, "", None) == 0
+    assert worker_count(suites, "", 3) == 3
+    assert worker_count(suites, "", 99) == 5
 
 
 SLOW = """

@@ -102,13 +102,13 @@ def dry_run_command(
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
     paths = policies or (Path("policies"),)
     bundle = load_bundle(paths)
-    world = _world(files, cluster, dict(labels), authorized, sender, _live(kubeconfig, context, bundle))
+    inputs = _inputs(files, cluster, dict(labels), authorized, sender, _live(kubeconfig, context, bundle))
     with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *cluster, *paths)).documents):
-        trial = _try(world, bundle)
+        trial = _try(inputs, bundle)
     if against is None:
         _print_trial(trial, output, every=verbose)
         sys.exit(exits.FAILED if any(not o.allowed for o in trial.outcomes) else exits.PASSED)
-    before = _try(world, _other_bundle(against, paths))
+    before = _try(inputs, _other_bundle(against, paths))
     comparison = compare(before.outcomes, trial.outcomes)
     notes = tuple(dict.fromkeys((*trial.notes, *before.notes)))
     if output == "json":
@@ -133,7 +133,7 @@ def _live(kubeconfig: Path | None, context: str | None, bundle: Bundle) -> tuple
     return [Document(obj, f"<{context}>") for obj in tried], [Document(obj, f"<{context}>") for obj in known]
 
 
-def _world(
+def _inputs(
     files: Sequence[str],
     cluster: Sequence[Path],
     labels: dict[str, str],
@@ -167,11 +167,11 @@ def _read(files: Sequence[str]) -> Files:
     return Files((*read.documents, *piped.documents), (*read.names, *piped.names), (*read.errors, *piped.errors))
 
 
-def _try(world: DryRunInputs, bundle: Bundle) -> Trial:
-    objects = (*world.known, *bundle.objects)
-    facts = FileFacts(objects, world.labels, authorized=world.authorized)
-    trial = dry_run(world.inputs, bundle, facts, world.sender, clock=time.time)
-    return trial if world.sender.operation == "DELETE" else with_queues(trial, objects, bundle, time.time())
+def _try(inputs: DryRunInputs, bundle: Bundle) -> Trial:
+    objects = (*inputs.known, *bundle.objects)
+    facts = FileFacts(objects, inputs.labels, authorized=inputs.authorized)
+    trial = dry_run(inputs.inputs, bundle, facts, inputs.sender, clock=time.time)
+    return trial if inputs.sender.operation == "DELETE" else with_queues(trial, objects, bundle, time.time())
 
 
 def _other_bundle(against: str, paths: Sequence[Path]) -> Bundle:

@@ -11,7 +11,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from webhook.cluster.queues.status import QueueTally
+from webhook.cluster.queues.status import QueueCount
 from webhook.queue.decisions import Admitted, Decisions, Preempted
 from webhook.store.objects import Object
 
@@ -108,7 +108,7 @@ class QueueMetrics:
         """Note a preemption."""
         self._preempted.labels(decision.cluster_queue, decision.reason.value, self._role).inc()
 
-    def tallies(self, tallies: Iterable[QueueTally], writes: int) -> None:
+    def tallies(self, tallies: Iterable[QueueCount], writes: int) -> None:
         """Set the gauges from the state of the ClusterQueues."""
         self._writes.set(writes)
         for tally in tallies:

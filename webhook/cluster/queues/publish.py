@@ -12,7 +12,7 @@ from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.core import Core
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.status import QueueTally, status_of, tally
+from webhook.cluster.queues.status import QueueCount, status_of, tally
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
@@ -72,7 +72,7 @@ class Publisher:
         for door in doors:
             await self._write(door, counts.local_queues["/".join(key_of(door))], local=True)
 
-    async def _write(self, queue: Object, counts: QueueTally, *, local: bool) -> None:
+    async def _write(self, queue: Object, counts: QueueCount, *, local: bool) -> None:
         used = self._core.used(counts.name, local=local)
         status = status_of(queue, counts, self._writer.stamp(), used, local=local)
         if status == queue.get("status"):

@@ -19,7 +19,7 @@ Amounts = dict[FlavorResource, int]
 
 
 @dataclass(slots=True)
-class QueueTally:
+class QueueCount:
     """One queue's counts. `name` is that of a ClusterQueue, or `namespace/name`."""
 
     name: str
@@ -46,11 +46,11 @@ class QueueTally:
 
 
 @dataclass(frozen=True, slots=True)
-class Tallies:
+class QueueCounts:
     """All queues, by name."""
 
-    cluster_queues: dict[str, QueueTally]
-    local_queues: dict[str, QueueTally]
+    cluster_queues: dict[str, QueueCount]
+    local_queues: dict[str, QueueCount]
 
 
 def tally(
@@ -60,7 +60,7 @@ def tally(
     workloads: WorkloadCounts,
     parked: Iterable[str],
     inactive: Mapping[str, str],
-) -> Tallies:
+) -> QueueCounts:
     """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change.
 
     `inactive` says why ClusterQueues take nothing, by name.
@@ -83,11 +83,11 @@ def tally(
         target = targets.get(workloads.local_of.get(key, ""), "")
         if target in by_name:
             by_name[target].inadmissible += 1
-    return Tallies(by_name, doors)
+    return QueueCounts(by_name, doors)
 
 
-def _cluster_queue(queue: Object, flavors: set[str], why: str) -> QueueTally:
-    out = QueueTally(key_of(queue)[1], cohort=str(at(queue, ("spec", "cohortName")) or ""))
+def _cluster_queue(queue: Object, flavors: set[str], why: str) -> QueueCount:
+    out = QueueCount(key_of(queue)[1], cohort=str(at(queue, ("spec", "cohortName")) or ""))
     for group in at(queue, ("spec", "resourceGroups")) or []:
         for entry in group.get("flavors") or []:
             for quota in entry.get("resources") or []:
@@ -108,8 +108,8 @@ def _cluster_queue(queue: Object, flavors: set[str], why: str) -> QueueTally:
     return out
 
 
-def _local_queue(queue: Object, key: str, target: QueueTally | None) -> QueueTally:
-    out = QueueTally(key, problem=("Ready", "Can submit new workloads to the ClusterQueue"))
+def _local_queue(queue: Object, key: str, target: QueueCount | None) -> QueueCount:
+    out = QueueCount(key, problem=("Ready", "Can submit new workloads to the ClusterQueue"))
     if target is None:
         out.status, out.problem = "pending", ("ClusterQueueDoesNotExist", "Can't submit new workloads: no ClusterQueue")
         return out
@@ -124,7 +124,7 @@ def _local_queue(queue: Object, key: str, target: QueueTally | None) -> QueueTal
     return out
 
 
-def status_of(queue: Object, counts: QueueTally, now: str, used: History | None, *, local: bool) -> dict[str, Any]:
+def status_of(queue: Object, counts: QueueCount, now: str, used: History | None, *, local: bool) -> dict[str, Any]:
     """Give the status object of a queue; equal to what it has where nothing changed.
 
     `used` is what it used lately, None where no rule asks for that. It is written once per sampling point.

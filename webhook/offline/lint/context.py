@@ -1,4 +1,4 @@
-"""What lint rules work on and give: subjects (objects with places), the world of all subjects, findings, rules.
+"""What lint rules work on and give: subjects (objects with places), the context of all subjects, findings, rules.
 
 Rules must stand any value at any path, since they see files before anything else has looked at them: the
 accessors here give an empty answer where a value is of the wrong type.
@@ -137,7 +137,7 @@ class LintContext:
         return {s.name for s in self.of(group, kind) if namespace is None or s.namespace == namespace}
 
 
-def world_of(documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY) -> LintContext:
+def context_of(documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY) -> LintContext:
     """Read documents as subjects; the items of a List are subjects, documents that are no objects are left out."""
     subjects = tuple(subject for document in documents for subject in subjects_of(document))
     kinds: dict[tuple[str, str], list[Subject]] = {}

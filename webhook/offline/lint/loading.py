@@ -8,7 +8,7 @@ from webhook.diagnostics import Severity
 from webhook.offline.lint.context import LintContext, LintRule
 
 
-def _nothing(world: LintContext) -> tuple[()]:
+def _nothing(context: LintContext) -> tuple[()]:
     """Find nothing: the finding is made while the file is read."""
     return ()
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
-from webhook.offline.lint.context import Edit, LintRule, world_of
+from webhook.offline.lint.context import Edit, LintRule, context_of
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
 
@@ -25,11 +25,11 @@ class LintReport:
 def lint(files: Files, now: datetime, rules: Sequence[LintRule] = RULES) -> LintReport:
     """Run the rules over what was read. What could not be read is a finding like the others."""
     bundle, wrong = loaded(files.documents)
-    world = world_of(files.documents, now, bundle)
+    context = context_of(files.documents, now, bundle)
     findings: list[Diagnostic] = [*files.errors, *wrong]
     edits: list[Edit] = []
     for rule in rules:
-        for found in rule.check(world):
+        for found in rule.check(context):
             told = found.diagnostic(rule.code, rule.severity)
             if found.edit is not None and safe(found.edit):
                 edits.append(found.edit)

@@ -15,7 +15,7 @@ from webhook.offline.suite.coverage import Branch
 from webhook.offline.suite.part import SuiteResult, picked
 from webhook.offline.suite.run_case import Result
 from webhook.offline.suite.suite_file import read_suites
-from webhook.offline.suite.workers import crew_size, run_parts
+from webhook.offline.suite.workers import run_parts, worker_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def run_session(
         if tell:
             tell(result, total)
 
-    parts = run_parts(suites, pattern, crew_size(suites, pattern, jobs), cover=cover, tell=heard)
+    parts = run_parts(suites, pattern, worker_count(suites, pattern, jobs), cover=cover, tell=heard)
     if broken := dict.fromkeys(d for part in parts for d in part.broken):
         raise SourceError(broken)
     results = tuple(result for part in parts for result in part.results)

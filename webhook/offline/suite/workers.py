@@ -33,7 +33,7 @@ _ALIVE: Final = 2.0
 """Seconds after which a worker that waits for a suite looks whether anybody is there to send one."""
 
 
-def crew_size(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int:
+def worker_count(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int:
     """Say how many processes to use: `jobs`, or as many as there are cores where there are cases enough for them."""
     if jobs is not None:
         return min(jobs, len(suites))
@@ -49,12 +49,12 @@ def run_parts(
     if jobs <= 1:
         runner = Runner(pattern, cover)
         return [runner.run(suite, tell) for suite in suites]
-    crew = _Crew(suites, pattern, cover, tell)
+    workers = _Workers(suites, pattern, cover, tell)
     try:
-        crew.run(jobs)
+        workers.run(jobs)
     finally:
-        crew.stop()
-    return [crew.parts[at] for at in range(len(suites))]
+        workers.stop()
+    return [workers.parts[at] for at in range(len(suites))]
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class _Worker:
 
 
 @dataclass(slots=True)
-class _Crew:
+class _Workers:
     suites: Sequence[Suite]
     pattern: str
     cover: bool

@@ -18,26 +18,26 @@ POLICIES: Final = (VALIDATING, MUTATING)
 BINDINGS: Final = (VALIDATING + BINDING, MUTATING + BINDING)
 
 
-def policies(world: LintContext) -> Iterator[Subject]:
+def policies(context: LintContext) -> Iterator[Subject]:
     """Give the validating and mutating policies."""
-    return world.of(GROUP, *POLICIES)
+    return context.of(GROUP, *POLICIES)
 
 
-def bindings(world: LintContext) -> Iterator[Subject]:
+def bindings(context: LintContext) -> Iterator[Subject]:
     """Give the bindings of both kinds."""
-    return world.of(GROUP, *BINDINGS)
+    return context.of(GROUP, *BINDINGS)
 
 
-def bindings_of(world: LintContext, policy: Subject) -> list[Subject]:
+def bindings_of(context: LintContext, policy: Subject) -> list[Subject]:
     """Give the bindings that name a policy."""
-    found = world.of(GROUP, policy.gvk.kind + BINDING)
+    found = context.of(GROUP, policy.gvk.kind + BINDING)
     return [b for b in found if b.text("spec", "policyName") == policy.name]
 
 
-def enforced(world: LintContext, policy: Subject) -> list[Subject]:
+def enforced(context: LintContext, policy: Subject) -> list[Subject]:
     """Give the bindings by which a policy can change or refuse something, not only warn or audit."""
     mutating = policy.gvk.kind == MUTATING
-    return [b for b in bindings_of(world, policy) if mutating or "Deny" in b.strings("spec", "validationActions")]
+    return [b for b in bindings_of(context, policy) if mutating or "Deny" in b.strings("spec", "validationActions")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ class QuotaEntry:
         return self.flavor, self.resource
 
 
-def holders(world: LintContext) -> Iterator[Subject]:
+def holders(context: LintContext) -> Iterator[Subject]:
     """Give the objects that own quota: ClusterQueues and Cohorts."""
-    return world.of(KUEUE, "ClusterQueue", "Cohort")
+    return context.of(KUEUE, "ClusterQueue", "Cohort")
 
 
 def entries(subject: Subject) -> Iterator[QuotaEntry]:
@@ -99,12 +99,12 @@ class QuotaTree:
                     waiting.append(member.name)
 
 
-def tree(world: LintContext) -> QuotaTree:
+def tree(context: LintContext) -> QuotaTree:
     """Read the tree of cohorts; a cohort that is only named exists as well."""
     members: dict[str, list[Subject]] = {}
-    for subject in holders(world):
+    for subject in holders(context):
         if cohort := cohort_of(subject):
             members.setdefault(cohort, []).append(subject)
-    cohorts = {c.name: c for c in world.of(KUEUE, "Cohort")}
+    cohorts = {c.name: c for c in context.of(KUEUE, "Cohort")}
     parents = {name: cohort_of(cohort) for name, cohort in cohorts.items()}
     return QuotaTree({name: tuple(found) for name, found in members.items()}, parents, cohorts)

@@ -42,23 +42,23 @@ _MUTABLE: Final = frozenset(
 )
 
 
-def _denying(world: LintContext) -> Iterator[Subject]:
+def _denying(context: LintContext) -> Iterator[Subject]:
     """Give the validating policies that refuse."""
-    for policy in policies(world):
-        if policy.gvk.kind == VALIDATING and enforced(world, policy):
+    for policy in policies(context):
+        if policy.gvk.kind == VALIDATING and enforced(context, policy):
             yield policy
 
 
 @rule("BYP001", Severity.WARNING, "a queued job asks for what it uses")
-def zero_requests(world: LintContext) -> Iterator[Finding]:
+def zero_requests(context: LintContext) -> Iterator[Finding]:
     """Quota is counted from requests. A job without any takes no quota: it is admitted at once, whatever the queue
     holds, and its pods then compete with those that waited. Give requests, or a LimitRange with `defaultRequest` in
     the namespace.
     """
-    for subject, job in jobs(world):
+    for subject, job in jobs(context):
         if not job.queue:
             continue
-        ranges = [s.value for s in world.of("", "LimitRange") if in_namespace(s) == in_namespace(subject)]
+        ranges = [s.value for s in context.of("", "LimitRange") if in_namespace(s) == in_namespace(subject)]
         for pods in job.pod_sets:
             if pods.count and not _asks(pods, ranges):
                 message = f'the pods of "{pods.name}" ask for nothing: they take no quota'
@@ -83,11 +83,11 @@ def code(text: str) -> str:
 
 
 @rule("BYP002", Severity.WARNING, "init containers are looked at as well")
-def init_containers(world: LintContext) -> Iterator[Finding]:
+def init_containers(context: LintContext) -> Iterator[Finding]:
     """A policy over `spec.containers` alone does not see `spec.initContainers`: the same image, the same device or
     the same privilege passes there. (Ephemeral containers have no resources, but an image and privileges.)
     """
-    for policy in policies(world):
+    for policy in policies(context):
         found = list(expressions(policy))
         if any("initContainers" in code(e.text) for e in found):
             continue
@@ -101,13 +101,16 @@ def init_containers(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("BYP003", Severity.WARNING, "nobody chooses by a label whether a policy applies to him")
-def object_selector(world: LintContext) -> Iterator[Finding]:
+def object_selector(context: LintContext) -> Iterator[Finding]:
     """Labels are written by whoever sends the object. A policy that refuses, with an `objectSelector`, is escaped by
     leaving a label out or adding one, and so is one with a match condition such as `!("skip" in
     object.metadata.labels)`. Select by namespace, whose labels users cannot write.
     """
-    for policy in _denying(world):
-        for subject, where in ((policy, "matchConstraints"), *((b, "matchResources") for b in enforced(world, policy))):
+    for policy in _denying(context):
+        for subject, where in (
+            (policy, "matchConstraints"),
+            *((b, "matchResources") for b in enforced(context, policy)),
+        ):
             if subject.map("spec", where, "objectSelector"):
                 message = "an objectSelector goes by labels that the requester writes"
                 hint = "select by namespaceSelector or resourceRules; use objectSelector to opt in only"
@@ -129,14 +132,14 @@ def _resources(policy: Subject) -> set[str]:
 
 
 @rule("BYP004", Severity.WARNING, "a required label cannot be removed later")
-def label_removal(world: LintContext) -> Iterator[Finding]:
+def label_removal(context: LintContext) -> Iterator[Finding]:
     """Labels can be changed on any object at any time. A policy that asks for one on CREATE only is escaped by an
     update that takes it away: without the queue's name a job runs past its quota.
     """
     guarded = {
-        r for p in policies(world) if _reads_labels(p) and {"UPDATE", "*"} & _operations(p) for r in _resources(p)
+        r for p in policies(context) if _reads_labels(p) and {"UPDATE", "*"} & _operations(p) for r in _resources(p)
     }
-    for policy in _denying(world):
+    for policy in _denying(context):
         found = _reads_labels(policy)
         if found is None or {"UPDATE", "*"} & _operations(policy) or _resources(policy) <= guarded:
             continue
@@ -159,11 +162,11 @@ def _reads_labels(policy: Subject) -> tuple[PolicyExpression, re.Match[str]] | N
 
 
 @rule("BYP005", Severity.WARNING, "what can be changed is checked when it changes")
-def create_only(world: LintContext) -> Iterator[Finding]:
+def create_only(context: LintContext) -> Iterator[Finding]:
     """The pod templates of Deployments, StatefulSets, CronJobs and others can be changed after they were made. A
     policy for them on CREATE only lets a clean object in, which then becomes what it wants.
     """
-    for policy in _denying(world):
+    for policy in _denying(context):
         if "pods" in _resources(policy):
             continue
         for path, found in match_rules(policy):
@@ -174,14 +177,14 @@ def create_only(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("BYP006", Severity.WARNING, "nobody is freed by an ownerReference that he wrote himself")
-def forged_owner(world: LintContext) -> Iterator[Finding]:
+def forged_owner(context: LintContext) -> Iterator[Finding]:
     """`metadata.ownerReferences` is a field like any other: whoever creates a pod can write one. A policy that lets
     an object pass because it has an owner lets everybody pass. With the annotation `sluice.dev/skip:
     owned-by-workload` an owner counts only where it is there (by UID, name and namespace), its controller makes objects
     of this kind (a Job makes Pods, and no Jobs), it has not ended, and a queue holds it or has admitted it. What a held
     job's controller makes counts where it is suspended as well. Anything else is held and queued like anyone's.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         for expression in expressions(policy):
             if match := _OWNERS.search(code(expression.text)):
                 message = "an ownerReference can be written by anybody"
@@ -191,24 +194,24 @@ def forged_owner(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("BYP007", Severity.WARNING, "a manifest does not claim an owner")
-def owner_in_file(world: LintContext) -> Iterator[Finding]:
+def owner_in_file(context: LintContext) -> Iterator[Finding]:
     """Owners are written by controllers, with the UID of an object that exists. In a file the UID is of another
     cluster or another time: the garbage collector deletes the object, and no exemption comes of it.
     """
-    for subject, _ in jobs(world):
+    for subject, _ in jobs(context):
         if next(subject.each("metadata", "ownerReferences"), None) and not subject.map("status"):
             message = f"{subject} claims an owner"
             yield subject.finding(("metadata", "ownerReferences"), message, "remove it", key=True)
 
 
 @rule("BYP008", Severity.WARNING, "a queued pod leaves its node to the scheduler")
-def own_node(world: LintContext) -> Iterator[Finding]:
+def own_node(context: LintContext) -> Iterator[Finding]:
     """`spec.nodeName` goes around the scheduler: the node's taints and what is left on it are not asked. A Pod with it
     cannot wait behind a scheduling gate (the API server refuses both together), so that it runs at once, outside of
     its queue's quota. The pods of a job do wait for their quota; then they are sent to that node, whatever flavor was
     given to them, and fail where the node does not have its labels or no room. Ask for a node by a nodeSelector.
     """
-    for subject, job in jobs(world):
+    for subject, job in jobs(context):
         if not job.queue or subject.map("status"):
             continue
         for pods in job.pod_sets:

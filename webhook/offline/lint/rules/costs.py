@@ -15,7 +15,7 @@ from webhook.diagnostics import Severity
 from webhook.documents import Document
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.rules.custom_kinds import versions
-from webhook.offline.lint.trial.run_policies import Bench, Heard, large_request, requests_for
+from webhook.offline.lint.trial.run_policies import Heard, PolicyTrial, large_request, requests_for
 from webhook.offline.lint.trial.samples import SampleObject
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
@@ -51,7 +51,7 @@ def _trial_expressions(policy: Policy) -> dict[tuple[str, int], Expression]:
 
 
 @rule("CEL017", Severity.WARNING, "an expression stays within its budget on a large object")
-def too_dear(world: LintContext) -> Iterator[Finding]:
+def too_dear(context: LintContext) -> Iterator[Finding]:
     """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000; it is then an
     error, and `failurePolicy` decides. Loops inside loops over containers, variables or labels get there: the cost
     grows with the product. Look each thing up once: a variable with the names as a map, `in` instead of `exists`.
@@ -59,12 +59,12 @@ def too_dear(world: LintContext) -> Iterator[Finding]:
     estimated as the API server estimates it, with 100 elements (or characters) for a value, and 10 for one that stands
     in a list or map or is computed. `sluice eval` shows the cost of one expression beside its estimate.
     """
-    bench = Bench((*world.bundle.objects, *(s.value for s in world.subjects)))
-    for policy in world.bundle.policies:
+    trial = PolicyTrial((*context.bundle.objects, *(s.value for s in context.subjects)))
+    for policy in context.bundle.policies:
         if policy.document is None:
             continue
         found = large_request(policy)
-        yield from _estimated(policy, policy.document) if found is None else _tried(bench, policy, *found)
+        yield from _estimated(policy, policy.document) if found is None else _tried(trial, policy, *found)
 
 
 def _estimated(policy: Policy, document: Document) -> Iterator[Finding]:
@@ -83,15 +83,15 @@ def _estimated(policy: Policy, document: Document) -> Iterator[Finding]:
         yield Finding(document, (*policy.path, "spec"), message, hint, key=True)
 
 
-def _tried(bench: Bench, policy: Policy, sample: SampleObject, request: Request) -> Iterator[Finding]:
+def _tried(trial: PolicyTrial, policy: Policy, sample: SampleObject, request: Request) -> Iterator[Finding]:
     """Find what fails on a large object, and not on ordinary ones."""
     assert policy.document is not None
-    bundle = bench.alone(policy)
+    bundle = trial.alone(policy)
     usual_failures = {
-        failed for _, ordinary in requests_for(policy, ()) for failed in _failed(bench, policy, bundle, ordinary)
+        failed for _, ordinary in requests_for(policy, ()) for failed in _failed(trial, policy, bundle, ordinary)
     }
     expressions = _trial_expressions(policy)
-    for clause in _failed(bench, policy, bundle, request):
+    for clause in _failed(trial, policy, bundle, request):
         expression = expressions.get(clause)
         if clause not in usual_failures and expression is not None:
             message = f"this is too dear on {sample.title}, or fails there; estimated {usual_cost(expression)} units"
@@ -99,27 +99,27 @@ def _tried(bench: Bench, policy: Policy, sample: SampleObject, request: Request)
             yield Finding(policy.document, expression.path, message, hint)
 
 
-def _failed(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> list[tuple[str, int]]:
+def _failed(trial: PolicyTrial, policy: Policy, bundle: Bundle, request: Request) -> list[tuple[str, int]]:
     heard = Heard()
     if policy.mutating:
-        bench.changed(bundle, request, heard)
+        trial.changed(bundle, request, heard)
     else:
-        heard = bench.judge(bundle, request)
+        heard = trial.judge(bundle, request)
     return list(heard.failed)
 
 
 @rule("CEL021", Severity.NOTE, "what an expression may cost")
-def each_cost(world: LintContext) -> Iterator[Finding]:
+def each_cost(context: LintContext) -> Iterator[Finding]:
     """Said on request only, by `sluice lint --costs`: the least and the most units that an expression may cost, by its
     text and types alone, as the API server estimates it; then the most for values of usual sizes (see CEL017). A rule
     of a custom kind has the bounds of its schema, and counts as often as its value can stand in an object (CEL020).
     """
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         for expression in policy.expressions() if policy.document is not None else ():
             assert policy.document is not None
             cost = f"this costs {expression.program.estimate} units; for usual sizes {usual_cost(expression)}"
             yield Finding(policy.document, expression.path, cost)
-    for version in versions(world):
+    for version in versions(context):
         for path, most in version.costs.items():
             message = f"this costs {Estimate(0, most)} units for all values together"
             yield version.crd.finding(path, message)

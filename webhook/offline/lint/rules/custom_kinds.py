@@ -110,9 +110,9 @@ def _product(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else min(a * b, MOST)
 
 
-def versions(world: LintContext) -> Iterator[Version]:
+def versions(context: LintContext) -> Iterator[Version]:
     """Compile and estimate the rules of all versions of the custom kinds among the files."""
-    for crd in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
+    for crd in context.of("apiextensions.k8s.io", "CustomResourceDefinition"):
         for path, version in crd.each("spec", "versions"):
             found = Version(crd, path)
             try:
@@ -125,23 +125,23 @@ def versions(world: LintContext) -> Iterator[Version]:
 
 
 @rule("CEL019", Severity.ERROR, "the validation rules of a custom kind compile")
-def rules_compile(world: LintContext) -> Iterator[Finding]:
+def rules_compile(context: LintContext) -> Iterator[Finding]:
     """A rule under `x-kubernetes-validations` is checked against the schema it stands in: a field that the schema does
     not have, a comparison of values of different types, a rule that is no bool, and the API server refuses the whole
     CustomResourceDefinition. Names that CEL cannot spell are escaped: `self.__namespace__`, `self.my__dash__field`.
     """
-    for version in versions(world):
+    for version in versions(context):
         yield from version.wrong
 
 
 @rule("CEL020", Severity.ERROR, "the validation rules of a custom kind stay within the API server's limits")
-def rules_fit(world: LintContext) -> Iterator[Finding]:
+def rules_fit(context: LintContext) -> Iterator[Finding]:
     """The API server estimates what a rule may cost from the bounds of its schema, times how often such a value can
     stand in an object, and refuses the CustomResourceDefinition above 10,000,000 units for a rule or 100,000,000 for
     all rules of a version. What has no bound counts with as much as a request of 3 MiB can hold. Give lists
     `maxItems`, maps `maxProperties` and texts `maxLength`, or move the rule below the list it loops over.
     """
-    for version in versions(world):
+    for version in versions(context):
         total = min(sum(version.costs.values()), MOST)
         dear = {path: cost for path, cost in version.costs.items() if cost > RULE_LIMIT}
         for path, cost in dear.items():

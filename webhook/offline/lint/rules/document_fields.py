@@ -49,22 +49,22 @@ def _own() -> dict[tuple[str, str], dict[str, Any]]:
     return {(k.group, k.kind): crd for k, crd in zip(kinds, definitions(_ALL_VERSIONS, kinds), strict=True)}
 
 
-def schema_for(world: LintContext, gvk: GroupVersionKind) -> Schema | None:
+def schema_for(context: LintContext, gvk: GroupVersionKind) -> Schema | None:
     """Give the schema of a kind, None where nobody described it or its loader checks it."""
     if gvk.kind in _LOADED:
         return None
     if is_built_in(gvk):
         return schema_of(gvk)
-    crds = {**_own(), **_among(world)}
+    crds = {**_own(), **_among(context)}
     crd = crds.get((gvk.group, gvk.kind))
     found = from_crd(crd, gvk.version) if crd is not None else None
     return found if found is not None and found.resolve(found.root).map is not None else None
 
 
-def _among(world: LintContext) -> dict[tuple[str, str], dict[str, Any]]:
+def _among(context: LintContext) -> dict[tuple[str, str], dict[str, Any]]:
     """Give the CRDs among the files."""
     found = {}
-    for subject in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
+    for subject in context.of("apiextensions.k8s.io", "CustomResourceDefinition"):
         found[(subject.text("spec", "group"), subject.text("spec", "names", "kind"))] = subject.value
     return found
 
@@ -137,9 +137,9 @@ def _found(value: Any) -> str:
     return "a string" if isinstance(value, str) else f"the number {value}"
 
 
-def _checked(world: LintContext) -> Iterator[tuple[Subject, Wrong]]:
-    schemas = {gvk: schema_for(world, gvk) for gvk in {subject.gvk for subject in world.subjects}}
-    for subject in world.subjects:
+def _checked(context: LintContext) -> Iterator[tuple[Subject, Wrong]]:
+    schemas = {gvk: schema_for(context, gvk) for gvk in {subject.gvk for subject in context.subjects}}
+    for subject in context.subjects:
         schema = schemas[subject.gvk]
         if schema is not None:
             for wrong in wrongs(schema, subject.value):
@@ -148,32 +148,32 @@ def _checked(world: LintContext) -> Iterator[tuple[Subject, Wrong]]:
 
 
 @rule("SCH001", Severity.ERROR, "a field exists")
-def unknown_field(world: LintContext) -> Iterator[Finding]:
+def unknown_field(context: LintContext) -> Iterator[Finding]:
     """The kind has no such field. `kubectl apply` refuses it, other clients drop it in silence: a limit that was
     written one level too high is then no limit. Fields are those of Kubernetes 1.36, of the queue's kinds, and of
     the CustomResourceDefinitions among the files.
     """
-    for subject, wrong in _checked(world):
+    for subject, wrong in _checked(context):
         if wrong.unknown:
             yield subject.finding(wrong.path, wrong.message, wrong.hint, key=True)
 
 
 @rule("SCH002", Severity.ERROR, "a field holds a value of its type")
-def wrong_type(world: LintContext) -> Iterator[Finding]:
+def wrong_type(context: LintContext) -> Iterator[Finding]:
     """The value is of another type than the field. Labels, annotations, environment variables and node selectors hold
     strings: `true`, `1` and `1.10` need quotes there.
     """
-    for subject, wrong in _checked(world):
+    for subject, wrong in _checked(context):
         if not wrong.unknown:
             yield subject.finding(wrong.path, wrong.message, wrong.hint)
 
 
 @rule("SCH003", Severity.ERROR, "a built-in kind is served")
-def not_served(world: LintContext) -> Iterator[Finding]:
+def not_served(context: LintContext) -> Iterator[Finding]:
     """Kubernetes 1.36 does not serve this version of the kind, or not the kind any more: applying it fails with "no
     matches for kind".
     """
-    for subject in world.subjects:
+    for subject in context.subjects:
         gvk = subject.gvk
         if gvk.group not in _SERVED or not gvk.kind or gvk.kind.endswith("List") or is_built_in(gvk):
             continue
@@ -183,12 +183,12 @@ def not_served(world: LintContext) -> Iterator[Finding]:
         served = next((other for other in others if is_built_in(other)), None)
         hint = f"write apiVersion: {served.api_version}" if served else "the kind is gone"
         yield subject.finding(("apiVersion",), f"{gvk} is not served by Kubernetes 1.36", hint)
-    yield from _params_not_served(world)
+    yield from _params_not_served(context)
 
 
-def _params_not_served(world: LintContext) -> Iterator[Finding]:
+def _params_not_served(context: LintContext) -> Iterator[Finding]:
     """Tell a paramKind of a built-in group that is no kind there."""
-    for policy in policies(world):
+    for policy in policies(context):
         gvk = gvk_of(policy.map("spec", "paramKind"))
         if not gvk.kind or gvk.group not in _SERVED or is_built_in(gvk):
             continue

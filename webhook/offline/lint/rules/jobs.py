@@ -16,9 +16,9 @@ from webhook.offline.lint.reading.quotas import KUEUE
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
-def jobs(world: LintContext) -> Iterator[tuple[Subject, Job]]:
+def jobs(context: LintContext) -> Iterator[tuple[Subject, Job]]:
     """Give the objects of the files that are jobs."""
-    for subject in world.subjects:
+    for subject in context.subjects:
         job = describe(subject.value)
         if job is not None:
             yield subject, job
@@ -38,10 +38,10 @@ def in_namespace(subject: Subject) -> str:
 
 
 @rule("QUE020", Severity.ERROR, "a LocalQueue leads to a ClusterQueue")
-def to_nowhere(world: LintContext) -> Iterator[Finding]:
+def to_nowhere(context: LintContext) -> Iterator[Finding]:
     """A LocalQueue is a door. Where the ClusterQueue behind it is not there, jobs go in and are never looked at."""
-    known = world.names(KUEUE, "ClusterQueue")
-    for subject in world.of(KUEUE, "LocalQueue"):
+    known = context.names(KUEUE, "ClusterQueue")
+    for subject in context.of(KUEUE, "LocalQueue"):
         target = subject.text("spec", "clusterQueue")
         if not target:
             yield subject.finding(("spec",), f"{subject} names no clusterQueue", "say spec.clusterQueue", key=True)
@@ -52,13 +52,13 @@ def to_nowhere(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE021", Severity.ERROR, "a LocalQueue's namespace may use its ClusterQueue")
-def closed_to_namespace(world: LintContext) -> Iterator[Finding]:
+def closed_to_namespace(context: LintContext) -> Iterator[Finding]:
     """The ClusterQueue chooses namespaces by `namespaceSelector`. A LocalQueue in another namespace exists, and every
     job in it stays inadmissible.
     """
-    queues = {s.name: s for s in world.of(KUEUE, "ClusterQueue")}
-    namespaces = {s.name: s.map("metadata", "labels") for s in world.of("", "Namespace")}
-    for subject in world.of(KUEUE, "LocalQueue"):
+    queues = {s.name: s for s in context.of(KUEUE, "ClusterQueue")}
+    namespaces = {s.name: s.map("metadata", "labels") for s in context.of("", "Namespace")}
+    for subject in context.of(KUEUE, "LocalQueue"):
         queue = queues.get(subject.text("spec", "clusterQueue"))
         name = in_namespace(subject)
         selector = queue.at("spec", "namespaceSelector") if queue else None
@@ -87,19 +87,19 @@ def _selects(selector: dict[str, Any], labels: dict[str, Any]) -> bool:
 
 
 @rule("QUE022", Severity.ERROR, "a job names a queue of its namespace")
-def job_to_nowhere(world: LintContext) -> Iterator[Finding]:
+def job_to_nowhere(context: LintContext) -> Iterator[Finding]:
     """A job goes to the LocalQueue of its own namespace that it names; another namespace's queue of that name does
     not count. Where there is none the job stays suspended, without an event that says so.
     """
-    if not any(world.of(KUEUE, "LocalQueue")):
+    if not any(context.of(KUEUE, "LocalQueue")):
         return
-    for subject, _ in jobs(world):
+    for subject, _ in jobs(context):
         found = named_at(subject, QUEUE)
-        known = world.names(KUEUE, "LocalQueue", in_namespace(subject))
+        known = context.names(KUEUE, "LocalQueue", in_namespace(subject))
         if found is None or found[1] in known:
             continue
         where, name = found
-        elsewhere = sorted(s.namespace for s in world.of(KUEUE, "LocalQueue") if s.name == name)
+        elsewhere = sorted(s.namespace for s in context.of(KUEUE, "LocalQueue") if s.name == name)
         hint = did_you_mean(name, known) or (
             f"there is one in namespace {elsewhere[0] or 'default'}" if elsewhere else f'add a LocalQueue "{name}"'
         )
@@ -108,12 +108,12 @@ def job_to_nowhere(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE023", Severity.WARNING, "the queue's name is a label")
-def queue_as_annotation(world: LintContext) -> Iterator[Finding]:
+def queue_as_annotation(context: LintContext) -> Iterator[Finding]:
     """Kueue reads the label `kueue.x-k8s.io/queue-name`; the annotation of that name, which older texts show, means
     nothing to it, and the job runs beside the queue. Sluice reads both and sets both. Write the label, so that the
     file means the same in every cluster.
     """
-    for subject, _ in jobs(world):
+    for subject, _ in jobs(context):
         if subject.text("metadata", "annotations", QUEUE) and not subject.text("metadata", "labels", QUEUE):
             path: Path = ("metadata", "annotations", QUEUE)
             message = "the queue is named by an annotation, which Kueue does not read"
@@ -121,12 +121,12 @@ def queue_as_annotation(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE024", Severity.ERROR, "a job's priority class is defined")
-def priority_missing(world: LintContext) -> Iterator[Finding]:
+def priority_missing(context: LintContext) -> Iterator[Finding]:
     """The label `kueue.x-k8s.io/priority-class` names a WorkloadPriorityClass. Where that is not there the job is not
     queued by Kueue. The annotation of that name means nothing at all.
     """
-    known = world.names(KUEUE, "WorkloadPriorityClass")
-    for subject, _ in jobs(world):
+    known = context.names(KUEUE, "WorkloadPriorityClass")
+    for subject, _ in jobs(context):
         found = named_at(subject, PRIORITY)
         if found is None:
             continue
@@ -140,12 +140,12 @@ def priority_missing(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE025", Severity.ERROR, "an object is there once")
-def duplicates(world: LintContext) -> Iterator[Finding]:
+def duplicates(context: LintContext) -> Iterator[Finding]:
     """Two objects of one kind, name and namespace: whichever is applied last wins, and which one that is depends on
     the order of the files.
     """
     seen: dict[tuple[str, str, str, str], Subject] = {}
-    for subject in world.subjects:
+    for subject in context.subjects:
         if not subject.name:
             continue
         key = (subject.gvk.group, subject.gvk.kind, subject.namespace, subject.name)

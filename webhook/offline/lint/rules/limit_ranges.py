@@ -18,26 +18,26 @@ TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
 _ORDERED: Final = ("min", "defaultRequest", "default", "max")
 
 
-def _items(world: LintContext) -> Iterator[tuple[Subject, Path, dict[str, Any]]]:
-    for subject in world.of("", "LimitRange"):
+def _items(context: LintContext) -> Iterator[tuple[Subject, Path, dict[str, Any]]]:
+    for subject in context.of("", "LimitRange"):
         for path, item in subject.each("spec", "limits"):
             yield subject, path, item
 
 
-def _values(world: LintContext) -> Iterator[tuple[Subject, Path, str, str, Any]]:
+def _values(context: LintContext) -> Iterator[tuple[Subject, Path, str, str, Any]]:
     """Every amount in a LimitRange or ResourceQuota: subject, path, field, resource, value."""
-    for subject, path, item in _items(world):
+    for subject, path, item in _items(context):
         for field in FIELDS:
             values = item.get(field)
             for resource, value in values.items() if isinstance(values, dict) else ():
                 yield subject, (*path, field, resource), field, resource, value
-    for subject in world.of("", "ResourceQuota"):
+    for subject in context.of("", "ResourceQuota"):
         for resource, value in subject.map("spec", "hard").items():
             yield subject, ("spec", "hard", resource), "hard", resource, value
 
 
 @rule("LIM001", Severity.ERROR, "an extended resource is counted in whole units")
-def whole_units(world: LintContext) -> Iterator[Finding]:
+def whole_units(context: LintContext) -> Iterator[Finding]:
     """Extended resources such as `nvidia.com/gpu` exist in whole units only: no pod can ask for half a GPU.
 
     The API server takes a LimitRange with `min: {nvidia.com/gpu: 0.5}` all the same, and the mistake stays unseen:
@@ -45,7 +45,7 @@ def whole_units(world: LintContext) -> Iterator[Finding]:
     In `min` and `max` the next whole number means the same, so `--fix` writes it (up for `min`, down for `max`).
     To share a GPU, use what the device plugin offers for it: MIG profiles or time slices are resources of their own.
     """
-    for subject, path, field, resource, value in _values(world):
+    for subject, path, field, resource, value in _values(context):
         found = amount(value)
         name = resource.removeprefix("requests.")
         ratio_or_negative = field == "maxLimitRequestRatio" or (found is not None and found.sign < 0)
@@ -72,33 +72,33 @@ def _whole_hint(field: str, value: Quantity) -> str:
 
 
 @rule("LIM002", Severity.ERROR, "an amount is not negative")
-def not_negative(world: LintContext) -> Iterator[Finding]:
+def not_negative(context: LintContext) -> Iterator[Finding]:
     """No container can ask for less than nothing. In `min` the entry has no effect, in `max` and in a quota it
     refuses every pod that names the resource, and as a default it makes every pod of the namespace invalid.
     """
-    for subject, path, field, resource, value in _values(world):
+    for subject, path, field, resource, value in _values(context):
         found = amount(value)
         if found is not None and found.sign < 0:
             yield subject.finding(path, f"{field} of {resource} is negative: {value}", "write 0 or more, or remove it")
 
 
 @rule("LIM003", Severity.ERROR, "an amount is a quantity")
-def quantities(world: LintContext) -> Iterator[Finding]:
+def quantities(context: LintContext) -> Iterator[Finding]:
     """An amount is a number with an optional suffix: `500m`, `2`, `1.5`, `16Gi`, `1e3`. Suffixes are `m`, `k`, `M`,
     `G`, `T`, `P`, `E` and `Ki`, `Mi`, `Gi`, `Ti`, `Pi`, `Ei`; there is no space and no `B`.
     """
-    for subject, path, field, resource, value in _values(world):
+    for subject, path, field, resource, value in _values(context):
         if amount(value) is None and not isinstance(value, dict | list):
             hint = "a quantity is a number with a suffix such as m, k, M, G, Ki, Mi or Gi: 500m, 2, 16Gi"
             yield subject.finding(path, f"{field} of {resource} is no quantity: {value!r}", hint)
 
 
 @rule("LIM004", Severity.ERROR, "min <= defaultRequest <= default <= max")
-def in_order(world: LintContext) -> Iterator[Finding]:
+def in_order(context: LintContext) -> Iterator[Finding]:
     """The four values of a resource must rise in this order, or the API server refuses the LimitRange. A `default`
     above `max` would make every container that names no limit invalid.
     """
-    for subject, path, item in _items(world):
+    for subject, path, item in _items(context):
         table = {field: amounts(item.get(field)) for field in _ORDERED}
         for resource in dict.fromkeys(name for field in _ORDERED for name in table[field]):
             given = [(field, table[field][resource]) for field in _ORDERED if resource in table[field]]
@@ -115,13 +115,13 @@ def _same_default(low: str, high: str, resource: str) -> bool:
 
 
 @rule("LIM005", Severity.ERROR, "default equals defaultRequest where overcommit is not possible")
-def equal_defaults(world: LintContext) -> Iterator[Finding]:
+def equal_defaults(context: LintContext) -> Iterator[Finding]:
     """Devices and huge pages cannot be overcommitted: a container's request must equal its limit. A LimitRange with
     another `defaultRequest` than `default` for such a resource is refused by the API server; where `default` is left
     out, `max` stands in for it. With neither, each container that does not name the resource gets a request without a
     limit, and its pod is refused.
     """
-    for subject, path, item in _items(world):
+    for subject, path, item in _items(context):
         request = amounts(item.get("defaultRequest")) if item.get("type") == "Container" else {}
         for resource in request:
             limits = [
@@ -146,11 +146,11 @@ def equal_defaults(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("LIM006", Severity.ERROR, "a LimitRange type that exists, once, with the fields it allows")
-def types(world: LintContext) -> Iterator[Finding]:
+def types(context: LintContext) -> Iterator[Finding]:
     """`type` is Container, Pod or PersistentVolumeClaim, each at most once in a LimitRange. A Pod has no `default`
     and no `defaultRequest`; a PersistentVolumeClaim needs `min` or `max` of `storage`.
     """
-    for subject in world.of("", "LimitRange"):
+    for subject in context.of("", "LimitRange"):
         seen: set[str] = set()
         for path, item in subject.each("spec", "limits"):
             kind = item.get("type")
@@ -175,13 +175,13 @@ def _fields_of_type(subject: Subject, path: Path, item: dict[str, Any], kind: st
 
 
 @rule("LIM007", Severity.WARNING, "no default gives a device to containers that did not ask for one")
-def unasked_devices(world: LintContext) -> Iterator[Finding]:
+def unasked_devices(context: LintContext) -> Iterator[Finding]:
     """A LimitRange of type Container fills `default` into every container that does not name the resource: sidecars
     and init containers, too. Where `default` is left out the API server takes `max` for it, and where
     `defaultRequest` is left out `default` or `min`. So `max: {nvidia.com/gpu: 4}` alone gives four GPUs to each
     container that asked for none. Write `default: {nvidia.com/gpu: 0}` to keep the bound without the gift.
     """
-    for subject, path, item in _items(world):
+    for subject, path, item in _items(context):
         if item.get("type") != "Container":
             continue
         limits = {field: amounts(item.get(field)) for field in _ORDERED}
@@ -197,11 +197,11 @@ def unasked_devices(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("LIM008", Severity.ERROR, "a limit is at least its request")
-def ratio(world: LintContext) -> Iterator[Finding]:
+def ratio(context: LintContext) -> Iterator[Finding]:
     """`maxLimitRequestRatio` bounds limit / request. Below 1 no pod can satisfy it; for devices and huge pages the
     ratio is always 1, so a bound for them says nothing.
     """
-    for subject, path, item in _items(world):
+    for subject, path, item in _items(context):
         for resource, value in amounts(item.get("maxLimitRequestRatio")).items():
             if value.nanos < 10**9:
                 shown = item["maxLimitRequestRatio"][resource]
@@ -210,11 +210,11 @@ def ratio(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("LIM009", Severity.WARNING, "a quota bounds devices by `requests.`")
-def quota_of_devices(world: LintContext) -> Iterator[Finding]:
+def quota_of_devices(context: LintContext) -> Iterator[Finding]:
     """Devices cannot be overcommitted, so a ResourceQuota counts their requests only: `requests.nvidia.com/gpu`. An
     entry `limits.nvidia.com/gpu`, or the plain name, is stored but never counted, and bounds nothing.
     """
-    for subject in world.of("", "ResourceQuota"):
+    for subject in context.of("", "ResourceQuota"):
         hard = subject.map("spec", "hard")
         there = set(hard)
         for resource in hard:

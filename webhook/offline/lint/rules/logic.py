@@ -71,11 +71,11 @@ def _at(policy: Policy, expression: Expression, message: str, hint: str = "") ->
 
 
 @rule("CEL010", Severity.WARNING, "a validation can fail")
-def always_true(world: LintContext) -> Iterator[Finding]:
+def always_true(context: LintContext) -> Iterator[Finding]:
     """The expression is true whatever the object is: the validation refuses nothing. Common ways to get there are
     `a || !a`, a test for an operation that the rules do not name, or repeating a match condition.
     """
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         known = holding(policy)
         for validation in policy.validations:
             if _judged(policy, validation.expression, known) is True:
@@ -83,11 +83,11 @@ def always_true(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("CEL011", Severity.WARNING, "a validation can hold")
-def never_true(world: LintContext) -> Iterator[Finding]:
+def never_true(context: LintContext) -> Iterator[Finding]:
     """The expression is false whatever the object is: every request that gets here is refused. Where that is meant,
     say it by `expression: "false"`, with the choice of requests in `matchConditions`.
     """
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         known = holding(policy)
         for validation in policy.validations:
             plain = validation.expression.text.strip() == "false"
@@ -97,11 +97,11 @@ def never_true(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("CEL012", Severity.ERROR, "a match condition can hold")
-def unreachable(world: LintContext) -> Iterator[Finding]:
+def unreachable(context: LintContext) -> Iterator[Finding]:
     """A match condition that is never true switches the policy off: nothing below it is ever evaluated. Operations
     are written in capitals (`CREATE`), and one that `resourceRules` does not name never comes.
     """
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         for i, condition in enumerate(policy.conditions):
             before = {key(c.expression.program.checked.root): True for c in policy.conditions[:i]}
             if _judged(policy, condition.expression, before) is False:
@@ -113,20 +113,20 @@ def unreachable(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("CEL013", Severity.NOTE, "a match condition can be false")
-def idle_condition(world: LintContext) -> Iterator[Finding]:
+def idle_condition(context: LintContext) -> Iterator[Finding]:
     """A match condition that is always true narrows nothing. Remove it, or mend it."""
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         for condition in policy.conditions:
             if _judged(policy, condition.expression, {}) is True:
                 yield from _at(policy, condition.expression, "this is always true: it narrows nothing", "remove it")
 
 
 @rule("CEL014", Severity.WARNING, "a condition reads something")
-def constant(world: LintContext) -> Iterator[Finding]:
+def constant(context: LintContext) -> Iterator[Finding]:
     """An expression that reads neither the object, nor the request, nor anything else gives the same every time. It
     was left from a trial, or a name stands in quotes: `"object.spec"` is a text.
     """
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         known = holding(policy)
         for expression in (*(c.expression for c in policy.conditions), *(v.expression for v in policy.validations)):
             root = expression.program.checked.root
@@ -136,11 +136,11 @@ def constant(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("CEL015", Severity.WARNING, "a rule is said once")
-def said_twice(world: LintContext) -> Iterator[Finding]:
+def said_twice(context: LintContext) -> Iterator[Finding]:
     """Two validations of a policy are the same expression: the user is told the same thing twice, or the second was
     copied and not changed.
     """
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         seen: set[Any] = set()
         for validation in policy.validations:
             this = key(validation.expression.program.checked.root)

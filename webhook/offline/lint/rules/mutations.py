@@ -17,7 +17,7 @@ from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.hints import when_it_fails
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.reading.touched import touched
-from webhook.offline.lint.trial.run_policies import Bench, Heard, Object, again, others_for, requests_for
+from webhook.offline.lint.trial.run_policies import Heard, Object, PolicyTrial, again, others_for, requests_for
 from webhook.offline.lint.trial.samples import SampleObject
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
@@ -40,21 +40,21 @@ class Tried:
     after: Object
 
 
-def _bench(world: LintContext) -> Bench:
-    return Bench((*world.bundle.objects, *(s.value for s in world.subjects)))
+def _runner(context: LintContext) -> PolicyTrial:
+    return PolicyTrial((*context.bundle.objects, *(s.value for s in context.subjects)))
 
 
-def _mutating(world: LintContext) -> Iterator[tuple[Policy, Bundle]]:
-    bench = _bench(world)
-    for policy in world.bundle.policies:
+def _mutating(context: LintContext) -> Iterator[tuple[Policy, Bundle]]:
+    runner = _runner(context)
+    for policy in context.bundle.policies:
         if policy.mutating and policy.document is not None:
-            yield policy, bench.alone(policy)
+            yield policy, runner.alone(policy)
 
 
-def tried(bench: Bench, policy: Policy, bundle: Bundle, extra: Iterable[Object]) -> Iterator[Tried]:
+def tried(runner: PolicyTrial, policy: Policy, bundle: Bundle, extra: Iterable[Object]) -> Iterator[Tried]:
     """Run a policy on every sample it is for."""
     for sample, request in (*requests_for(policy, extra), *others_for(policy)):
-        after = bench.changed(bundle, request)
+        after = runner.changed(bundle, request)
         if after is not None:
             yield Tried(policy, bundle, sample, request, after)
 
@@ -65,13 +65,13 @@ def _finding(policy: Policy, message: str, hint: str, index: int = 0) -> Iterato
 
 
 @rule("MUT001", Severity.ERROR, "a patch does not crash the native server")
-def native_panic(world: LintContext) -> Iterator[Finding]:
+def native_panic(context: LintContext) -> Iterator[Finding]:
     """The API server's own MutatingAdmissionPolicy crashes (a panic in its CEL library at 1.36) on a JSONPatch whose
     `value` is a list of typed objects, as in `[Object.spec.tolerations{...}]`: every matching request fails with a
     dropped connection, whatever `failurePolicy` says. Sluice takes it for an expression that fails, which is
     `failurePolicy`'s to answer. Write the items as plain maps: `[{"key": "..."}]`.
     """
-    for policy in world.bundle.policies:
+    for policy in context.bundle.policies:
         for mutation in policy.mutations if policy.document is not None else ():
             root = mutation.expression.program.checked.root
             for node in () if mutation.apply else walk(root):
@@ -114,16 +114,16 @@ def _is_typed(node: Node) -> TypeGuard[CreateStruct]:
 
 
 @rule("MUT002", Severity.ERROR, "a mutation is idempotent")
-def idempotent(world: LintContext) -> Iterator[Finding]:
+def idempotent(context: LintContext) -> Iterator[Finding]:
     """A mutation may run more than once on an object: by reinvocation, on the next update, in a pod that was shaped
     in its template already. Run on its own result it must change nothing. Look for what it wants to add before adding
     it: `object.spec.?tolerations.orValue([]).exists(t, ...) ? [] : [JSONPatch{...}]`.
     """
-    bench = _bench(world)
-    for policy, bundle in _mutating(world):
-        for trial in tried(bench, policy, bundle, world.bundle.objects):
+    runner = _runner(context)
+    for policy, bundle in _mutating(context):
+        for trial in tried(runner, policy, bundle, context.bundle.objects):
             heard = Heard()
-            second = bench.changed(bundle, again(trial.request, trial.after), heard)
+            second = runner.changed(bundle, again(trial.request, trial.after), heard)
             if second is not None and (steps := diff(trial.after, second)):
                 changing = sorted(i for clause, i, said in heard.seen if (clause, said) == ("mutations", "changed"))
                 index = changing[0] if changing else 0
@@ -133,40 +133,40 @@ def idempotent(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("MUT003", Severity.ERROR, "mutations do not undo each other")
-def fights(world: LintContext) -> Iterator[Finding]:
+def fights(context: LintContext) -> Iterator[Finding]:
     """Two policies that write different values to the same field never come to rest: whichever ran last wins, and an
     update starts it again. Give the field to one of them, or make one leave it alone where it is set.
     """
-    yield from (finding for code, finding in _pairs(world) if code == "MUT003")
+    yield from (finding for code, finding in _pairs(context) if code == "MUT003")
 
 
 @rule("MUT004", Severity.WARNING, "the order of mutations does not matter")
-def order(world: LintContext) -> Iterator[Finding]:
+def order(context: LintContext) -> Iterator[Finding]:
     """The outcome depends on which of two policies runs first. Sluice runs them in the order of their names; the
     order of the native server is not defined, so there the same object may come out in two ways.
     """
-    yield from (finding for code, finding in _pairs(world) if code == "MUT004")
+    yield from (finding for code, finding in _pairs(context) if code == "MUT004")
 
 
-def _pairs(world: LintContext) -> list[tuple[str, Finding]]:
+def _pairs(context: LintContext) -> list[tuple[str, Finding]]:
     """Give what became of the pairs; found out once for both rules."""
-    if "pairs" not in world.memo:
-        world.memo["pairs"] = list(_try_pairs(world))
-    found: list[tuple[str, Finding]] = world.memo["pairs"]
+    if "pairs" not in context.memo:
+        context.memo["pairs"] = list(_try_pairs(context))
+    found: list[tuple[str, Finding]] = context.memo["pairs"]
     return found
 
 
-def _try_pairs(world: LintContext) -> Iterator[tuple[str, Finding]]:
+def _try_pairs(context: LintContext) -> Iterator[tuple[str, Finding]]:
     """Try every two policies that run on the same sample, in both orders; tell each pair once.
 
     A pair is tried on the first two samples that both run on, if one writes there what the other reads or writes;
     and only so many pairs at all, since the work grows with the square of the policies. What was left out is told.
     """
-    bench = _bench(world)
+    runner = _runner(context)
     by_sample: dict[str, list[Tried]] = {}
-    for policy, bundle in _mutating(world):
-        for trial in tried(bench, policy, bundle, world.bundle.objects):
-            if not diff(trial.after, bench.changed(bundle, again(trial.request, trial.after)) or trial.after):
+    for policy, bundle in _mutating(context):
+        for trial in tried(runner, policy, bundle, context.bundle.objects):
+            if not diff(trial.after, runner.changed(bundle, again(trial.request, trial.after)) or trial.after):
                 by_sample.setdefault(trial.sample.title, []).append(trial)
     runs: Counter[tuple[str, str]] = Counter()
     left: dict[tuple[str, str], Policy] = {}
@@ -180,7 +180,7 @@ def _try_pairs(world: LintContext) -> Iterator[tuple[str, Finding]]:
                 left[pair] = b.policy
                 continue
             runs[pair] += 1
-            if found := _pair(bench, a, b):
+            if found := _pair(runner, a, b):
                 runs[pair] = _RUNS
                 yield from ((found[0], finding) for finding in found[1])
     yield from _untried(left)
@@ -195,14 +195,14 @@ def _untried(left: dict[tuple[str, str], Policy]) -> Iterator[tuple[str, Finding
             yield "MUT004", replace(finding, severity=Severity.NOTE)
 
 
-def _pair(bench: Bench, a: Tried, b: Tried) -> tuple[str, list[Finding]] | None:
+def _pair(runner: PolicyTrial, a: Tried, b: Tried) -> tuple[str, list[Finding]] | None:
     """Run two policies after each other; None where the order does not show."""
-    ab = bench.changed(b.bundle, again(a.request, a.after)) or a.after
-    ba = bench.changed(a.bundle, again(b.request, b.after)) or b.after
+    ab = runner.changed(b.bundle, again(a.request, a.after)) or a.after
+    ba = runner.changed(a.bundle, again(b.request, b.after)) or b.after
     names = f'"{a.policy.name}" and "{b.policy.name}"'
-    aba = bench.changed(a.bundle, again(a.request, ab)) or ab
+    aba = runner.changed(a.bundle, again(a.request, ab)) or ab
     if diff(ab, aba):
-        abab = bench.changed(b.bundle, again(a.request, aba)) or aba
+        abab = runner.changed(b.bundle, again(a.request, aba)) or aba
         if steps := diff(aba, abab):
             message = f"{names} undo each other at {steps[0].path} of {a.sample.title}"
             return "MUT003", list(_finding(b.policy, message, "let one of them own the field"))
@@ -224,17 +224,17 @@ def _settled(value: Any, name: str = "") -> Any:
 
 
 @rule("MUT005", Severity.WARNING, "a mutation works on an ordinary object")
-def mutation_fails(world: LintContext) -> Iterator[Finding]:
+def mutation_fails(context: LintContext) -> Iterator[Finding]:
     """Tried on ordinary objects of the kinds it matches, the mutation fails: a field is read that need not be there,
     or a patch goes to a parent that is absent (`add /spec/tolerations/-` needs the list). With `failurePolicy: Fail`
     such objects are refused.
     """
-    bench = _bench(world)
-    for policy, bundle in _mutating(world):
+    runner = _runner(context)
+    for policy, bundle in _mutating(context):
         told: set[int] = set()
         for sample, request in requests_for(policy, ()):
             heard = Heard()
-            bench.changed(bundle, request, heard)
+            runner.changed(bundle, request, heard)
             for clause, index in heard.failed:
                 crashes = "could not marshal to JSON: ObjectValue" in heard.message  # MUT001 tells it
                 if clause == "mutations" and index not in told and not crashes:
@@ -244,18 +244,18 @@ def mutation_fails(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("CEL016", Severity.WARNING, "an expression works on an ordinary object")
-def validation_fails(world: LintContext) -> Iterator[Finding]:
+def validation_fails(context: LintContext) -> Iterator[Finding]:
     """Tried on ordinary objects of the kinds it matches, the expression fails: mostly a field that need not be there
     is read without `has()` or `?.`. With `failurePolicy: Fail` such objects are refused with an error that tells the
     user nothing, with `Ignore` they pass unchecked.
     """
-    bench = _bench(world)
-    for policy in world.bundle.policies:
+    runner = _runner(context)
+    for policy in context.bundle.policies:
         if policy.document is None:
             continue
-        bundle, told = bench.alone(policy), set[tuple[str, int]]()
+        bundle, told = runner.alone(policy), set[tuple[str, int]]()
         for sample, request in requests_for(policy, ()):
-            heard = _heard(bench, policy, bundle, request)
+            heard = _heard(runner, policy, bundle, request)
             for clause, index in heard.failed:
                 if clause in ("matchConditions", "validations") and (clause, index) not in told:
                     told.add((clause, index))
@@ -264,11 +264,11 @@ def validation_fails(world: LintContext) -> Iterator[Finding]:
                     yield Finding(policy.document, path, f"this fails on {sample.title}{heard.why()}", hint)
 
 
-def _heard(bench: Bench, policy: Policy, bundle: Bundle, request: Request) -> Heard:
+def _heard(runner: PolicyTrial, policy: Policy, bundle: Bundle, request: Request) -> Heard:
     if not policy.mutating:
-        return bench.judge(bundle, request)
+        return runner.judge(bundle, request)
     heard = Heard()
-    bench.changed(bundle, request, heard)
+    runner.changed(bundle, request, heard)
     return heard
 
 

@@ -28,12 +28,12 @@ _AMOUNTS: Final = ("nominalQuota", "borrowingLimit", "lendingLimit")
 
 
 @rule("QUE001", Severity.ERROR, "a flavor in a queue is defined")
-def flavor_missing(world: LintContext) -> Iterator[Finding]:
+def flavor_missing(context: LintContext) -> Iterator[Finding]:
     """A ClusterQueue whose flavor is no ResourceFlavor object is inactive: it takes work and never starts any of it.
     Where the flavor is made elsewhere (another repository), lint those files together with these.
     """
-    known = world.names(KUEUE, "ResourceFlavor")
-    for subject in holders(world):
+    known = context.names(KUEUE, "ResourceFlavor")
+    for subject in holders(context):
         for path, flavor in flavors(subject):
             name = flavor.get("name")
             if isinstance(name, str) and name not in known:
@@ -42,12 +42,12 @@ def flavor_missing(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE002", Severity.ERROR, "cohorts form a tree")
-def cohort_cycle(world: LintContext) -> Iterator[Finding]:
+def cohort_cycle(context: LintContext) -> Iterator[Finding]:
     """A cohort that is its own ancestor has no root to lend from: every queue below it stops admitting until the
     cycle is gone.
     """
-    parents = tree(world).parents
-    for subject in world.of(KUEUE, "Cohort"):
+    parents = tree(context).parents
+    for subject in context.of(KUEUE, "Cohort"):
         way = [subject.name]
         while (parent := parents.get(way[-1], "")) and parent not in way:
             way.append(parent)
@@ -57,11 +57,11 @@ def cohort_cycle(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE003", Severity.ERROR, "a queue that borrows or lends is in a cohort")
-def borrowing_alone(world: LintContext) -> Iterator[Finding]:
+def borrowing_alone(context: LintContext) -> Iterator[Finding]:
     """`borrowingLimit` and `lendingLimit` are about the other queues of the cohort. A ClusterQueue without a cohort
     that has a limit for borrowing is refused by Kueue, and its quota is all it will ever have.
     """
-    for subject in world.of(KUEUE, "ClusterQueue"):
+    for subject in context.of(KUEUE, "ClusterQueue"):
         if cohort_of(subject):
             continue
         for entry in entries(subject):
@@ -73,12 +73,12 @@ def borrowing_alone(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE004", Severity.WARNING, "a queue can borrow no more than its cohort has")
-def borrowing_too_much(world: LintContext) -> Iterator[Finding]:
+def borrowing_too_much(context: LintContext) -> Iterator[Finding]:
     """A `borrowingLimit` above what all other members of the cohort own (and lend) promises capacity that is not
     there: a job that counts on it passes the check against the limit, and then waits for ever.
     """
-    cohorts = tree(world)
-    for subject in world.of(KUEUE, "ClusterQueue"):
+    cohorts = tree(context)
+    for subject in context.of(KUEUE, "ClusterQueue"):
         cohort = cohort_of(subject)
         for entry in entries(subject) if cohort else ():
             if entry.borrowing is None:
@@ -109,11 +109,11 @@ def _lent_by_others(cohorts: QuotaTree, cohort: str, entry: QuotaEntry) -> Quant
 
 
 @rule("QUE005", Severity.ERROR, "each flavor has a quota for each covered resource, in their order")
-def covered(world: LintContext) -> Iterator[Finding]:
+def covered(context: LintContext) -> Iterator[Finding]:
     """Within a resource group every flavor lists exactly the `coveredResources`, in the same order; Kueue refuses any
     other list. A resource that should have none of a flavor gets `nominalQuota: 0`.
     """
-    for subject in holders(world):
+    for subject in holders(context):
         for path, _ in subject.each("spec", "resourceGroups"):
             wanted = subject.strings(*path, "coveredResources")
             for deeper, flavor in subject.each(*path, "flavors"):
@@ -138,11 +138,11 @@ def _difference(given: list[str], wanted: list[str]) -> str:
 
 
 @rule("QUE006", Severity.ERROR, "a resource and a flavor stand in one resource group")
-def once(world: LintContext) -> Iterator[Finding]:
+def once(context: LintContext) -> Iterator[Finding]:
     """A resource that two groups cover, or a flavor that stands in two groups, leaves open which quota counts; Kueue
     refuses the queue.
     """
-    for subject in holders(world):
+    for subject in holders(context):
         resources: Counter[str] = Counter()
         names: Counter[str] = Counter()
         for path, _ in subject.each("spec", "resourceGroups"):
@@ -159,11 +159,11 @@ def once(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE007", Severity.ERROR, "a quota is a quantity of 0 or more, whole for devices")
-def quota_amounts(world: LintContext) -> Iterator[Finding]:
+def quota_amounts(context: LintContext) -> Iterator[Finding]:
     """Quotas are quantities. A negative one is refused, and half a device can be given to nobody: a quota of 7.5 GPUs
     is one of 7.
     """
-    for subject in holders(world):
+    for subject in holders(context):
         for entry in entries(subject):
             for field in _AMOUNTS:
                 value = subject.at(*entry.path, field)
@@ -183,11 +183,11 @@ def quota_amounts(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE008", Severity.WARNING, "a queue lends no more than it owns")
-def lending_too_much(world: LintContext) -> Iterator[Finding]:
+def lending_too_much(context: LintContext) -> Iterator[Finding]:
     """`lendingLimit` says how much of a queue's own quota others may use. Above `nominalQuota` it bounds nothing, and
     Kueue refuses it.
     """
-    for subject in world.of(KUEUE, "ClusterQueue"):
+    for subject in context.of(KUEUE, "ClusterQueue"):
         for entry in entries(subject):
             if entry.lending and entry.nominal and entry.lending.compare(entry.nominal) > 0:
                 value = subject.at(*entry.path, "lendingLimit")
@@ -196,22 +196,22 @@ def lending_too_much(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE009", Severity.WARNING, "a queue is open to some namespace")
-def open_to_none(world: LintContext) -> Iterator[Finding]:
+def open_to_none(context: LintContext) -> Iterator[Finding]:
     """A ClusterQueue without `namespaceSelector` selects no namespace at all: each job that is sent to it is
     inadmissible. `namespaceSelector: {}` selects every namespace.
     """
-    for subject in world.of(KUEUE, "ClusterQueue"):
+    for subject in context.of(KUEUE, "ClusterQueue"):
         if subject.at("spec", "namespaceSelector") is None and subject.at("spec") is not None:
             message = f"{subject} has no namespaceSelector: it is open to no namespace"
             yield subject.finding(("spec",), message, "write namespaceSelector: {} to open it to all", key=True)
 
 
 @rule("QUE010", Severity.ERROR, "preemption while borrowing goes with reclaiming")
-def borrow_without_reclaim(world: LintContext) -> Iterator[Finding]:
+def borrow_without_reclaim(context: LintContext) -> Iterator[Finding]:
     """`borrowWithinCohort` lets a workload preempt in other queues while it borrows. Where `reclaimWithinCohort` is
     Never the queue may not even take back its own, and Kueue refuses the pair.
     """
-    for subject in world.of(KUEUE, "ClusterQueue"):
+    for subject in context.of(KUEUE, "ClusterQueue"):
         preemption = subject.map("spec", "preemption")
         policy = subject.text("spec", "preemption", "borrowWithinCohort", "policy")
         if policy not in ("", "Never") and preemption.get("reclaimWithinCohort", "Never") == "Never":
@@ -221,16 +221,16 @@ def borrow_without_reclaim(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE011", Severity.WARNING, "a cohort has more than one member")
-def lonely_cohort(world: LintContext) -> Iterator[Finding]:
+def lonely_cohort(context: LintContext) -> Iterator[Finding]:
     """A cohort is there to share. With one ClusterQueue in its whole tree, and no quota of its own, nothing can be
     borrowed or lent; often the other queue spells the cohort's name in another way.
     """
-    cohorts = tree(world)
+    cohorts = tree(context)
     used = sorted(cohorts.members)
     for name in used:
         members = list(cohorts.below(cohorts.root(name)))
         queues = [m for m in members if m.gvk.kind == "ClusterQueue"]
-        with_quota = [m for m in holders(world) if m.gvk.kind == "Cohort" and any(entries(m))]
+        with_quota = [m for m in holders(context) if m.gvk.kind == "Cohort" and any(entries(m))]
         if len(queues) == 1 and cohort_of(queues[0]) == name and not with_quota:
             message = f'{queues[0]} is alone in cohort "{name}": there is nobody to borrow from'
             hint = did_you_mean(name, (n for n in used if n != name)) or "put another queue in it, or remove it"
@@ -238,10 +238,10 @@ def lonely_cohort(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("QUE012", Severity.ERROR, "an admission check of a queue is defined")
-def check_missing(world: LintContext) -> Iterator[Finding]:
+def check_missing(context: LintContext) -> Iterator[Finding]:
     """A ClusterQueue that names an AdmissionCheck which is not there is inactive: it takes work and starts none."""
-    known = world.names(KUEUE, "AdmissionCheck")
-    for subject in world.of(KUEUE, "ClusterQueue"):
+    known = context.names(KUEUE, "AdmissionCheck")
+    for subject in context.of(KUEUE, "ClusterQueue"):
         named: list[tuple[Path, str]] = [
             (("spec", "admissionChecks", i), name) for i, name in enumerate(subject.strings("spec", "admissionChecks"))
         ]

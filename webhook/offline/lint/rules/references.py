@@ -15,14 +15,14 @@ from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, OWN, 
 
 
 @rule("REF001", Severity.WARNING, "a policy has a binding")
-def unbound(world: LintContext) -> Iterator[Finding]:
+def unbound(context: LintContext) -> Iterator[Finding]:
     """A policy without a binding is stored and never evaluated: it looks as if it were in force, and is not."""
-    for policy in policies(world):
-        if policy.name and not bindings_of(world, policy):
+    for policy in policies(context):
+        if policy.name and not bindings_of(context, policy):
             wanted = policy.gvk.kind + BINDING
-            named = {b.text("spec", "policyName") for b in world.of(GROUP, wanted)} - {"", policy.name}
-            other = next((b for b in bindings(world) if b.text("spec", "policyName") == policy.name), None)
-            near = did_you_mean(policy.name, named - world.names(GROUP, policy.gvk.kind))
+            named = {b.text("spec", "policyName") for b in context.of(GROUP, wanted)} - {"", policy.name}
+            other = next((b for b in bindings(context) if b.text("spec", "policyName") == policy.name), None)
+            near = did_you_mean(policy.name, named - context.names(GROUP, policy.gvk.kind))
             hint = f"a binding names {near[13:-1]}" if near else f"add a {wanted}"
             if other is not None:
                 hint = f"{other} is for the other kind: write kind: {wanted}"
@@ -30,21 +30,21 @@ def unbound(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("REF002", Severity.ERROR, "a binding's policy is there")
-def dangling(world: LintContext) -> Iterator[Finding]:
+def dangling(context: LintContext) -> Iterator[Finding]:
     """A binding to a policy that is not there does nothing. A binding of one kind does not bind a policy of the
     other: ValidatingAdmissionPolicyBinding goes with ValidatingAdmissionPolicy.
     """
-    for binding in bindings(world):
+    for binding in bindings(context):
         kind = binding.gvk.kind.removesuffix(BINDING)
-        name, known = binding.text("spec", "policyName"), world.names(GROUP, kind)
+        name, known = binding.text("spec", "policyName"), context.names(GROUP, kind)
         if not name or name in known:
             continue
-        others = {p.name for p in policies(world)}
+        others = {p.name for p in policies(context)}
         hint = did_you_mean(name, known) or f'add a {kind} "{name}"'
         if name in others:
-            other = next(p.gvk.kind for p in policies(world) if p.name == name)
+            other = next(p.gvk.kind for p in policies(context) if p.name == name)
             hint = f'"{name}" is a {other}: it needs a {other}{BINDING}'
-        elif misspelt := [s.gvk.kind for s in world.subjects if s.name == name and _nearly(s.gvk.kind, kind)]:
+        elif misspelt := [s.gvk.kind for s in context.subjects if s.name == name and _nearly(s.gvk.kind, kind)]:
             hint = f'"{name}" has the kind {misspelt[0]}: write {kind}'
         yield binding.finding(("spec", "policyName"), f'no {kind} "{name}" is in these files', hint)
 
@@ -53,10 +53,10 @@ def _nearly(word: str, kind: str) -> bool:
     return word not in SHAPES and bool(did_you_mean(word, {kind}))
 
 
-def _kind_of_params(world: LintContext, binding: Subject) -> tuple[str, str] | None:
+def _kind_of_params(context: LintContext, binding: Subject) -> tuple[str, str] | None:
     """Give group and kind of the params that the policy of a binding asks for."""
     kind = binding.gvk.kind.removesuffix(BINDING)
-    for policy in world.of(GROUP, kind):
+    for policy in context.of(GROUP, kind):
         if policy.name == binding.text("spec", "policyName"):
             wanted = policy.map("spec", "paramKind")
             if isinstance(wanted.get("kind"), str):
@@ -65,22 +65,22 @@ def _kind_of_params(world: LintContext, binding: Subject) -> tuple[str, str] | N
 
 
 @rule("REF003", Severity.ERROR, "params are there")
-def params_missing(world: LintContext) -> Iterator[Finding]:
+def params_missing(context: LintContext) -> Iterator[Finding]:
     """A binding whose `paramRef` finds nothing falls to `parameterNotFoundAction`: Deny refuses every matching
     request, Allow lets every one pass unchecked. Without `namespace`, params of a namespaced kind are looked for in
     the namespace of the request, so at least one such object must be among the files. Said under Deny, and under
     Allow where another name is so near that it is meant.
     """
-    for binding in bindings(world):
-        wanted = _kind_of_params(world, binding)
+    for binding in bindings(context):
+        wanted = _kind_of_params(context, binding)
         ref = binding.map("spec", "paramRef")
         name = ref.get("name")
         if wanted is None or not isinstance(name, str) or not name:
             if wanted is not None and isinstance(ref.get("selector"), dict):
-                yield from _selects_nothing(world, binding, wanted)
+                yield from _selects_nothing(context, binding, wanted)
             continue
         namespace = ref.get("namespace") if isinstance(ref.get("namespace"), str) else None
-        known = world.names(*wanted, namespace)
+        known = context.names(*wanted, namespace)
         near = did_you_mean(name, known)
         if name not in known and (near or ref.get("parameterNotFoundAction") == "Deny"):
             where = f' in namespace "{namespace}"' if namespace else ""
@@ -89,11 +89,11 @@ def params_missing(world: LintContext) -> Iterator[Finding]:
             yield binding.finding(("spec", "paramRef", "name"), message, hint)
 
 
-def _selects_nothing(world: LintContext, binding: Subject, wanted: tuple[str, str]) -> Iterator[Finding]:
+def _selects_nothing(context: LintContext, binding: Subject, wanted: tuple[str, str]) -> Iterator[Finding]:
     """Tell a selector under Deny that no params among the files have the labels for."""
     path: Path = ("spec", "paramRef", "selector")
     namespace = binding.at("spec", "paramRef", "namespace")
-    there = [s for s in world.of(*wanted) if namespace is None or s.namespace == namespace]
+    there = [s for s in context.of(*wanted) if namespace is None or s.namespace == namespace]
     denies = binding.at("spec", "paramRef", "parameterNotFoundAction") == "Deny"
     if denies and there and not any(selects(binding, path, _labels(s)) for s in there):
         hint = f"add a {wanted[1]} with these labels"
@@ -105,12 +105,12 @@ def _labels(subject: Subject) -> dict[str, str]:
 
 
 @rule("REF004", Severity.ERROR, "paramKind and paramRef go together")
-def half_params(world: LintContext) -> Iterator[Finding]:
+def half_params(context: LintContext) -> Iterator[Finding]:
     """`paramKind` of a policy says what `params` is, `paramRef` of a binding says which one. With only one of the two
     `params` is null: an expression that reads it fails, and failurePolicy decides.
     """
-    scopes = Scopes.of(crd.value for crd in world.of("apiextensions.k8s.io", "CustomResourceDefinition"))
-    for policy in policies(world):
+    scopes = Scopes.of(crd.value for crd in context.of("apiextensions.k8s.io", "CustomResourceDefinition"))
+    for policy in policies(context):
         has_kind = bool(policy.map("spec", "paramKind"))
         cluster = scopes.clustered(gvk_of(policy.map("spec", "paramKind")))
         reads = [e for e in expressions(policy) if "params" in e.text]
@@ -118,7 +118,7 @@ def half_params(world: LintContext) -> Iterator[Finding]:
             found = reads[0].text.find("params")
             hint = "add spec.paramKind, and paramRef to the binding"
             yield policy.finding(reads[0].path, "params is read, but there is no paramKind", hint, span=(found, 6))
-        for binding in bindings_of(world, policy):
+        for binding in bindings_of(context, policy):
             has_ref = bool(binding.map("spec", "paramRef"))
             if has_kind and not has_ref:
                 message = f"{policy} has a paramKind, but its binding no paramRef: params is null"
@@ -132,11 +132,11 @@ def half_params(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("REF005", Severity.ERROR, "a binding says in one way what comes of a failure")
-def actions(world: LintContext) -> Iterator[Finding]:
+def actions(context: LintContext) -> Iterator[Finding]:
     """`validationActions` lists Deny, Warn and Audit, each once. Deny and Warn together are refused by the API
     server: the warning would only repeat the refusal.
     """
-    for binding in world.of(GROUP, VALIDATING + BINDING):
+    for binding in context.of(GROUP, VALIDATING + BINDING):
         found = binding.strings("spec", "validationActions")
         path: Path = ("spec", "validationActions")
         if {"Deny", "Warn"} <= set(found):
@@ -147,9 +147,9 @@ def actions(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("REF006", Severity.NOTE, "a variable is used")
-def unused_variable(world: LintContext) -> Iterator[Finding]:
+def unused_variable(context: LintContext) -> Iterator[Finding]:
     """A variable that no expression reads is never computed. Often the expression spells its name in another way."""
-    for policy in policies(world):
+    for policy in policies(context):
         texts = [e.text for e in expressions(policy)]
         texts.append(policy.text("metadata", "annotations", WARNING) or "")
         for path, variable in policy.each("spec", "variables"):
@@ -159,12 +159,12 @@ def unused_variable(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("REF007", Severity.ERROR, "an exception names policies that are there")
-def exception_to_nothing(world: LintContext) -> Iterator[Finding]:
+def exception_to_nothing(context: LintContext) -> Iterator[Finding]:
     """A PolicyException frees some requests from named policies. A name that no policy has frees nobody, and the
     author finds out when the request is refused.
     """
-    known = {p.name for p in policies(world)}
-    for subject in world.of(OWN, EXCEPTION):
+    known = {p.name for p in policies(context)}
+    for subject in context.of(OWN, EXCEPTION):
         for i, name in enumerate(subject.strings("spec", "policyNames")):
             if name not in known:
                 hint = did_you_mean(name, known) or f'add the policy "{name}" to these files'
@@ -172,11 +172,11 @@ def exception_to_nothing(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("REF008", Severity.ERROR, "only one of name and selector chooses params")
-def params_by_both(world: LintContext) -> Iterator[Finding]:
+def params_by_both(context: LintContext) -> Iterator[Finding]:
     """`paramRef` has a `name` or a `selector`, just one of them, and says what happens when nothing is found:
     `parameterNotFoundAction` is Allow or Deny.
     """
-    for binding in world.of(GROUP, *BINDINGS):
+    for binding in context.of(GROUP, *BINDINGS):
         ref = binding.map("spec", "paramRef")
         path: Path = ("spec", "paramRef")
         if not ref:

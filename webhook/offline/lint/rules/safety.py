@@ -54,16 +54,16 @@ _OWN: Final = (
 
 
 @rule("SAF001", Severity.WARNING, "a policy leaves system namespaces out")
-def system_namespaces(world: LintContext) -> Iterator[Finding]:
+def system_namespaces(context: LintContext) -> Iterator[Finding]:
     """Sluice itself never judges requests in `kube-system` and in its own namespace. The same file as a native policy
     would: a policy that refuses there can keep the pods from starting that the cluster needs to heal. Leave the
     namespaces out by a `namespaceSelector` in the policy or in each binding: opt in by a label, or `NotIn` on
     `kubernetes.io/metadata.name`.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         if not _namespaced(policy) or _asks_for_namespace(policy):
             continue
-        bound = enforced(world, policy) if bindings_of(world, policy) else [policy]
+        bound = enforced(context, policy) if bindings_of(context, policy) else [policy]
         bound = [binding for binding in bound if not _by_params(binding)]
         open_to = [name for name in SYSTEM if any(_selects(policy, binding, name) for binding in bound)]
         if "kube-system" in open_to:
@@ -101,24 +101,24 @@ def _asks_for_namespace(policy: Subject) -> bool:
 
 
 @rule("SAF002", Severity.ERROR, "a policy leaves leases alone")
-def leases(world: LintContext) -> Iterator[Finding]:
+def leases(context: LintContext) -> Iterator[Finding]:
     """Every node renews its lease each ten seconds, and every controller holds its leadership by one. A policy that
     covers `coordination.k8s.io/leases`, mostly through `*`, stands in the way of each heartbeat: when it fails, nodes
     are taken for dead.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         if path := could_match(policy, "coordination.k8s.io", "leases"):
             hint = "name the groups and resources that are meant, or exclude leases by excludeResourceRules"
             yield policy.finding(_place(policy, path), f"{policy} covers leases", hint)
 
 
 @rule("SAF003", Severity.WARNING, "a policy does not stand in Sluice's own way")
-def own_objects(world: LintContext) -> Iterator[Finding]:
+def own_objects(context: LintContext) -> Iterator[Finding]:
     """A policy that covers Sluice's own kinds, or the Workloads it writes at each step of a job, is asked about every
     write of Sluice itself: when it refuses or fails, jobs stop starting, and the rule file that would mend it may be
     refused as well. (Policies, their bindings and webhook registrations are exempt in Kubernetes itself.)
     """
-    for policy in policies(world):
+    for policy in policies(context):
         for group, resource, what in _OWN:
             if path := could_match(policy, group, resource):
                 hint = f"name the groups and resources that are meant, or exclude {group}"
@@ -136,14 +136,14 @@ def _place(policy: Subject, path: Path) -> Path:
 
 
 @rule("SAF004", Severity.WARNING, "an error in a policy does not let requests through")
-def ignored_failures(world: LintContext) -> Iterator[Finding]:
+def ignored_failures(context: LintContext) -> Iterator[Finding]:
     """With `failurePolicy: Ignore` an expression that fails lets the request pass, as if there were no policy: a user
     who finds an object that makes it fail (a missing field is enough) is not checked at all. Guard the fields with
     `has()` or `?.`, and write `failurePolicy: Fail`.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         validating = policy.gvk.kind == VALIDATING
-        if validating and policy.text("spec", "failurePolicy") == "Ignore" and enforced(world, policy):
+        if validating and policy.text("spec", "failurePolicy") == "Ignore" and enforced(context, policy):
             message = "an expression that fails lets the request pass"
             yield policy.finding(("spec", "failurePolicy"), message, "write failurePolicy: Fail")
 

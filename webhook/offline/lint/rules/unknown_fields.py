@@ -44,9 +44,9 @@ def _built_in() -> dict[tuple[str, str], tuple[GroupVersionKind, ...]]:
 class _Kinds:
     """The schemas of all kinds that are known here: Kubernetes' own, and those of the CRDs among the files."""
 
-    def __init__(self, world: LintContext) -> None:
+    def __init__(self, context: LintContext) -> None:
         self.custom: dict[tuple[str, str], list[tuple[GroupVersionKind, Schema]]] = {}
-        for crd in world.of("apiextensions.k8s.io", "CustomResourceDefinition"):
+        for crd in context.of("apiextensions.k8s.io", "CustomResourceDefinition"):
             self._add(crd)
 
     def _add(self, crd: Subject) -> None:
@@ -112,14 +112,14 @@ def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
 
 
 @rule("CEL018", Severity.WARNING, "expressions read and set fields that the matched kinds have")
-def unknown_fields(world: LintContext) -> Iterator[Finding]:
+def unknown_fields(context: LintContext) -> Iterator[Finding]:
     """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false; or a
     mutation sets it in `Object{...}`, which the server refuses or drops. The kinds are those of `matchConstraints` and
     `paramKind`, if they are built into Kubernetes or their CustomResourceDefinition is among the files; with
     `sluice.dev/expand` the object is a Pod. Fields of maps and of kinds that nobody described are not looked at.
     """
-    kinds = _Kinds(world)
-    for policy in policies(world):
+    kinds = _Kinds(context)
+    for policy in policies(context):
         yield from _of(policy, _scopes(policy, kinds))
 
 

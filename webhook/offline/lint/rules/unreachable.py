@@ -57,11 +57,11 @@ RESOURCES: Final = _known()
 
 
 @rule("RCH001", Severity.ERROR, "a resource is written as in a URL: plural, in lower case")
-def resource_names(world: LintContext) -> Iterator[Finding]:
+def resource_names(context: LintContext) -> Iterator[Finding]:
     """Rules name resources, not kinds: `pods`, not `Pod`; `jobs`, not `job`. A rule with another word matches
     nothing, and the policy is never evaluated. `--fix` writes the resource where it is clear which one is meant.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         for path, found in (*match_rules(policy), *match_rules(policy, "excludeResourceRules")):
             known = _in_groups(words(found, "apiGroups"))
             for i, word in enumerate(words(found, "resources")):
@@ -96,12 +96,12 @@ def _plurals(name: str) -> tuple[str, ...]:
 
 
 @rule("RCH002", Severity.ERROR, "a resource stands beside its own API group, in a version that is served")
-def wrong_group(world: LintContext) -> Iterator[Finding]:
+def wrong_group(context: LintContext) -> Iterator[Finding]:
     """Each resource belongs to a group: `jobs` to `batch`, `deployments` to `apps`, `pods` to the core group, written
     `""`. A rule that names the resource beside another group matches nothing, and so does one with a group that does
     not exist (`core`, `v1`, `batch/v1`), or with a version that Kubernetes 1.36 does not serve.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         for path, found in match_rules(policy):
             groups = words(found, "apiGroups")
             yield from _no_groups(policy, (*path, "apiGroups"), groups)
@@ -153,12 +153,12 @@ _GUARD: Final = re.compile(r"\b(object|oldObject)\s*[!=]=\s*null|request\.operat
 
 
 @rule("RCH003", Severity.WARNING, "an expression reads only what the operation has")
-def null_objects(world: LintContext) -> Iterator[Finding]:
+def null_objects(context: LintContext) -> Iterator[Finding]:
     """On DELETE and CONNECT to some resources `object` is null, on CREATE `oldObject` is. An expression that reads a
     field of null fails, and with `failurePolicy: Fail` every such request is refused: nothing can be deleted any
     more.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         operations = {word for _, found in match_rules(policy) for word in words(found, "operations")}
         found = [e for e in expressions(policy) if e.role in ("matchConditions", "validations")]
         if any(_GUARD.search(e.text) for e in expressions(policy)):
@@ -180,11 +180,11 @@ def _at(policy: Subject, expression: PolicyExpression, match: re.Match[str], mes
 
 
 @rule("RCH004", Severity.ERROR, "a mutating policy matches CREATE or UPDATE")
-def mutating_operations(world: LintContext) -> Iterator[Finding]:
+def mutating_operations(context: LintContext) -> Iterator[Finding]:
     """Only objects that are being written can be changed: on DELETE and CONNECT a mutation has nothing to work on,
     and the API server refuses such a rule.
     """
-    for policy in policies(world):
+    for policy in policies(context):
         for path, found in match_rules(policy) if policy.gvk.kind == MUTATING else ():
             for i, word in enumerate(words(found, "operations")):
                 if word in ("DELETE", "CONNECT"):
@@ -193,12 +193,12 @@ def mutating_operations(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("RCH005", Severity.NOTE, "a refusal says what to change")
-def message(world: LintContext) -> Iterator[Finding]:
+def message(context: LintContext) -> Iterator[Finding]:
     """Without `message` or `messageExpression` the user is told "failed expression:" and the CEL text. Say what is
     wrong and what to write instead; it is all that the user will see.
     """
-    for policy in policies(world):
-        for path, validation in policy.each("spec", "validations") if enforced(world, policy) else ():
+    for policy in policies(context):
+        for path, validation in policy.each("spec", "validations") if enforced(context, policy) else ():
             if not validation.get("message") and not validation.get("messageExpression"):
                 yield policy.finding(
                     (*path, "expression"), "a refusal would show the expression itself", "add message:"
@@ -206,25 +206,25 @@ def message(world: LintContext) -> Iterator[Finding]:
 
 
 @rule("EXC002", Severity.ERROR, "an exception has not expired")
-def expired(world: LintContext) -> Iterator[Finding]:
+def expired(context: LintContext) -> Iterator[Finding]:
     """A PolicyException frees from a policy until `spec.expires`. After that it frees nobody, and stays as a trap for
     readers. Remove it, or prolong it with a new reason.
     """
-    for subject in world.of(OWN, EXCEPTION):
+    for subject in context.of(OWN, EXCEPTION):
         text = subject.text("spec", "expires")
         until = read_date(text)
-        if until is not None and until <= world.now.timestamp():
-            days = int(world.now.timestamp() - until) // 86_400
+        if until is not None and until <= context.now.timestamp():
+            days = int(context.now.timestamp() - until) // 86_400
             message = f"{subject} expired on {text}, {days} days ago"
             yield subject.finding(("spec", "expires"), message, "remove it, or give it a later date and a reason")
 
 
 @rule("RCH006", Severity.ERROR, "a policy is for something")
-def for_nothing(world: LintContext) -> Iterator[Finding]:
+def for_nothing(context: LintContext) -> Iterator[Finding]:
     """`excludeResourceRules` that take away all that `resourceRules` name, or a selector that no labels can satisfy,
     leave nothing: the policy is never evaluated.
     """
-    for policy in (*policies(world), *bindings(world)):
+    for policy in (*policies(context), *bindings(context)):
         where = "matchResources" if policy.gvk.kind in BINDINGS else "matchConstraints"
         taken = [found for _, found in match_rules(policy, "excludeResourceRules")]
         rules = list(match_rules(policy))

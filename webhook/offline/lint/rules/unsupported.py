@@ -19,11 +19,11 @@ _GROUPS: Final = ("kueue.x-k8s.io", "config.kueue.x-k8s.io", "scheduling.volcano
 
 
 @rule("SUP001", Severity.ERROR, "what an object asks for is supported")
-def supported(world: LintContext) -> Iterator[Finding]:
+def supported(context: LintContext) -> Iterator[Finding]:
     """A feature of Kueue or Volcano that Sluice does not have is never ignored: the Workload that asks for it waits,
     and a queue that does takes nothing. `docs/compatibility.md` lists every feature with its state.
     """
-    for subject in world.subjects:
+    for subject in context.subjects:
         if subject.gvk.group in _GROUPS and subject.gvk.kind in _KINDS:
             yield from _asked(subject, subject.gvk.kind, ())
         if subject.gvk.kind == "Workload":

@@ -45,7 +45,7 @@ class Heard:
             self.failed[(clause, index)] = None
 
 
-class Bench:
+class PolicyTrial:
     """Policies made ready to be tried: no namespace selectors, failures told, objects of the files as facts.
 
     Authorizer checks succeed.
