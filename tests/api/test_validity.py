@@ -118,11 +118,26 @@ def test_a_queue_is_suspended_for_what_it_is_and_not_for_its_name():
 
 def test_what_holds_quota_of_a_queue_that_is_gone_is_told():
     """It is neither admitted anew nor forgotten."""
-    held = workload()
-    held["status"] = {
-        "admission": {"clusterQueue": "gone", "podSetAssignments": [{"name": "main", "flavors": {"cpu": "f"}}]},
-        "conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-    }
-    admitted, waits = told(*queues(), held)
+    admitted, waits = told(*queues(), holding("gone", "f"))
     assert admitted == []
     assert waits["team-a/w"] == ("Misconfigured", "ClusterQueue gone not found")
+
+
+def test_what_holds_quota_of_a_flavor_that_is_gone_is_told():
+    """It counts nowhere, and takes nothing from the others."""
+    admitted, waits = told(*queues(), holding("cq", "gone"), workload("new"))
+    assert admitted == ["team-a/new"]
+    assert waits == {
+        "team-a/w": ("Misconfigured", "it holds cpu of flavor gone, which ClusterQueue cq has no quota of")
+    }
+
+
+def holding(queue, flavor):
+    """A Workload that has its quota somewhere."""
+    held, time = workload(), "2026-01-01T00:00:00Z"
+    pods = {"name": "main", "count": 1, "flavors": {"cpu": flavor}, "resourceUsage": {"cpu": "1"}}
+    held["status"] = {
+        "admission": {"clusterQueue": queue, "podSetAssignments": [pods]},
+        "conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": time}],
+    }
+    return held

@@ -61,6 +61,20 @@ def pending(state: State) -> Iterator[Pending]:
     for _, entry in sorted(state.entries.items()):
         if entry.status == Status.BACKOFF or (entry.status == Status.OUT and _is_pending(entry)):
             yield describe(state, entry)
+        elif entry.pending_queue is not None and entry.status == Status.HOLDING and (lost := _lost(entry)):
+            yield Pending(entry.key, entry.pending_queue.queue.name, Place.NONE, Reason.MISCONFIGURED, lost)
+
+
+def _lost(entry: Entry) -> str:
+    """Say of which flavor something holds quota that its queue does not have: it counts nowhere."""
+    assert entry.pending_queue is not None
+    assert entry.admission is not None
+    columns, name = entry.pending_queue.node.tree.columns, entry.pending_queue.queue.name
+    for pod_set in entry.admission.pod_sets:
+        for resource, flavor in pod_set.flavors.items():
+            if (flavor, resource) not in columns:
+                return f"it holds {resource} of flavor {flavor}, which ClusterQueue {name} has no quota of"
+    return ""
 
 
 def position(state: State, entry: Entry) -> int:

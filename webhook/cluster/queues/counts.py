@@ -31,7 +31,7 @@ class WorkloadCount:
 
 
 class WorkloadCounts:
-    """Counts of all Workloads that have not finished, by their way; `local_of` has the LocalQueue of each."""
+    """Counts of all Workloads that have not finished; `local_of` has the LocalQueue of each that waits."""
 
     def __init__(self) -> None:
         self.by_way: dict[Way, WorkloadCount] = {}
@@ -46,14 +46,14 @@ class WorkloadCounts:
     def _count(self, workload: Object, sign: int) -> None:
         namespace, name = key_of(workload)
         local = f"{namespace}/{at(workload, ('spec', 'queueName')) or ''}"
-        if sign > 0:
-            self.local_of[f"{namespace}/{name}"] = local
-        else:
-            self.local_of.pop(f"{namespace}/{name}", None)
         way = local, str(at(workload, ("status", "admission", "clusterQueue")) or "")
         count = self.by_way.setdefault(way, WorkloadCount())
         if not holds(workload, QUOTA_RESERVED):
             count.pending += sign
+            if sign > 0:
+                self.local_of[f"{namespace}/{name}"] = local
+            else:
+                self.local_of.pop(f"{namespace}/{name}", None)
         else:
             _hold(count, workload, sign)
         if not (count.pending or count.reserving):

@@ -1,0 +1,62 @@
+"""What a job is told when it is created, and what rules know of it in the cluster."""
+
+import asyncio
+
+from tests.cluster.world import CLOCKS, job, queues, world
+from webhook.cluster.queues.conditions import find
+from webhook.cluster.queues.gate import ViewGate
+from webhook.cluster.queues.queue_core import QueueCore
+from webhook.jobs.describe import describe
+from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.store.objects import merge
+
+CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+ONE_EACH = """apiVersion: sluice.dev/v1alpha1
+kind: QueuePolicy
+metadata: {name: one-each}
+spec:
+  extends: [kueue]
+  admit:
+    - expression: facts.userWorkloads < 1
+      reason: UserCap
+      messageExpression: "'user ' + workload.user + ' runs a job'"
+"""
+
+
+def test_what_is_not_supported_is_said_at_once():
+    """`kubectl apply` warns with the reason that the Workload will wait for."""
+    wanted = merge(job("a"), {"spec": {"template": {"spec": {"resourceClaims": CLAIMS}}}})
+
+    async def go():
+        core = QueueCore(rules_named(["kueue"]))
+        async with world(*queues("1"), core=core, seconds=None) as w:
+            await w.create(job("busy"))
+            await w.until_condition("busy", "Admitted")
+            answer = ViewGate(w.view, core, CLOCKS.milliseconds).ask(describe(wanted), wanted, "team-a", False)
+            await w.create(wanted)
+            return answer, await w.until_condition("a", "QuotaReserved", "False")
+
+    answer, waiting = asyncio.run(go())
+    assert answer.allowed
+    [warning] = answer.warnings
+    assert "spec.podSets[0].template.spec.resourceClaims asks for dynamic resource allocation" in warning
+    assert find(waiting, "QuotaReserved")["reason"] == "Misconfigured"
+    assert find(waiting, "QuotaReserved")["message"] in warning
+
+
+def test_a_cap_by_user_holds_in_the_cluster():
+    """The annotation of a job reaches the rule: a second job of one user waits, another user's starts."""
+
+    def of(user, name):
+        return merge(job(name), {"metadata": {"annotations": {"sluice.dev/user": user}}})
+
+    async def go():
+        async with world(*queues("9"), core=QueueCore(load_rules(ONE_EACH)), seconds=None) as w:
+            await w.create(of("ann", "a"))
+            await w.until_condition("a", "Admitted")
+            await w.create(of("ann", "b"), of("bob", "c"))
+            await w.until_condition("c", "Admitted")
+            return await w.until_condition("b", "QuotaReserved", "False")
+
+    waiting = find(asyncio.run(go()), "QuotaReserved")
+    assert (waiting["reason"], waiting["message"]) == ("DeniedByRule", "user ann runs a job")
