@@ -12,17 +12,29 @@ Keys = list[str]
 Free = dict[str, Any]
 
 
+Law = Literal[
+    "QuotaKept",
+    "WorkConserving",
+    "MinimalPreemption",
+    "NoBackAndForth",
+    "OrderIndependent",
+    "LivingIsFresh",
+    "StarvationFree",
+]
+"""What rules may promise; `offline.laws.checks` says what each means, and tries it."""
+
+
 class GivenUp(Api, frozen=True, kw_only=True):
     """A law that the rules do not keep."""
 
-    law: Annotated[str, doc("The law.")]
+    law: Annotated[Law, doc("The law.")]
     why: Annotated[str, doc("Why it is given up.")]
 
 
 class Laws(Api, frozen=True, kw_only=True):
     """What can be relied on with these rules."""
 
-    keeps: Annotated[list[str], doc("Laws that hold.")] = msgspec.field(default_factory=list)
+    keeps: Annotated[list[Law], doc("Laws that hold; `sluice test` tries each.")] = msgspec.field(default_factory=list)
     gives_up: Annotated[list[GivenUp], doc("Laws that do not, and why.")] = msgspec.field(default_factory=list)
 
 

@@ -16,6 +16,7 @@ from webhook.cli.option_types import ANY_TEXT, GIVEN, whole
 from webhook.cli.progress import Progress
 from webhook.diagnostics import SourceError
 from webhook.offline.hinted import hinted
+from webhook.offline.laws.search import TRIES
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
 from webhook.offline.suite.session import Session, report, run_session
@@ -29,6 +30,7 @@ Examples:
   sluice test --run 'gpu.*//half'          cases by suite//name
   sluice test -o junit > results.xml       for a CI server
   sluice test --missed --min-coverage 100  name each branch that no case runs, and fail
+  sluice test --examples 2000              try the laws of the queue's rules harder
   sluice test --update                     write new expected patches
 """
 
@@ -44,6 +46,10 @@ Examples:
 @click.option("-j", "--jobs", type=whole(1, 256), metavar="N",
               help="Processes, a suite file each.  [default: as many as cores; one for a small run]")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show only cases that did not pass.")
+@click.option(
+    "--examples", type=whole(0, 1_000_000, "clusters"), default=TRIES, show_default=True, metavar="N",
+    help="Random clusters that each law of the queue's rules is tried on; 0 tries none.",
+)  # fmt: skip
 @click.option("--missed", is_flag=True, help="Show each branch of a policy that no case ran.")
 @click.option(
     "--min-coverage", type=whole(0, 100, "per cent"), default=0, help="Fail below this percentage of branches."
@@ -56,6 +62,7 @@ def test(
     output: str,
     jobs: int | None,
     quiet: bool,
+    examples: int,
     missed: bool,
     min_coverage: int,
     rewrite: bool,
@@ -76,7 +83,8 @@ def test(
         raise click.BadParameter(str(error), param_hint="--run") from None
 
     def run() -> int:
-        return once(places, pattern, output, jobs, quiet=quiet, missed=missed, least=min_coverage, rewrite=rewrite)
+        shown = {"quiet": quiet, "missed": missed}
+        return once(places, pattern, output, jobs, examples, least=min_coverage, rewrite=rewrite, **shown)
 
     try:
         before = stamps(places)
@@ -101,6 +109,7 @@ def once(
     pattern: str,
     output: str,
     jobs: int | None,
+    examples: int,
     *,
     quiet: bool,
     missed: bool,
@@ -111,7 +120,11 @@ def once(
     try:
         with Progress() as progress:
             session = run_session(
-                paths, pattern, jobs=jobs, tell=lambda result, total: progress.step(total, result.case.title)
+                paths,
+                pattern,
+                jobs=jobs,
+                examples=examples,
+                tell=lambda result, total: progress.step(total, result.case.title),
             )
     except SourceError as error:
         click.echo(hinted(error).render(), err=True)

@@ -125,6 +125,13 @@ READING: Final[tuple[LintRule, ...]] = (
         "nothing that has `tournament`, `preempt.entitled` and `preempt.allowed`: extend `kueue-fair`.",
     ),
     _row(
+        "RUL010",
+        "rules keep the laws that they promise",
+        "`sluice test` tried a law of `laws.keeps` on random clusters, and found one in which the rules break it: the\n"
+        "file it prints is that cluster, as small as it could be made. Change the rule back, or give the law up in\n"
+        "`laws.givesUp` and say why. `docs/reference/queue-rules.md` says what each law means.",
+    ),
+    _row(
         "EXC001",
         "an exception ends on a date",
         "Write a day such as `2026-12-31` (its end counts), or a time with its zone (RFC 3339).",

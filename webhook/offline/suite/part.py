@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webhook.diagnostics import Diagnostic, SourceError
+from webhook.offline.laws.search import TRIES
 from webhook.offline.suite.coverage import Branch, Coverage, watched
 from webhook.offline.suite.queue_result import rules_of
 from webhook.offline.suite.run_case import Result, run_case
@@ -47,6 +48,7 @@ class Runner:
 
     pattern: str
     cover: bool
+    examples: int = TRIES
     _loaded: dict[tuple[Path, ...], _Loaded | SourceError] = field(default_factory=dict)
 
     def run(self, suite: Suite, tell: Callable[[Result], None]) -> SuiteResult:
@@ -57,7 +59,8 @@ class Runner:
         coverage = Coverage([p for p in loaded.bundle.policies if self.cover])
         results = []
         for case in picked(suite, self.pattern):
-            results.append(run_case(case, loaded.bundle, coverage if self.cover else None, loaded.rules))
+            observer = coverage if self.cover else None
+            results.append(run_case(case, loaded.bundle, observer, loaded.rules, self.examples))
             tell(results[-1])
         return SuiteResult(tuple(results), tuple(coverage.branches()))
 

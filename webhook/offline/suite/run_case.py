@@ -15,18 +15,21 @@ from webhook.admission.pipeline import mutate, review
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.diagnostics import Diagnostic, SourceError
+from webhook.documents import dump
 from webhook.jobs.defaults import defaulted
 from webhook.kube.gvk import gvk_of
 from webhook.offline.dryrun.requests import Resources
+from webhook.offline.laws.search import TRIES, counterexample
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import finds, problems
 from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_of
-from webhook.offline.suite.suite_file import Case, resolve
+from webhook.offline.suite.suite_file import LAW, Case, resolve
 from webhook.offline.suite.unmatched import unmatched
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.result import Observer
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.matching.exceptions import read_date
+from webhook.policy.queue_rules.files import rules_among
 from webhook.policy.request import Request
 from webhook.queue.rules import Rules
 
@@ -37,7 +40,10 @@ DEFAULT_USER: Final = {"name": "alice@example.com", "groups": ["system:authentic
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a case ended. `findings` are the expectations that did not hold; `verdict` is None where none was reached."""
+    """How a case ended. `findings` are the expectations that did not hold; `verdict` is None where none was reached.
+
+    `counterexample` is a cluster that breaks a law of the queue's rules, as a file that `sluice plan -f` reads.
+    """
 
     case: Case
     outcome: CaseOutcome
@@ -45,17 +51,28 @@ class Result:
     verdict: Verdict | None = None
     queue: QueueResult | None = None
     seconds: float = 0.0
+    counterexample: str = ""
 
 
 def run_case(
-    case: Case, bundle: Bundle, observer: Observer | None = None, rules: Callable[[], Rules] | None = None
+    case: Case,
+    bundle: Bundle,
+    observer: Observer | None = None,
+    rules: Callable[[], Rules] | None = None,
+    examples: int = TRIES,
 ) -> Result:
-    """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle)."""
-    if case.skip:
+    """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle).
+
+    A case of a law is tried on so many `examples`.
+    """
+    if case.skip or (LAW in case.spec and not examples):
         return Result(case, CaseOutcome.SKIPPED)
     start = time.perf_counter()
     try:
-        result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer, rules)
+        if LAW in case.spec:
+            result = _lawful(case, bundle, examples)
+        else:
+            result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer, rules)
     except SourceError as error:
         result = Result(case, CaseOutcome.ERROR, tuple(error.diagnostics))
     except BadReview as error:
@@ -94,6 +111,18 @@ def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryF
         return []
     may = {bound.policy.name for bound in bundle.mutating.policies_for(made).all if bound.policy.reinvoke}
     return [name for name in again.changed_by if name in may]
+
+
+def _lawful(case: Case, bundle: Bundle, examples: int) -> Result:
+    """Try a law that a QueuePolicy names on random clusters."""
+    law, name = str(case.spec[LAW]), str(case.document.at(("metadata", "name")))
+    broken = counterexample(law, rules_among(bundle.queue_policies, [name]), examples)
+    if broken is None:
+        return Result(case, CaseOutcome.PASSED)
+    hint = f"save the objects below, then see: sluice plan -f FILE --rules {case.document.file}"
+    found = case.diagnostic("RUL010", f"{law} does not hold: {broken.why}", hint=hint)
+    text = "".join(f"---\n{dump(obj)}" for obj in broken.objects)
+    return Result(case, CaseOutcome.FAILURE, (found,), counterexample=text)
 
 
 def _invalid(case: Case) -> Result:

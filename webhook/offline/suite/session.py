@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webhook.diagnostics import SourceError
+from webhook.offline.laws.search import TRIES
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.reports.junit import JunitCase as ReportCase
 from webhook.offline.reports.junit import JunitSuite as ReportSuite
@@ -48,12 +49,13 @@ def run_session(
     *,
     cover: bool = True,
     jobs: int | None = None,
+    examples: int = TRIES,
     tell: Callable[[Result, int], None] | None = None,
 ) -> Session:
     """Run the suites below some paths; `pattern` picks cases by `suite//case`, `jobs` is how many processes to use.
 
-    `tell` hears each result as it comes, with how many there will be. Raises SourceError where a suite or a policy
-    cannot be read, re.error where the pattern is none.
+    Laws of queue rules are tried on so many `examples`. `tell` hears each result as it comes, with how many there will
+    be. Raises SourceError where a suite or a policy cannot be read, re.error where the pattern is none.
     """
     start = time.perf_counter()
     suites = read_suites(paths)
@@ -63,7 +65,8 @@ def run_session(
         if tell:
             tell(result, total)
 
-    parts = run_parts(suites, pattern, worker_count(suites, pattern, jobs), cover=cover, tell=heard)
+    processes = worker_count(suites, pattern, jobs)
+    parts = run_parts(suites, pattern, processes, cover=cover, examples=examples, tell=heard)
     if broken := dict.fromkeys(d for part in parts for d in part.broken):
         raise SourceError(broken)
     results = tuple(result for part in parts for result in part.results)
@@ -89,7 +92,7 @@ def report(session: Session) -> list[ReportSuite]:
         first = (
             findings[0].message if findings else case.skip or ("not run" if result.outcome is CaseOutcome.ERROR else "")
         )
-        details = "\n".join(f.render() for f in findings)
+        details = "\n".join((*(f.render() for f in findings), *result.counterexample.splitlines()))
         entry = ReportCase(case.name, case.suite, result.outcome, first, details, result.seconds)
         groups.setdefault(case.suite, []).append(entry)
     return [ReportSuite(name, tuple(cases)) for name, cases in groups.items()]

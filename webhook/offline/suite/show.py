@@ -26,6 +26,7 @@ TITLES: Final = {
     "SUI012": "The object or the patch is another than expected",
     "SUI013": "The queue decides otherwise than expected",
     "SUI014": "No policy is for the object, or one is against expectation",
+    "RUL010": "The queue's rules break a law that they promise",
     "COV001": "A branch of a policy that no case runs",
 }
 """What each code is about."""
@@ -53,6 +54,8 @@ def _case(result: Result) -> Iterator[Text]:
     yield line
     for finding in result.findings:
         yield from _finding(finding)
+    for text in result.counterexample.splitlines():
+        yield Text(text, style="dim")
 
 
 def _finding(finding: Diagnostic) -> Iterator[Text]:
@@ -134,6 +137,8 @@ def _case_json(result: Result) -> dict[str, Any]:
         "seconds": round(result.seconds, 6),
         "findings": [record(f) for f in result.findings],
     }
+    if result.counterexample:
+        made["counterexample"] = result.counterexample
     if verdict is not None:
         made["verdict"] = {
             "allowed": verdict.allowed,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +16,13 @@ from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.documents import Path as Route
 from webhook.offline.files import text_of
-from webhook.policy.loading.load_bundle import SUFFIXES, is_suite, read_file
+from webhook.policy.loading.load_bundle import SUFFIXES, files_of, is_suite, read_file
 from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
 from webhook.policy.matching.exceptions import read_date
 
 GROUP: Final = "sluice.dev/v1alpha1"
+LAW: Final = "law"
+"""Marks the cases that are made of the laws of queue rules, not written in the suite."""
 _USER: Final = record(name=TEXT, groups=Items(TEXT), uid=TEXT, extra=Table(Items(TEXT)))
 _CHECK: Final = record(
     "verb",
@@ -135,12 +137,13 @@ def read_suites(paths: Iterable[Path]) -> list[Suite]:
     """
     findings: list[Diagnostic] = []
     suites: list[Suite] = []
+    tried: set[Path] = set()
     for path in paths:
         if not path.exists():
             findings.append(Diagnostic("SUI001", Place(str(path)), "there is no such file or folder"))
         for file in [path] if path.is_file() else sorted(_below(path)):
             try:
-                suites += _suites_of(file, findings)
+                suites += _suites_of(file, findings, tried)
             except SourceError as error:
                 findings += error.diagnostics
     if findings:
@@ -155,7 +158,7 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _suites_of(file: Path, findings: list[Diagnostic]) -> Iterator[Suite]:
+def _suites_of(file: Path, findings: list[Diagnostic], tried: set[Path]) -> Iterator[Suite]:
     for document in read_file(file):
         value = document.value
         if not isinstance(value, dict) or value.get("kind") != "Suite" or value.get("apiVersion") != GROUP:
@@ -166,7 +169,7 @@ def _suites_of(file: Path, findings: list[Diagnostic]) -> Iterator[Suite]:
         if not wrong:
             suite = _suite(document, file)
             findings += _mistakes(suite)
-            yield suite
+            yield replace(suite, cases=(*suite.cases, *_laws(suite, tried)))
 
 
 def _suite(document: Document, file: Path) -> Suite:
@@ -179,6 +182,27 @@ def _suite(document: Document, file: Path) -> Suite:
         cases.append(Case(name, raw["name"], spec, ("cases", i), document, folder, raw.get("skip", "")))
     policies = tuple(_short(folder / p) for p in value.get("policies") or ["."])
     return Suite(name, file, policies, tuple(cases), document)
+
+
+def _laws(suite: Suite, tried: set[Path]) -> Iterator[Case]:
+    """Give a case for each law that the suite's rules of the queue keep, unless an earlier suite has tried them."""
+    for file in files_of(suite.policies, []):
+        if file.resolve() in tried or not _names_laws(file):
+            continue
+        tried.add(file.resolve())
+        for document in read_file(file):
+            kept = document.at(("spec", "laws", "keeps")) if document.at(("kind",)) == "QueuePolicy" else None
+            for at, law in enumerate(kept if isinstance(kept, list) else ()):
+                route: Route = ("spec", "laws", "keeps", at)
+                yield Case(suite.name, f"law {law}", {LAW: law}, route, document, suite.file.parent)
+
+
+def _names_laws(file: Path) -> bool:
+    try:
+        data = file.read_bytes()
+    except OSError:  # loading the policies tells
+        return False
+    return b"QueuePolicy" in data and b"laws" in data
 
 
 def _short(path: Path) -> Path:

@@ -43,13 +43,13 @@ def worker_count(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int
 
 
 def run_parts(
-    suites: Sequence[Suite], pattern: str, jobs: int, *, cover: bool, tell: Callable[[Result], None]
+    suites: Sequence[Suite], pattern: str, jobs: int, *, cover: bool, examples: int, tell: Callable[[Result], None]
 ) -> list[SuiteResult]:
     """Run suites, in this process where `jobs` is not above 1; what came of each, in their order."""
     if jobs <= 1:
-        runner = Runner(pattern, cover)
+        runner = Runner(pattern, cover, examples)
         return [runner.run(suite, tell) for suite in suites]
-    workers = _Workers(suites, pattern, cover, tell)
+    workers = _Workers(suites, pattern, cover, examples, tell)
     try:
         workers.run(jobs)
     finally:
@@ -74,6 +74,7 @@ class _Workers:
     suites: Sequence[Suite]
     pattern: str
     cover: bool
+    examples: int
     tell: Callable[[Result], None]
     parts: dict[int, SuiteResult] = field(default_factory=dict)
     todo: list[int] = field(default_factory=list)
@@ -104,7 +105,8 @@ class _Workers:
     def _start(self) -> None:
         context: Any = multiprocessing.get_context("fork" if _FORKS else "spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, self.suites, self.pattern, self.cover, os.getpid()))
+        how = (self.pattern, self.cover, self.examples)
+        process = context.Process(target=_work, args=(theirs, self.suites, how, os.getpid()))
         process.start()
         theirs.close()
         worker = _Worker(process, ours)
@@ -176,10 +178,10 @@ def _ending(code: int) -> str:
     return f"was ended by {name}" + (": is there memory enough?" if name == "SIGKILL" else "")
 
 
-def _work(door: Connection, suites: Sequence[Suite], pattern: str, cover: bool, parent: int) -> None:
+def _work(door: Connection, suites: Sequence[Suite], how: tuple[str, bool, int], parent: int) -> None:
     """Be a worker: run the suites whose numbers come, until there are no more. Ctrl-C is the parent's to handle."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    runner = Runner(pattern, cover)
+    runner = Runner(*how)
     while True:
         while not door.poll(_ALIVE):
             if os.getppid() != parent:
