@@ -77,11 +77,11 @@ def _run(this: Round, left: int, most: int) -> int:
         queues = [pending_queue for pending_queue, _ in heads]
         if goes_on := bool(heads):
             this.cycle += 1
-            this.moved = this.searches_on = False
+            this.moved, this.searches_on, this.searched = False, False, searches <= 0
             this.reporter.cycle(this.cycle, len(heads))
             left -= Cycle(this).run(heads)
             searches = tries if this.moved else searches - 1
-            goes_on = this.moved or (this.searches_on and searches > 0)
+            goes_on = this.moved or this.searches_on
     for pending_queue in this.state.by_tree[this.tree]:
         for entry in pending_queue.take_aside():
             this.state.push(entry)

@@ -205,7 +205,7 @@ class Cycle:
         if self.rules.reserves(entry.workload, pending_queue.queue, outcome.value):
             self._reserve(nomination)
         entry.progress = None
-        if assignment.tried and outcome not in (Outcome.PREEMPTING, Outcome.DEFERRED):
+        if assignment.tried and not self.round.searched and outcome not in (Outcome.PREEMPTING, Outcome.DEFERRED):
             entry.progress = FlavorProgress(assignment.tried, self.round.cycle, nomination.generation)
             self.round.searches_on = True
             if outcome in (Outcome.NO_FIT, Outcome.NO_CANDIDATES):

@@ -34,7 +34,8 @@ class Round:
     `waiting` are nominations that stand over: of preemptors, and of heads that nobody passes. `kept` is what heads
     hold that made way for those behind them (a QueuePolicy's `reserve` with `for: UntilAdmitted`). `moved`: in this
     cycle somebody was admitted, named victims or was parked, so that another cycle may decide something else;
-    `searches_on`: some head has other flavors left to try.
+    `searches_on`: some head has other flavors left to try. `searched`: it has tried them long enough, and nothing
+    moved: two pod sets may lead each other from flavor to flavor for ever.
     """
 
     state: State
@@ -49,3 +50,4 @@ class Round:
     kept: list[tuple[Node, Amounts]] = field(default_factory=list)
     moved: bool = False
     searches_on: bool = False
+    searched: bool = False
