@@ -27,7 +27,6 @@ BROKEN = [
     ("QuotaKept", "capacity: {available: parent + 100}"),
     ("WorkConserving", "reserve: {when: 'true', for: UntilAdmitted}"),
     ("NoBackAndForth", "preempt: {candidate: \"'WithinQueue'\"}"),
-    ("LivingIsFresh", "order: ['1']"),
     ("StarvationFree", "recomputeVictims: true"),
 ]
 
@@ -68,8 +67,27 @@ def forgets_the_last(state: State, rules: Rules, now: int) -> Decisions:
     return replace(made, admitted=tuple(a for a in made.admitted if a.cluster_queue != last))
 
 
+class LooksOnce:
+    """An engine that decides for a state the first time it sees it, and never again."""
+
+    def __init__(self) -> None:
+        self.seen: list[State] = []
+
+    def __call__(self, state: State, rules: Rules, now: int) -> Decisions:
+        """Decide, or decide nothing."""
+        if any(state is other for other in self.seen):
+            return Decisions()
+        self.seen.append(state)
+        return decide(state, rules, now)
+
+
 @pytest.mark.parametrize(
-    ("law", "engine"), [("MinimalPreemption", evicts_one_too_many), ("OrderIndependent", forgets_the_last)]
+    ("law", "engine"),
+    [
+        ("MinimalPreemption", evicts_one_too_many),
+        ("OrderIndependent", forgets_the_last),
+        ("LivingIsFresh", LooksOnce()),
+    ],
 )
 def test_an_engine_that_breaks_a_law_is_caught(law, engine, monkeypatch):
     """What no rule can break is seen where the engine itself is wrong."""
