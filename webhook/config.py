@@ -38,6 +38,10 @@ class Config:
     state_listen: str = ""
     """A plain HTTP port for /livez, /readyz and /metrics only; empty: none."""
     cert_dir: Path = field(default_factory=lambda: Path("certs/dev"))
+    client_ca: Path | None = None
+    """Authorities whose clients get verdicts; none: everybody who reaches the port."""
+    client_names: tuple[str, ...] = ()
+    """The common names that are let in of those; none: all of them."""
     cluster: bool = True
     """Whether there is an API server at all; without one, policies see no facts but those of the files."""
     kubeconfig: Path | None = None
@@ -99,6 +103,10 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
     values |= _from_environment(environment, findings)
     for name, value in flags.items():
         _take(values, name, value, Diagnostic(WRONG, Place(f"--{name.replace('_', '-')}"), ""), findings)
+    if values.get("client_names") and not values.get("client_ca"):
+        findings.append(
+            Diagnostic(WRONG, Place("client_names"), "client_names needs client_ca: nobody is asked for one")
+        )
     if findings:
         raise SourceError(findings)
     return _absolute(Config(**values))
@@ -146,7 +154,7 @@ def _take(values: dict[str, Any], name: str, value: Any, blame: Diagnostic, find
 
 def typed(name: str, value: Any) -> Any:
     """Read a value as the setting's type. Raises ValueError with what is allowed."""
-    if name in ("policies", "queue_rules"):
+    if name in ("policies", "queue_rules", "client_names"):
         items = value if isinstance(value, list | tuple) else str(value).split(":" if name == "policies" else ",")
         return tuple((Path if name == "policies" else str)(_text(item)) for item in items)
     if _TYPES[name] is bool:
@@ -191,6 +199,7 @@ _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "listen": setting_values.address,
     "state_listen": setting_values.address,
     "cert_dir": _path,
+    "client_ca": _path,
     "kubeconfig": _path,
     "record_folder": _path,
     "mode": _mode,
@@ -215,6 +224,7 @@ def _absolute(config: Config) -> Config:
         config,
         policies=tuple(path.absolute() for path in config.policies),
         cert_dir=config.cert_dir.absolute(),
+        client_ca=config.client_ca.absolute() if config.client_ca else None,
         kubeconfig=config.kubeconfig.absolute() if config.kubeconfig else None,
         record_folder=config.record_folder.absolute() if config.record_folder else None,
     )

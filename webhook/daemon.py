@@ -37,6 +37,7 @@ from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy_set.policies import Policies
 from webhook.policy_set.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app
+from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
 from webhook.server.listener import Listener, parse_address
@@ -86,7 +87,7 @@ class Daemon:
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
         self._swapped = swapped
         self.policies = PolicyFiles(config.policies, self._swap, config.queue_rules, self._lacks)
-        self.certificate = ServingCertificate(Folder(config.cert_dir))
+        self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         embedded = config.mode is QueueMode.EMBEDDED
         self._kinds = (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode])
         self.view = View(store, self._kinds, self._heard)
@@ -109,7 +110,14 @@ class Daemon:
         if (folder := self.config.record_folder) is not None:
             self._recorder = Recorder(folder, _record_limits(self.config))
             self.engine.record = self._recorder.write
-        app = make_app(self.engine, conversion_review, health=self.health, metrics=self.metrics, registry=self.registry)
+        app = make_app(
+            self.engine,
+            conversion_review,
+            health=self.health,
+            metrics=self.metrics,
+            registry=self.registry,
+            check_client=ClientCheck(frozenset(self.config.client_names)) if self.config.client_ca else None,
+        )
         self.port = await self._listen("--listen", app, self.config.listen, self.certificate.context)
         if self.config.state_listen:
             plain = make_state_app(self.health, self.metrics, self.registry)

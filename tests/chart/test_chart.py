@@ -32,7 +32,19 @@ def test_the_default_values_are_valid():
     assert set(values()) == set(schema()["properties"]) - {"global"}
 
 
-@pytest.mark.parametrize("wrong", [{"mode": "embeded"}, {"replicas": 0}, {"replica": 2}, {"webhook": {"port": "x"}}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"mode": "embeded"},
+        {"replicas": 0},
+        {"replica": 2},
+        {"webhook": {"port": "x"}},
+        {"tls": {"secret": "s", "clients": {"names": ["kube-apiserver"]}}},
+        {"tls": {"secret": "s", "clients": {"name": "x"}}},
+        {"networkPolicy": {"metricsFrom": [{}]}},
+        {"networkPolicy": {"metricsFrom": [{"namespaces": "x"}]}},
+    ],
+)
 def test_wrong_values_are_refused(wrong):
     """A word that is none of the allowed, a number out of range and an unknown key fail the schema."""
     with pytest.raises(jsonschema.ValidationError):
@@ -134,3 +146,48 @@ def test_recordings_have_a_place_to_be_written():
     assert mounts["recorded"] == "/var/sluice/recorded"
     assert {"name": "recorded", "emptyDir": {}} in pod["volumes"]
     assert "recorded" not in template(CHART)
+
+
+def of_kind(kind, *arguments):
+    """The objects of a kind that the chart renders."""
+    return [d.value for d in read(template(CHART, *arguments), "chart") if d.value and d.value["kind"] == kind]
+
+
+@pytest.mark.cluster
+def test_only_the_webhook_port_is_open():
+    """The NetworkPolicy lets everybody to the webhook port and nobody to the other, unless peers are named."""
+    (policy,) = of_kind("NetworkPolicy")
+    (deployment,) = of_kind("Deployment")
+    assert policy["spec"]["podSelector"]["matchLabels"] == deployment["spec"]["selector"]["matchLabels"]
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert policy["spec"]["ingress"] == [{"ports": [{"port": "webhook"}]}]
+    assert of_kind("NetworkPolicy", "--set=networkPolicy.enabled=false") == []
+
+
+@pytest.mark.cluster
+def test_peers_are_named_for_each_port():
+    """`webhookFrom` and `metricsFrom` are the peers of their ports."""
+    monitoring = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring"
+    arguments = (f"--set={monitoring}", "--set=networkPolicy.webhookFrom[0].ipBlock.cidr=10.0.0.10/32")
+    (policy,) = of_kind("NetworkPolicy", *arguments)
+    webhook, state = policy["spec"]["ingress"]
+    assert webhook == {"ports": [{"port": "webhook"}], "from": [{"ipBlock": {"cidr": "10.0.0.10/32"}}]}
+    assert state["ports"] == [{"port": "state"}]
+    assert state["from"] == [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}]
+
+
+@pytest.mark.cluster
+def test_clients_are_asked_for_a_certificate(tmp_path):
+    """With a Secret of authorities the configuration names its mounted file and the names that are let in."""
+    arguments = ("--set=tls.clients.secret=api-server-ca", "--set=tls.clients.names[0]=kube-apiserver")
+    configuration, *_ = of_kind("ConfigMap", *arguments)
+    file = tmp_path / "sluice.yaml"
+    file.write_text(configuration["data"]["sluice.yaml"])
+    config = load(file, {}, {})
+    assert (str(config.client_ca), config.client_names) == ("/etc/sluice/clients/ca.crt", ("kube-apiserver",))
+    (deployment,) = of_kind("Deployment", *arguments)
+    pod = deployment["spec"]["template"]["spec"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts["clients"] == "/etc/sluice/clients"
+    assert [v["secret"]["secretName"] for v in pod["volumes"] if v["name"] == "clients"] == ["api-server-ca"]
+    assert "clientCa" not in template(CHART)

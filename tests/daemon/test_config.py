@@ -101,6 +101,20 @@ def test_a_wrong_type_is_told_at_its_line(tmp_path, text):
     assert "is not" in found.message
 
 
+def test_who_is_let_in_is_set_in_every_place(tmp_path):
+    """Names are a list in the file, a text with commas in a variable; without authorities they are a mistake."""
+    file = tmp_path / "sluice.yaml"
+    file.write_text("clientCa: ca.crt\nclientNames: [a, b]\n")
+    by_file = load(file, {}, {})
+    by_variable = load(None, {"SLUICE_CLIENT_CA": "ca.crt", "SLUICE_CLIENT_NAMES": "a,b"}, {})
+    by_flag = load(None, {}, {"client_ca": "ca.crt", "client_names": ("a", "b")})
+    assert by_file == by_variable == by_flag
+    assert by_file.client_ca.is_absolute()
+    assert by_file.client_names == ("a", "b")
+    (found,) = problems(tmp_path, "clientNames: [a]\n")
+    assert found.message == "client_names needs client_ca: nobody is asked for one"
+
+
 def test_the_defaults_are_usable():
     """Nothing given is a valid configuration."""
     assert load(None, {}, {}).listen == Config().listen

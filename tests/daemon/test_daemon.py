@@ -102,6 +102,28 @@ class Talk:
             return answer.status, await answer.text()
 
 
+def test_verdicts_are_for_the_api_server_alone(tmp_path, policies):
+    """With authorities for clients a verdict takes a certificate; readiness tells of a file that cannot be used."""
+    clients = Folder(tmp_path / "clients")
+    ensure(clients, ("clients",), datetime.now(UTC))
+
+    async def go():
+        settings = {"client_ca": clients.bundle, "state_listen": "127.0.0.1:0", "mode": QueueMode.NONE}
+        async with running(tmp_path, policies, **settings) as (daemon, talk):
+            async with talk.session.post(f"{talk.url}/validate", json=review()) as answer:
+                refused = answer.status
+            clients.bundle.write_text("no authorities")
+            assert not daemon.certificate.reload()
+            assert not daemon.certificate.reload()
+            async with talk.session.get(f"http://127.0.0.1:{daemon.state_port}/readyz?verbose") as answer:
+                return refused, answer.status, await answer.text()
+
+    refused, ready, told = asyncio.run(go())
+    assert (refused, ready) == (401, 200)
+    assert "the new certificate cannot be used" in told
+    assert "ca.crt" in told
+
+
 def test_a_changed_policy_comes_into_force(tmp_path, policies):
     """An edit of a policy file changes the verdicts, without a restart, and the digest that is reported."""
 

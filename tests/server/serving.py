@@ -69,7 +69,15 @@ class Served:
 
 
 @asynccontextmanager
-async def serve(folder: Path, engine: Any = None, convert: Any = None, **limits: Any) -> AsyncIterator[Served]:
+async def serve(
+    folder: Path,
+    engine: Any = None,
+    convert: Any = None,
+    *,
+    client_ca: Path | None = None,
+    check_client: Any = None,
+    **limits: Any,
+) -> AsyncIterator[Served]:
     where = Folder(folder)
     ensure(where, ("localhost", "127.0.0.1"), datetime.now(UTC))
     registry, metrics, health = CollectorRegistry(), ServerMetrics(), Health()
@@ -81,8 +89,9 @@ async def serve(folder: Path, engine: Any = None, convert: Any = None, **limits:
         metrics=metrics,
         registry=registry,
         limits=Limits(**limits),
+        check_client=check_client,
     )
-    listener = Listener(app, "127.0.0.1", 0, ServingCertificate(where).context)
+    listener = Listener(app, "127.0.0.1", 0, ServingCertificate(where, client_ca).context)
     port = await listener.start()
     trust = ssl.create_default_context(cafile=str(where.bundle))
     try:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 
 from webhook.cli.commands.certs import certs
 from webhook.tls.authority import bundle, expiry, issue, names_of, new_authority
@@ -124,22 +126,79 @@ def test_a_new_pair_is_served_to_new_connections(folder):
     assert shake_hands(serving.context, trust) != before
 
 
-def test_half_a_pair_and_a_wrong_pair_are_not_served(folder):
-    """While only one file is new nothing changes; two that do not belong together leave the good pair in service."""
+def renewed(folder):
+    """The folder's certificate, valid for longer, for the same key: what cert-manager makes where keys stay."""
+    old = x509.load_pem_x509_certificate(folder.certificate.read_bytes())
+    signer = serialization.load_pem_private_key(folder.authority_key.read_bytes(), None)
+    builder = x509.CertificateBuilder(old.issuer, old.subject, old.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(NOW).not_valid_after(NOW + timedelta(days=700))
+    for extension in old.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    return builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def test_a_certificate_renewed_for_the_same_key_is_served(folder):
+    """Whoever keeps the key replaces one file only: it is served as soon as it is there."""
+    serving = ServingCertificate(folder)
+    trust = trusting(folder.bundle.read_bytes())
+    before, ends = shake_hands(serving.context, trust), serving.expires
+    folder.certificate.write_bytes(renewed(folder))
+    assert serving.reload() is True
+    assert shake_hands(serving.context, trust) != before
+    assert serving.expires > ends
+    assert serving.reload() is False
+
+
+@pytest.mark.parametrize("first", ["certificate", "key"])
+def test_half_a_pair_is_never_served(folder, first):
+    """Two files that do not belong together leave the good pair in service; where that lasts it is told."""
     serving = ServingCertificate(folder)
     trust = trusting(folder.bundle.read_bytes())
     before = shake_hands(serving.context, trust)
     other = issue(new_authority(NOW), NAMES, NOW)
-    folder.certificate.write_bytes(other.certificate)
+    files = {"certificate": (folder.certificate, other.certificate), "key": (folder.key, other.key)}
+    path, data = files.pop(first)
+    path.write_bytes(data)
+    assert (serving.reload(), serving.problem) == (False, "")  # the other file may be on its way
+    for _ in range(2):
+        assert serving.reload() is False
+        assert "do not belong together" in serving.problem
+        assert shake_hands(serving.context, trust) == before
+    ((path, data),) = files.values()
+    path.write_bytes(data)
+    assert (serving.reload(), serving.problem) == (True, "")
+
+
+def test_a_file_that_is_gone_or_broken_is_told(folder):
+    """What cannot be read is a problem with the file's name, and goes away with its cause."""
+    serving = ServingCertificate(folder)
+    good = folder.certificate.read_bytes()
+    for harm in (folder.certificate.unlink, lambda: folder.certificate.write_text("no PEM")):
+        harm()
+        assert [serving.reload(), serving.reload()] == [False, False]
+        assert "tls.crt" in serving.problem
+        folder.certificate.write_bytes(good)
+        assert (serving.reload(), serving.problem) == (False, "")
+
+
+def test_files_that_change_while_they_are_read_are_read_again(folder, monkeypatch):
+    """A pair of which one file was replaced between two reads is not taken over, even where it would load."""
+    serving = ServingCertificate(folder)
+    trust = trusting(folder.bundle.read_bytes())
+    before = shake_hands(serving.context, trust)
+    newest = renewed(folder)
+    folder.certificate.write_bytes(renewed(folder))
+    load = ssl.SSLContext.load_cert_chain
+
+    def slow(context, *files, **options):
+        load(context, *files, **options)
+        folder.certificate.write_bytes(newest)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", slow)
     assert serving.reload() is False
-    assert serving.problem == ""
-    folder.key.write_bytes(issue(new_authority(NOW), NAMES, NOW).key)
-    assert serving.reload() is False
-    assert "cannot be used" in serving.problem
     assert shake_hands(serving.context, trust) == before
-    folder.key.write_bytes(other.key)
+    monkeypatch.undo()
     assert serving.reload() is True
-    assert serving.problem == ""
 
 
 def test_a_leaf_needs_a_name():

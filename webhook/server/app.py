@@ -6,12 +6,14 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from webhook.cel.errors import Interrupted
 from webhook.server.body import read_body
+from webhook.server.clients import ClientCheck
 from webhook.server.cpu_deadline import Review
 from webhook.server.engine import Engine
 from webhook.server.health import Health
@@ -25,6 +27,7 @@ from webhook.server.routes.state import StateHandler, state_routes
 
 log = logging.getLogger(__name__)
 
+CONVERT: Final = "/convert"
 BodyHandler = Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.Response]]
 """Answers a POST, with its body."""
 
@@ -41,6 +44,8 @@ class App:
     metrics: ServerMetrics
     limits: Limits = field(default_factory=Limits)
     reviews: Mapping[str, BodyHandler] = field(default_factory=dict)
+    check_client: ClientCheck | None = None
+    """Asked before a verdict. Not before a conversion: for those the API server has no way to show a certificate."""
 
     async def __call__(self, request: web.BaseRequest) -> web.Response:
         """Answer a request."""
@@ -66,6 +71,8 @@ class App:
         metrics = self.metrics
         if metrics.in_flight >= self.limits.reviews:
             raise StatusError("too many requests at once", 503, "busy")
+        if self.check_client is not None and request.rel_url.raw_path != CONVERT:
+            self.check_client(request)
         check_type(request.headers.get("Content-Type", ""))
         metrics.in_flight += 1
         try:
@@ -101,16 +108,17 @@ def make_app(
     metrics: ServerMetrics,
     registry: CollectorRegistry,
     limits: Limits | None = None,
+    check_client: ClientCheck | None = None,
 ) -> App:
     """Make the application of the admission port."""
     bounds = limits or Limits()
-    reviews: dict[str, BodyHandler] = {"/convert": conversion(convert, metrics)}
+    reviews: dict[str, BodyHandler] = {CONVERT: conversion(convert, metrics)}
     stages: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
     for name, review in stages.items():
         reviews[f"/{name}"] = admission(name, review, engine, bounds, metrics)
         for only in ("fail", "ignore"):
             reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, bounds, metrics)
-    return App(state_routes(health, registry), metrics, bounds, reviews)
+    return App(state_routes(health, registry), metrics, bounds, reviews, check_client)
 
 
 def make_state_app(health: Health, metrics: ServerMetrics, registry: CollectorRegistry) -> App:

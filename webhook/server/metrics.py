@@ -40,8 +40,8 @@ class ServerMetrics(Collector):
         """(webhook, operation, resource, outcome): outcome is allowed, patched or denied."""
         self.timings = {"mutate": Timing(), "validate": Timing(), "convert": Timing()}
         self.failures: defaultdict[str, int] = defaultdict(int)
-        """By kind: bad_request, busy, disconnected, internal, interrupted, questions, timeout, too_large, and
-        unavailable."""
+        """By kind: bad_request, busy, disconnected, internal, interrupted, questions, timeout, too_large,
+        unauthorized, unavailable."""
         self.warnings = 0
         self.authorizations = 0
         self.in_flight = 0

@@ -44,13 +44,16 @@ def new_authority(now: datetime, days: int = CA_DAYS) -> Pair:
     return _pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def issue(authority: Pair, names: tuple[str, ...], now: datetime, days: int = LEAF_DAYS) -> Pair:
-    """Make a server certificate for `names` (DNS names and addresses; the first is the common name).
+def issue(
+    authority: Pair, names: tuple[str, ...], now: datetime, days: int = LEAF_DAYS, *, client: bool = False
+) -> Pair:
+    """Make a server's certificate for `names` (DNS names and addresses; the first is the common name), or a client's.
 
     Raises ValueError where no name is given or the authority's PEM cannot be read. RFC 5280, RFC 6125.
     """
     if not names:
-        raise ValueError("a server certificate needs at least one name")
+        raise ValueError("a certificate needs at least one name")
+    usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
     ca = x509.load_pem_x509_certificate(authority.certificate)
     ca_key = serialization.load_pem_private_key(authority.key, None)
     if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
@@ -62,7 +65,7 @@ def issue(authority: Pair, names: tuple[str, ...], now: datetime, days: int = LE
         _builder(subject, ca.subject, key, x509.random_serial_number(), now, days)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(ca_identifier), critical=False)

@@ -1,4 +1,4 @@
-"""The folder that certificates stand in: `ca.crt` (a bundle), `ca.key`, `tls.crt`, `tls.key`.
+"""The folder that certificates stand in: `ca.crt` (a bundle), `ca.key`, `tls.crt`, `tls.key`, a client's pair.
 
 The names are those of a Kubernetes TLS secret, so a folder made here and a mounted secret of cert-manager read
 alike. Keys are written 0600; each file is replaced in one step.
@@ -20,7 +20,7 @@ RENEW_BEFORE: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The four files of one certificate folder."""
+    """The files of one certificate folder."""
 
     path: Path
 
@@ -43,6 +43,16 @@ class Folder:
     def key(self) -> Path:
         """The server's key."""
         return self.path / "tls.key"
+
+    @property
+    def client_certificate(self) -> Path:
+        """What a client shows, where one was made here."""
+        return self.path / "client.crt"
+
+    @property
+    def client_key(self) -> Path:
+        """The client's key."""
+        return self.path / "client.key"
 
 
 def ensure(folder: Folder, names: tuple[str, ...], now: datetime, *, force: bool = False) -> str:
@@ -75,6 +85,17 @@ def rotate(folder: Folder, names: tuple[str, ...], now: datetime) -> None:
     leaf = issue(authority, names, now, LEAF_DAYS)
     write(folder.key, leaf.key, secret=True)
     write(folder.certificate, leaf.certificate)
+
+
+def issue_client(folder: Folder, name: str, now: datetime) -> None:
+    """Make the certificate that a client shows to a server that asks for one, by the folder's authority.
+
+    Raises ValueError or OSError where the authority's key is not here.
+    """
+    authority = Pair(folder.bundle.read_bytes(), folder.authority_key.read_bytes())
+    pair = issue(authority, (name,), now, LEAF_DAYS, client=True)
+    write(folder.client_key, pair.key, secret=True)
+    write(folder.client_certificate, pair.certificate)
 
 
 def write(path: Path, data: bytes, *, secret: bool = False) -> None:

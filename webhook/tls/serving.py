@@ -1,71 +1,98 @@
-"""The TLS context of the server, which follows the files on disk while connections go on.
+"""The TLS contexts of the admission port, which follow their files while connections go on.
 
-A change is found by reading and hashing: a mounted secret gives no dependable file events. New connections get the
-new certificate; open ones go on with the old.
+A change is found by reading and hashing: a mounted secret gives no dependable file events. Files that are good make a
+context of their own, and every new connection is handed to the newest one; open connections go on with theirs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import ssl
-from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import Final
 
 from webhook.tls.authority import expiry
 from webhook.tls.folder import Folder
 
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    certificate: bytes
-    key: bytes
+_Digests = tuple[bytes, ...]
+_NOTHING: Final[_Digests] = ()
 
 
 class ServingCertificate:
-    """The certificate being served: `context` for the listener, `expires` for the metric."""
+    """What is served: `context` for the listener, `expires` for the metric, `problem` with files that cannot be used.
 
-    __slots__ = ("_folder", "_marks", "context", "expires", "problem")
+    With `client_ca` clients are asked for a certificate, and one of another authority ends in the handshake. Whether
+    a client must show one depends on the path it asks for, so that is the server's to say.
+    """
 
-    def __init__(self, folder: Folder) -> None:
-        """Load the folder's pair. Raises OSError where a file is missing, ssl.SSLError where the two do not match."""
-        self._folder = folder
-        self.context = _context()
+    def __init__(self, folder: Folder, client_ca: Path | None = None) -> None:
+        """Load the files. Raises OSError where one is missing, ValueError where one cannot be used."""
+        self._folder, self._client_ca = folder, client_ca
+        self._files = (folder.certificate, folder.key, *((client_ca,) if client_ca else ()))
+        self._served = self._digests()
+        self._failed: _Digests | None = _NOTHING
+        """What could not be used at the last look; None where the files could not be read."""
+        self.context, self.expires = self._load()
+        self.context.sni_callback = self._hand_over
+        self._newest = self.context
         self.problem = ""
-        self.expires, self._marks = self._load(self._read())
 
     def reload(self) -> bool:
-        """Load the pair again where certificate *and* key are new and belong together; True when that was done.
+        """Serve what the files hold now, if it is new and can be used; True when that was done.
 
-        One of the two being new is a half-written pair: it is left for the next look. What does not load is named in
-        `problem`, and the pair that was good is served further.
+        What cannot be used may be half written: it becomes the `problem` when it is the same at the next look.
         """
+        seen: _Digests | None = None
         try:
-            marks = self._read()
-            if marks.certificate == self._marks.certificate or marks.key == self._marks.key:
+            seen = self._digests()
+            if seen == self._served:
+                self.problem, self._failed = "", _NOTHING
                 return False
-            self.expires, self._marks = self._load(marks)
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            self.problem = f"the new certificate cannot be used: {error}"
+            context, expires = self._load()
+            if self._digests() != seen:
+                return False
+        except (OSError, ValueError) as error:
+            if seen == self._failed:
+                self.problem = f"the new certificate cannot be used: {error}"
+            self._failed = seen
             return False
-        self.problem = ""
+        self._newest, self.expires, self._served = context, expires, seen
+        self.problem, self._failed = "", _NOTHING
         return True
 
-    def _read(self) -> _Marks:
-        return _Marks(_digest(self._folder.certificate.read_bytes()), _digest(self._folder.key.read_bytes()))
+    def _digests(self) -> _Digests:
+        return tuple(hashlib.sha256(path.read_bytes()).digest() for path in self._files)
 
-    def _load(self, marks: _Marks) -> tuple[datetime, _Marks]:
-        """Try the pair on a context of its own first: a failed load would leave the live one without a pair."""
-        expires = expiry(self._folder.certificate.read_bytes())
-        _context().load_cert_chain(self._folder.certificate, self._folder.key)
-        self.context.load_cert_chain(self._folder.certificate, self._folder.key)
-        return expires, marks
+    def _load(self) -> tuple[ssl.SSLContext, datetime]:
+        certificate, key = self._folder.certificate, self._folder.key
+        try:
+            expires = expiry(certificate.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{certificate} holds no certificate: {error}") from None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(certificate, key, password="")
+        except ssl.SSLError as error:
+            if error.reason == "KEY_VALUES_MISMATCH":
+                raise ValueError(f"{certificate} and {key} do not belong together") from None
+            raise ValueError(f"{key} holds no private key that is not locked: {error}") from None
+        if self._client_ca is not None:
+            _ask(context, self._client_ca)
+        return context, expires
+
+    def _hand_over(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, context: ssl.SSLContext) -> None:
+        """Let a connection that says hello be served by the newest context; OpenSSL calls this with or without name."""
+        connection.context = self._newest
 
 
-def _context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
+def _ask(context: ssl.SSLContext, client_ca: Path) -> None:
+    """Ask clients for a certificate of these authorities. No tickets: a session taken up again is not verified anew."""
+    try:
+        context.load_verify_locations(client_ca)
+    except ssl.SSLError as error:
+        raise ValueError(f"{client_ca} holds no certificate: {error}") from None
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0

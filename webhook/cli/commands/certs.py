@@ -11,8 +11,8 @@ import click
 
 from webhook import setting_values
 from webhook.cli import exits
-from webhook.cli.option_types import FOLDER, NAMESPACE, Read
-from webhook.tls.folder import Folder, ensure, rotate
+from webhook.cli.option_types import FOLDER, NAMESPACE, TEXT, Read
+from webhook.tls.folder import Folder, ensure, issue_client, rotate
 
 DEFAULT_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -27,6 +27,7 @@ Examples:
   sluice certs --dir certs --name sluice.example.com         a CA and a leaf in certs/
   sluice certs --service sluice --namespace sluice-system    for the names of a Service
   sluice certs --dir certs --rotate                          a new CA; the old one stays trusted
+  sluice certs --dir certs --client kube-apiserver           also client.crt, for `serve --client-ca`
 """
 
 
@@ -40,8 +41,15 @@ Examples:
 )
 @click.option("--rotate", "rotating", is_flag=True, help="A new authority as well; the old one stays in the bundle.")
 @click.option("--force", is_flag=True, help="Issue a new leaf although the present one is good.")
+@click.option("--client", type=TEXT, help="Also issue client.crt and client.key, with this common name.")
 def certs(
-    folder: Path, names: tuple[str, ...], service: str | None, namespace: str, rotating: bool, force: bool
+    folder: Path,
+    names: tuple[str, ...],
+    service: str | None,
+    namespace: str,
+    rotating: bool,
+    force: bool,
+    client: str | None,
 ) -> None:
     """Make a CA and a server certificate, or renew them where they are near their end."""
     wanted = (*(service_names(service, namespace) if service else ()), *(names or DEFAULT_NAMES))
@@ -53,6 +61,9 @@ def certs(
             done = "rotated: new authority and leaf, the old authority stays trusted"
         else:
             done = ensure(where, wanted, now, force=force)
+        if client is not None:
+            issue_client(where, client, now)
+            done += f'; a client certificate for "{client}"'
     except (OSError, ValueError) as error:
         click.echo(f"sluice certs: {folder}: {error}", err=True)
         sys.exit(exits.BAD_INPUT)

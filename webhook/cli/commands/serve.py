@@ -72,6 +72,9 @@ Examples:
     type=PathOption(exists=True, file_okay=False),
     help="The folder with tls.crt and tls.key.  [default: certs/dev]",
 )
+@click.option("--client-ca", type=FILE, help="CA certificates of those who may ask for verdicts.  [default: anybody]")
+@click.option("--client-names", multiple=True, type=TEXT, metavar="NAME",
+              help="A common name that --client-ca lets in; may be given several times.  [default: all]")  # fmt: skip
 @click.option("--kubeconfig", type=FILE, help="A kubeconfig file.  [default: the pod's service account, else your own]")
 @click.option("--context", type=TEXT, help="The kubeconfig's context.")
 @click.option("--cluster/--no-cluster", default=None, help="Without a cluster only the policies are served.")
