@@ -113,6 +113,12 @@ def test_bad_bodies_are_not_logged(caplog):
     assert caplog.text == ""
 
 
+def test_bytes_that_are_no_text_can_be_told():
+    """What is repeated of a header in a refusal need not be UTF-8."""
+    (answer,), _ = answered(post().replace(b"application/json", b"text/\xff"))
+    assert (answer.status, answer.message) == (415, 'the content type is "text/\\udcff", not "application/json"')
+
+
 def test_chunks_that_are_none_are_refused():
     """A body whose chunks cannot be read has not come in time, and the connection ends."""
     request = post(b"", "Transfer-Encoding: chunked")

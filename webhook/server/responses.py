@@ -32,7 +32,11 @@ def text_response(body: bytes, status: int = 200, content_type: str = TEXT) -> w
 
 
 def status_response(status: int, message: str, **headers: str) -> web.Response:
-    """Answer with a `Status` object, which is what the API server shows of a failed webhook call."""
+    """Answer with a `Status` object, which is what the API server shows of a failed webhook call.
+
+    A message may repeat bytes of a header that are no UTF-8: they are shown as escapes.
+    """
+    message = message.encode("utf-8", "backslashreplace").decode()
     body = {"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": status, "message": message}
     if status == 503:
         headers["Retry-After"] = RETRY_AFTER
