@@ -2,7 +2,9 @@
 
 import asyncio
 
-from tests.cluster.world import CLOCKS, job, queues, world
+import pytest
+
+from tests.cluster.world import CLOCKS, JOB, job, queues, world
 from webhook.cluster.queues.conditions import find
 from webhook.cluster.queues.gate import ViewGate
 from webhook.cluster.queues.queue_core import QueueCore
@@ -60,3 +62,18 @@ def test_a_cap_by_user_holds_in_the_cluster():
 
     waiting = find(asyncio.run(go()), "QuotaReserved")
     assert (waiting["reason"], waiting["message"]) == ("DeniedByRule", "user ann runs a job")
+
+
+@pytest.mark.parametrize(("where", "name"), [("annotations", "elastic-job"), ("labels", "pod-group-name")])
+def test_a_job_starts_when_it_asks_no_more_for_what_is_not_there(where, name):
+    """The way out that the reason names works: the field is taken away, and the Workload follows."""
+    key = f"kueue.x-k8s.io/{name}"
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            await w.create(merge(job("a"), {"metadata": {where: {key: "true"}}}))
+            await w.until_condition("a", "QuotaReserved", "False")
+            await w.store.patch(JOB, "a", "team-a", {"metadata": {where: {key: None}}})
+            return await w.until_condition("a", "Admitted")
+
+    assert key not in asyncio.run(go())["metadata"].get(where, {})

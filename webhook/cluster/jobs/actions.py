@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.api.workloads import priority_fields, priority_of, workload_of
+from webhook.api.workloads import CARRIED, priority_fields, priority_of, workload_of
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
@@ -30,7 +30,6 @@ TERMINATION: Final = "TerminationTarget"
 """The condition of a Pod that is about to be deleted; its reason is that of the eviction. Kueue's word."""
 OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH})
 """Annotations of a Workload that are not its job's."""
-OWN_PREFIX: Final = "sluice.dev/"
 NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was let go by somebody else than its queue"}
 
 
@@ -174,9 +173,9 @@ class Actions:
     async def _renew(self, workload: Object, draft: Object) -> None:
         metadata, new = {**workload["metadata"]}, draft["metadata"]
         old = metadata.get("annotations") or {}
-        kept = {k: v for k, v in old.items() if k in OWN or not k.startswith(OWN_PREFIX)}
+        kept = {k: v for k, v in old.items() if k in OWN or not k.startswith(CARRIED)}
         metadata["annotations"] = {**kept, **new["annotations"], ARRIVAL: old.get(ARRIVAL, new["annotations"][ARRIVAL])}
-        metadata["labels"] = {**(metadata.get("labels") or {}), **(new.get("labels") or {})}
+        metadata["labels"] = new.get("labels") or {}
         await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
 
     async def _restore(self, job: Object, described: Job, workload: Object) -> None:
