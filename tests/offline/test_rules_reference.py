@@ -1,14 +1,46 @@
-"""The reference page of queue rules is what the code says today."""
+"""The reference page of queue rules is what the code says today, and each of its examples gives what it says."""
 
 from pathlib import Path
 
-from webhook.offline.reference.queue_rules import page
-from webhook.policy.queue_rules.points import POINTS
+import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "queue-rules.md"
+from tests.shared import ROOT
+from webhook import cel
+from webhook.cel.types import TIMESTAMP
+from webhook.offline.reference.queue_rules import SETTINGS, page, points
+from webhook.offline.reference.rule_examples import COMMON, EXAMPLES
+from webhook.offline.reference.rule_values import ARGUMENTS, MODES, OUTCOMES, VARIANTS
+from webhook.policy.queue_rules.compile import timestamp
+from webhook.policy.queue_rules.settings import ALL
+from webhook.queue.rules import Mode, Outcome, Variant
+
+PAGE = Path(ROOT) / "docs" / "reference" / "queue-rules.md"
+POINTS = {".".join(point.path): point for point in points()}
 
 
 def test_the_page_is_current_and_names_every_point():
     """`python -m webhook.offline.reference.queue_rules` writes the page that is there."""
     assert PAGE.read_text() == page() + "\n"
-    assert all(f"`{'.'.join(p.path)}`" in page() for p in POINTS)
+    assert all(f"### {path}\n" in page() for path in POINTS)
+
+
+@pytest.mark.parametrize("path", POINTS)
+def test_the_example_of_each_point_gives_what_it_says(path):
+    """It compiles with what the point sees, and gives the value of the point's type that its row has."""
+    point, example = POINTS[path], EXAMPLES[path]
+    text = f"[{example.expression}]" if point.keys else example.expression
+    program = cel.compile(text, cel.Env(variables=point.sees, trusted=True))
+    given = {**COMMON, **example.given}
+    values = [timestamp(given[n]) if type_ == TIMESTAMP else given[n] for n, type_ in point.sees.items()]
+    found = program.call(*values)
+    assert (tuple(found) if point.keys else found) == example.gives
+    assert point.result is None or program.type == point.result
+    assert example.words.endswith(".")
+
+
+def test_every_value_and_setting_is_explained():
+    """All outcomes, variants and modes, every plain argument of a point, every setting."""
+    assert (set(OUTCOMES), set(VARIANTS), set(MODES)) == (set(Outcome), set(Variant), set(Mode))
+    headings = set(page().splitlines())
+    assert all(name in ARGUMENTS or f"### {name}" in headings for p in POINTS.values() for name in p.sees)
+    assert {tuple(path.split(".")) for path, _ in SETTINGS} >= set(ALL)

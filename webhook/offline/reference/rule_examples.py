@@ -1,0 +1,93 @@
+"""One example of each rule point: an expression, what it sees, and what it gives. Tests evaluate each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.queue.model import ClusterQueue, Flavor, Fungibility, Namespace, PodSet, Preemption, Workload
+from webhook.queue.quota.cell import Cell
+from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
+
+GPU: Final = "nvidia.com/gpu"
+JOB: Final = Workload("team", "job", "main", (PodSet("main", 2, {GPU: 4}),), 10, queued_at=60_000, uid="u1")
+OTHER: Final = Workload("team", "other", "main", priority=5, queued_at=90_000, labels={"preemptible": "false"})
+QUEUE: Final = ClusterQueue(
+    "research",
+    "company",
+    preemption=Preemption("LowerPriority", "Any"),
+    fungibility=Fungibility("MayStopSearch", "TryNextFlavor"),
+)
+NODE: Final = Cell("a100", GPU, 0, 16, 8, 4, 16, 12, 24)
+FACTS: Final = Facts(Namespace("team", {"tier": "gold"}), {GPU: 8}, {GPU: 12}, user_workloads=3)
+VICTIM: Final = Victim(OTHER, "research", 5, 90_000, 120_000, "u2")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExample:
+    """An expression at a point, in words, and what it gives with these values (others are of no matter)."""
+
+    expression: str
+    words: str
+    gives: Any
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
+COMMON: Final[Mapping[str, Any]] = {
+    "workload": JOB, "queue": QUEUE, "node": NODE, "victim": VICTIM, "facts": FACTS, "podSet": JOB.pod_sets[0],
+    "now": 1_767_614_400_000, "at": 1_767_614_400_000, "usage": 20, "asked": 8, "borrow": 0, "parent": 4,
+    "belowRoot": False, "advantage": False, "outcome": "NoCandidates", "variant": "WithinQueue", "borrowed": 4,
+    "lendable": 16, "ratio": 250.0, "weight": 2000, "borrowing": True, "placement": Placement(4, 1, {GPU: 8}),
+    "contest": Contest(True, 0.25, 0.25, False), "option": Option(4, 1), "match": Match(Flavor("a100"), "", True),
+    "reach": Reach(True, False, True), "found": Found(True, False, True), "shares": Shares(0.2, 0.5, 0.3),
+}  # fmt: skip
+"""What examples see that do not say otherwise: a job of 2 Pods with 4 GPUs each, and a queue of 16 GPUs in a cohort."""
+
+EXAMPLES: Final[Mapping[str, RuleExample]] = {
+    "order": RuleExample("usage", "Who used least lately goes first.", (0.5,), {"usage": 0.5}),
+    "across": RuleExample("-workload.priority", "The highest priority of all queues goes first.", (-10,)),
+    "tournament": RuleExample("contest.share", "The queue with the smallest share goes first.", (0.25,)),
+    "strict": RuleExample("queue.strategy == 'StrictFIFO'", "A head blocks those behind it, under StrictFIFO.", False),
+    "reserve.when": RuleExample(
+        "outcome == 'NoCandidates' && workload.priority >= 10", "Only important heads hold quota.", True
+    ),
+    "reserve.amount": RuleExample(
+        "asked < node.nominal ? asked : node.nominal", "A head holds no more than its queue's own quota.", 8
+    ),
+    "park": RuleExample("outcome in ['NoFit', 'NoCandidates']", "What does not fit waits for a change.", True),
+    "capacity.guaranteed": RuleExample("node.nominal / 2", "A node never lends more than half of its own.", 8),
+    "capacity.available": RuleExample("node.nominal - usage", "Nobody borrows.", -4),
+    "capacity.most": RuleExample("node.nominal", "Nobody may ever use more than its own.", 16),
+    "capacity.borrows": RuleExample("usage > node.nominal", "More than the node's own is borrowed.", True),
+    "flavor.eligible": RuleExample(
+        "match.untolerated == '' && match.affinity", "All taints are tolerated, and the node affinity is met.", True
+    ),
+    "flavor.preference": RuleExample("option.borrow", "Flavors that need no borrowing are preferred.", (1,)),
+    "flavor.stop": RuleExample("option.mode == 4 && option.borrow == 0", "Only a fit without borrowing.", False),
+    "flavor.mayPreempt": RuleExample("asked <= node.nominal", "Victims are looked for within nominal quota.", True),
+    "preempt.reach": RuleExample("reach.parent && reach.under", "A queue below its quota takes it back.", True),
+    "preempt.candidate": RuleExample(
+        "victim.workload.labels[?'preemptible'].orValue('') == 'false' ? 'Never' : 'WithinQueue'",
+        "A label protects a workload.",
+        "Never",
+    ),
+    "preempt.order": RuleExample("-victim.reservedAt", "Who started last goes first.", (-120_000,)),
+    "preempt.attempts": RuleExample(
+        "found.under ? [false, true] : [true]", "A queue below its quota tries without borrowing first.", [False, True]
+    ),
+    "preempt.whileBorrowing": RuleExample("variant == 'WithinQueue'", "Borrowers take of their own queue only.", True),
+    "preempt.entitled": RuleExample("usage <= node.nominal", "Within nominal quota shares do not matter.", False),
+    "preempt.allowed": RuleExample(
+        "shares.preemptor <= shares.after", "The victim keeps at least the share of the preemptor.", True
+    ),
+    "share.ratio": RuleExample("double(borrowed) / double(lendable)", "Shares are parts of what is lent.", 0.25),
+    "share.value": RuleExample("ratio / double(weight)", "Twice the weight, half the share.", 0.125),
+    "requeue": RuleExample("at + 60000", "An evicted workload waits a minute.", 1_767_614_460_000),
+    "admit": RuleExample(
+        "facts.namespace.labels[?'tier'].orValue('') == 'gold' || facts.userWorkloads < 3",
+        "Namespaces of the tier gold have no bound, others three workloads a user.",
+        True,
+    ),
+}  # fmt: skip
+"""By the path of the point in `spec`."""
