@@ -193,7 +193,7 @@ class KueueRules:
             return False
         return self.fair or reach.advantage or reach.under or preemption.borrow_within_cohort != "Never"
 
-    def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool) -> str:
+    def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool, now: int) -> str:
         """Compare priorities as the queue's policy says; other queues' victims differ by what they allow."""
         preemption = queue.preemption
         same = victim.cluster_queue == queue.name

@@ -9,7 +9,7 @@ import pytest
 
 from tests.queue.build import NS, job, names, queue, running, state
 from tests.queue.python_rules import KueueRules
-from webhook.policy.queue_rules.files import rules_named
+from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import Preemption
@@ -139,3 +139,26 @@ def test_a_head_that_fits_but_for_victims_of_its_cycle_starts_with_them_on_their
     core = state(lines, work)
     made = decide(core, KueueRules(), 0, cycles=1)
     assert ([p.workload for p in made.preempted], names(made)) == ([f"{NS}/v"], ["plain"])
+
+
+YOUNG = """
+apiVersion: sluice.dev/v1alpha1
+kind: QueuePolicy
+metadata: {name: grace}
+spec:
+  preempt:
+    candidate: >-
+      int(now) * 1000 - victim.reservedAt < 600000 || victim.workload.runTime < 60000 ? 'Never'
+      : victim.priority < workload.priority ? 'WithinQueue' : 'Never'
+"""
+
+
+def test_a_rule_may_spare_the_young_and_the_short() -> None:
+    """`preempt.candidate` sees the time, when a victim started and how long it runs; it is asked again as time passes."""
+    rules = load_rules(YOUNG)
+    work = [running("long", "a", 2, since=0, run_time=9_000_000), running("short", "a", 2, since=0, run_time=30_000)]
+    core = state([queue("a", 4, preemption=RECLAIMS)], [*work, job("high", "a", 2, priority=5)])
+    early = decide(core, rules, 540_000)
+    assert early.preempted == ()
+    assert early.next_at == 600_000
+    assert [p.workload for p in decide(core, rules, 600_000).preempted] == [f"{NS}/long"]

@@ -296,8 +296,8 @@ class Rules(Protocol):
     def reach(self, queue: ClusterQueue, reach: Reach) -> bool:
         """Say whether victims are looked for in other queues."""
 
-    def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool) -> str:
-        """Give the `Variant` of a victim."""
+    def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool, now: int) -> str:
+        """Give the `Variant` of a victim at a time (milliseconds)."""
 
     def victim_order(self, victim: Victim, workload: Workload, queue: ClusterQueue, variant: str, usage: float) -> Key:
         """Give the keys by which victims are taken; `usage` is the decayed share of the victim's LocalQueue."""

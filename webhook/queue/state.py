@@ -356,9 +356,11 @@ class State(Definitions):
             if self._backs_off(until, key):
                 self.enter(self.entries[key])
         sampled = self.accounting.advance(now)
-        ordered, asked = self.timing.passed(now, sampled=sampled)
+        ordered, asked, preempted = self.timing.passed(now, sampled=sampled)
         if asked:
             self.changes.always.update(dict.fromkeys(self.changes.denied))
+        if preempted:
+            self._look_for_victims()
         if ordered:
             reorder(self, self.entries.values())
         follow_usage(self)
@@ -366,6 +368,14 @@ class State(Definitions):
             self.hear_echo()
         for pending_queue in self.changes.wake(self.rules, self.by_tree, all_retried=all_retried):
             self.ready[pending_queue.node.tree] = None
+
+    def _look_for_victims(self) -> None:
+        """Look again at who found too few victims, or waits in front: time may have made more of them."""
+        for pending_queue in self.by_queue.values():
+            found = (equivalence for equivalence in pending_queue.blocked if equivalence.preempts)
+            self.changes.always.update(dict.fromkeys(found))
+            if pending_queue.head() is not None:
+                self.ready[pending_queue.node.tree] = None
 
     def hear_echo(self) -> None:
         """Let statuses that changed retry their trees, as Kueue's controllers do after events and after a cycle."""

@@ -119,7 +119,7 @@ class Nominator:
         assert state.rules is not None
         made = FairVictimSearch if state.rules.fair else VictimSearch
         history = state.share_of
-        return made(pending_queue, entry.workload, self.usage, state.rules, state.pending_queues, self.gone, history)
+        return made(pending_queue, entry.workload, self.usage, state.rules, state.pending_queues, self.gone, history, state.changes.now)
 
     def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: Plan) -> None:
         """Look for the largest counts that can be placed: all pod sets shrink together, found by halving."""

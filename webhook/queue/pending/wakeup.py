@@ -170,7 +170,7 @@ class Changes:
                     pending_queue.node, range(tree.width), tree.usage
                 ):
                     continue
-                if rules.candidate(victim, head.workload, equivalence.pending_queue.queue, False) != Variant.NEVER:
+                if rules.candidate(victim, head.workload, equivalence.pending_queue.queue, False, self.now) != Variant.NEVER:
                     yield equivalence
 
 

@@ -59,6 +59,7 @@ class VictimSearch:
     pending_queues: Mapping[Node, PendingQueue]
     gone: Mapping[str, Target]
     history: Callable[[Entry], float]
+    now: int = 0
     reclaimed: bool = False
     freed: dict[int, int] | None = None
 
@@ -141,7 +142,7 @@ class VictimSearch:
         for entry in pending_queue.holders.values():
             victim = entry.victim
             assert victim is not None
-            variant = candidate(victim, workload, queue, advantage)
+            variant = candidate(victim, workload, queue, advantage, self.now)
             if variant == Variant.NEVER or entry.key in self.gone:
                 continue
             if not any(c in short for c, _ in entry.amounts):

@@ -55,7 +55,7 @@ class FairVictimSearch(VictimSearch):
             assert victim is not None
             if entry.key in self.gone or not any(c in short for c, _ in entry.amounts):
                 continue
-            variant = rules.candidate(victim, workload, queue, False)
+            variant = rules.candidate(victim, workload, queue, False, self.now)
             if variant != Variant.NEVER:
                 yield rules.victim_order(victim, workload, queue, variant, self.history(entry)), entry, pending_queue
 
