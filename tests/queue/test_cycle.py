@@ -178,6 +178,22 @@ def test_a_budget_splits_a_call_and_loses_nothing() -> None:
     assert sorted(found) == sorted(names(decide(state(queues, work), RULES, 0)))
 
 
+def test_a_budget_splits_the_search_for_victims() -> None:
+    """Three heads that each look at 300 workloads take a call each, and come to what one call decides."""
+    reclaims = Preemption(reclaim_within_cohort="Any")
+    lines = [*(queue(f"q{i}", 100, "co", preemption=reclaims) for i in range(3)), queue("b", 0, "co")]
+    work = [*(running(f"b{i}", "b", since=i) for i in range(300)), *(job(f"j{i}", f"q{i}", 2) for i in range(3))]
+    split, counter, victims = state(lines, work), Counter(), []
+    for now in range(9):
+        made = decide(split, RULES, now, counter, budget=4)
+        victims += [p.workload for p in made.preempted]
+        assert len(counter.looked) <= now + 1
+        if made.complete:
+            break
+    assert made.complete
+    assert sorted(victims) == sorted(p.workload for p in decide(state(lines, work), RULES, 0).preempted)
+
+
 def test_usage_orders_local_queues_by_what_they_used_lately() -> None:
     """Admission fair sharing: of two LocalQueues the one that used less goes first, whatever the age."""
     rules = KueueRules(half_life=60_000, sampling=10_000)

@@ -154,7 +154,7 @@ spec:
 
 
 def test_a_rule_may_spare_the_young_and_the_short() -> None:
-    """`preempt.candidate` sees the time, when a victim started and how long it runs; it is asked again as time passes."""
+    """`preempt.candidate` sees the time, a victim's start and run time, and is asked again as time passes."""
     rules = load_rules(YOUNG)
     work = [running("long", "a", 2, since=0, run_time=9_000_000), running("short", "a", 2, since=0, run_time=30_000)]
     core = state([queue("a", 4, preemption=RECLAIMS)], [*work, job("high", "a", 2, priority=5)])

@@ -90,7 +90,7 @@ class Preempt(Api, frozen=True, kw_only=True):
     reach: Annotated[str | None, doc("CEL, gives bool: whether other queues are searched for victims.")] = None
     candidate: Annotated[
         str | None,
-        doc("CEL, gives Never, WithinQueue, Hierarchy, WithoutBorrowing or WhileBorrowing: what a victim would be at `now`."),
+        doc("CEL, gives Never, WithinQueue, Hierarchy, WithoutBorrowing or WhileBorrowing: what a victim is at `now`."),
     ] = None
     order: Annotated[Keys, doc("CEL, sort keys of victims: the smallest goes first.")] = msgspec.field(
         default_factory=list

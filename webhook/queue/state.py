@@ -7,6 +7,7 @@ Built from a snapshot, changed by events and by `cycle.decide`; one built anew f
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from webhook.queue.definitions import Definitions, key_of
 from webhook.queue.events import (
@@ -26,6 +27,7 @@ from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
 from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue, Status, Verdict
 from webhook.queue.pending.reorder import follow_usage, reorder
+from webhook.queue.pending.suspended import Suspended
 from webhook.queue.pending.timing import Alarms, Timing
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.accounting import Accounting, local_of
@@ -50,6 +52,7 @@ class State(Definitions):
         self.by_tree: dict[Tree, list[PendingQueue]] = {}
         self.ready: dict[Tree, None] = {}
         self.cycle = 0
+        self.suspended: dict[Tree, Suspended[Any]] = {}
         self.echo = Echo()
         self.changes = Changes()
         self.accounting = Accounting()
@@ -111,6 +114,7 @@ class State(Definitions):
         now = self.changes.now
         self.changes, self.timing = Changes(), Timing(rules, now)
         self.changes.now = now
+        self.suspended = {}
         self.ready, self.backoff, self.deadlines, self.due = {}, Alarms(), Alarms(), {}
         self.plans, self._fields = Plans(), fields_read(rules)
         self.pending_queues.clear()
@@ -360,29 +364,14 @@ class State(Definitions):
         if asked:
             self.changes.always.update(dict.fromkeys(self.changes.denied))
         if preempted:
-            self._look_for_victims()
+            self.ready.update(dict.fromkeys(self.changes.time_passed(self.by_tree)))
         if ordered:
             reorder(self, self.entries.values())
         follow_usage(self)
         if all_retried:
-            self.hear_echo()
+            self.echo.retry(self.by_tree, self.changes)
         for pending_queue in self.changes.wake(self.rules, self.by_tree, all_retried=all_retried):
             self.ready[pending_queue.node.tree] = None
-
-    def _look_for_victims(self) -> None:
-        """Look again at who found too few victims, or waits in front: time may have made more of them."""
-        for pending_queue in self.by_queue.values():
-            found = (equivalence for equivalence in pending_queue.blocked if equivalence.preempts)
-            self.changes.always.update(dict.fromkeys(found))
-            if pending_queue.head() is not None:
-                self.ready[pending_queue.node.tree] = None
-
-    def hear_echo(self) -> None:
-        """Let statuses that changed retry their trees, as Kueue's controllers do after events and after a cycle."""
-        for tree in self.echo.heard(self.pending_queues.values()):
-            self.changes.retry[tree] = None
-            for pending_queue in self.by_tree[tree]:
-                pending_queue.generation += 1
 
     def move(self, entry: Entry) -> None:
         """Let a waiting entry take the place of its new rank."""

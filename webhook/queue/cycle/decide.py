@@ -30,10 +30,10 @@ def decide(
 ) -> Decisions:
     """Decide for all queues of a state at a time (milliseconds).
 
-    `budget` bounds the heads looked at; where it runs out, `complete` is False, and the next call goes on. `cycles`
-    bounds the cycles of each tree; who counts cycles counts turns, so even a look that can only repeat what is known
-    takes one. Admitted work holds its quota in the state from now on; preempted work does until an event says that it
-    gave it back.
+    `budget` bounds the heads looked at, a hundred possible victims counting as one; where it runs out, `complete` is
+    False, and the next call goes on. `cycles` bounds the cycles of each tree; who counts cycles counts turns, so even a
+    look that can only repeat what is known takes one. Admitted work holds its quota in the state from now on; preempted
+    work does until an event says that it gave it back.
     """
     state.bind(rules, now)
     state.awake(now, all_retried=cycles is not None)
@@ -49,7 +49,7 @@ def decide(
         last = max(last, this.cycle)
     state.cycle = last
     if cycles is not None:
-        state.hear_echo()
+        state.echo.retry(state.by_tree, state.changes)
     return Decisions(
         tuple(log.admitted),
         tuple(log.preempted),
@@ -79,9 +79,9 @@ def _run(this: Round, left: int, most: int) -> int:
             this.cycle += 1
             this.moved, this.searches_on, this.searched = False, False, searches <= 0
             this.reporter.cycle(this.cycle, len(heads))
-            left -= Cycle(this).run(heads)
+            left -= Cycle(this).run(heads, left)
             searches = tries if this.moved else searches - 1
-            goes_on = this.moved or this.searches_on
+            goes_on = this.tree in this.state.suspended or this.moved or this.searches_on
     for pending_queue in this.state.by_tree[this.tree]:
         for entry in pending_queue.take_aside():
             this.state.push(entry)

@@ -10,6 +10,7 @@ from webhook.queue.flavors.node_match import selects
 from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.flavors.search import Assignment, Search
 from webhook.queue.pending.queue import Entry, PendingQueue
+from webhook.queue.preemption.candidates import Candidates
 from webhook.queue.preemption.classic import Target, VictimSearch
 from webhook.queue.preemption.fair import FairVictimSearch
 from webhook.queue.quota.tree import Usage
@@ -33,6 +34,7 @@ class Nomination:
     reclaimed: bool = False
     continued: bool = False
     freed: dict[int, int] = field(default_factory=dict)
+    candidates: Candidates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +87,25 @@ class Nominator:
     gone: Mapping[str, Target]
     cycle: int = 0
 
-    def nominate(
-        self, entry: Entry, pending_queue: PendingQueue, keep: Mapping[tuple[str, int], str] | None = None
-    ) -> Nomination:
-        """Find flavors and victims for a head; `keep` holds it to flavors it was nominated to before."""
+    def nominate(self, entry: Entry, pending_queue: PendingQueue, before: Nomination | None = None) -> Nomination:
+        """Find flavors and victims for a head; `before` holds it to the flavors that it was nominated to then."""
         rules, equivalence = self.state.rules, entry.equivalence
         assert rules is not None
         assert equivalence is not None
-        victims = self._victim_search(entry, pending_queue)
+        state, keep = self.state, _flavors(before) if before is not None else {}
+        candidates = before.candidates if before is not None else None
+        if candidates is None:
+            now = state.changes.now
+            candidates = Candidates(entry.workload, pending_queue.queue, rules, state.share_of, now)
+        made = FairVictimSearch if rules.fair else VictimSearch
+        victims = made(pending_queue, entry.workload, self.usage, rules, state.pending_queues, self.gone, candidates)
         oracle = _Memo(victims)
         search = Search(pending_queue.node, self.usage, rules, oracle, pending_queue.seen)
-        search.keep = keep or {}
+        search.keep = keep
         search.after = {} if keep else self._progress(entry, pending_queue)
         assignment = search.assign(equivalence.plan)
         nomination = Nomination(entry, pending_queue, assignment, pending_queue.generation, searched=oracle.asked)
-        nomination.continued = bool(search.after)
+        nomination.continued, nomination.candidates = bool(search.after), candidates
         if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
             nomination.targets = oracle.targets(assignment)
         if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and equivalence.plan.shrinks:
@@ -113,13 +119,6 @@ class Nominator:
         if progress is None or (self.cycle - progress.cycle > 1 and pending_queue.generation > progress.generation):
             return {}
         return progress.tried
-
-    def _victim_search(self, entry: Entry, pending_queue: PendingQueue) -> VictimSearch:
-        state = self.state
-        assert state.rules is not None
-        made = FairVictimSearch if state.rules.fair else VictimSearch
-        history = state.share_of
-        return made(pending_queue, entry.workload, self.usage, state.rules, state.pending_queues, self.gone, history, state.changes.now)
 
     def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: Plan) -> None:
         """Look for the largest counts that can be placed: all pod sets shrink together, found by halving."""
@@ -145,6 +144,16 @@ class Nominator:
             return None
         targets = oracle.targets(assignment)
         return (assignment, targets) if targets else None
+
+
+def _flavors(nomination: Nomination) -> dict[tuple[str, int], str]:
+    return {
+        (plan.name, group.index): choice.flavor
+        for plan, _, chosen in nomination.assignment.pod_sets
+        for group in plan.groups
+        for choice, _ in chosen.values()
+        if choice in group.choices
+    }
 
 
 class _Memo:

@@ -16,10 +16,13 @@ from webhook.queue.decisions import Admitted, Preempted, Reason
 from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, PodSetAssignment
 from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Status, Verdict
+from webhook.queue.pending.suspended import Suspended, signature_of
 from webhook.queue.preemption.classic import Target, without
 from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import Mode, Outcome
 
+PATIENCE = 100
+"""So many calls may go on with one cycle; the next one ends it, whatever that takes."""
 NO_LONGER_FITS = "it no longer fits after another workload of this cycle"
 
 
@@ -35,20 +38,32 @@ class Cycle:
         for node, amounts in of.kept:
             self.tree.add(node, amounts, self.usage)
 
-    def run(self, heads: Iterable[tuple[PendingQueue, Entry]]) -> int:
-        """Nominate the heads and process them in the rules' order; give how many were looked at."""
-        usage = self.usage.copy()
-        nominator = Nominator(self.state, usage, {}, self.round.cycle)
-        nominations, looked = [], 0
+    def run(self, heads: Iterable[tuple[PendingQueue, Entry]], left: int) -> int:
+        """Nominate the heads and process them in the rules' order; give what that cost (see `cost_of`).
+
+        Where more than `left` is used before all are nominated, the cycle is suspended, and nobody is processed.
+        """
+        nominator = Nominator(self.state, self.usage.copy(), {}, self.round.cycle)
+        known, tries = self._resumed()
+        nominations: list[Nomination] = []
+        cost = 0
         for pending_queue, first in heads:
+            if cost >= left and tries < PATIENCE:
+                known.update((n.entry, n) for n in nominations)
+                signature = signature_of(self.state.by_tree[self.tree])
+                self.state.suspended[self.tree] = Suspended(known, signature, tries + 1)
+                return cost
             entry: Entry | None = first
             while entry is not None and self._too_late(entry, pending_queue):
                 entry = pending_queue.head()
             if entry is None:
                 continue
-            looked += 1
+            cost += 1
             try:
-                nomination = self._nominate(nominator, entry, pending_queue)
+                nomination = known.get(entry)
+                if nomination is None:
+                    nomination = self._nominate(nominator, entry, pending_queue)
+                    cost += cost_of(nomination)
             except self.rules.failures as error:
                 self._fail_rule(entry, pending_queue, error)
                 continue
@@ -61,7 +76,15 @@ class Cycle:
                 self._process(nomination)
             except self.rules.failures as error:
                 self._fail_in_contest(nomination, error)
-        return looked
+        return cost
+
+    def _resumed(self) -> tuple[dict[Entry, Nomination], int]:
+        """Give what heads were nominated for when the call before was over, and how many calls that took."""
+        before = self.state.suspended.pop(self.tree, None)
+        if before is None:
+            return {}, 0
+        same = before.signature == signature_of(self.state.by_tree[self.tree])
+        return (before.nominations if same else {}), before.tries
 
     def _nominate(self, nominator: Nominator, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
         """Nominate a head; None where it must not be considered."""
@@ -140,15 +163,8 @@ class Cycle:
 
     def _again(self, nomination: Nomination) -> Nomination:
         """Look for victims again as if those of this cycle were gone, on the flavors nominated before."""
-        keep = {
-            (plan.name, group.index): choice.flavor
-            for plan, _, chosen in nomination.assignment.pod_sets
-            for group in plan.groups
-            for choice, _ in chosen.values()
-            if choice in group.choices
-        }
         nominator = Nominator(self.state, self._without(), self.gone, self.round.cycle)
-        return nominator.nominate(nomination.entry, nomination.pending_queue, keep)
+        return nominator.nominate(nomination.entry, nomination.pending_queue, nomination)
 
     def _admit(self, nomination: Nomination) -> None:
         entry, pending_queue, assignment = nomination.entry, nomination.pending_queue, nomination.assignment
@@ -223,6 +239,12 @@ class Cycle:
         self.tree.add(node, amounts, self.usage)
         if self.rules.hold:
             self.round.kept.append((node, amounts))
+
+
+def cost_of(nomination: Nomination | None) -> int:
+    """Give what a nomination cost beside looking at its head: one for each hundred workloads that could be victims."""
+    candidates = nomination.candidates if nomination is not None else None
+    return candidates.looked // 100 if candidates is not None else 0
 
 
 def _assigned(assignment: Assignment) -> tuple[PodSetAssignment, ...]:

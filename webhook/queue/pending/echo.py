@@ -6,9 +6,10 @@ nothing: it is heard only where Kueue's cycles are counted, to be compared with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from webhook.queue.pending.queue import PendingQueue
+from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.tree import Tree
 
 Status = tuple[object, ...]
@@ -22,16 +23,19 @@ class Echo:
     def __init__(self) -> None:
         self._seen: dict[str, Status] = {}
 
-    def heard(self, pending_queues: Iterable[PendingQueue]) -> dict[Tree, None]:
-        """Give the trees of queues whose status is another than before."""
-        trees: dict[Tree, None] = {}
-        for pending_queue in pending_queues:
-            status = _status(pending_queue)
-            if self._seen.get(pending_queue.queue.name) != status:
-                self._seen[pending_queue.queue.name] = status
-                if len(pending_queue.node.path) > 2:
-                    trees[pending_queue.node.tree] = None
-        return trees
+    def retry(self, by_tree: Mapping[Tree, Sequence[PendingQueue]], changes: Changes) -> None:
+        """Let queues whose status is another than before retry their trees, as after events and after a cycle."""
+        for tree, pending_queues in by_tree.items():
+            others = [pending_queue for pending_queue in pending_queues if self._is_another(pending_queue)]
+            if others:
+                changes.retry[tree] = None
+                for pending_queue in pending_queues:
+                    pending_queue.generation += 1
+
+    def _is_another(self, pending_queue: PendingQueue) -> bool:
+        name, status = pending_queue.queue.name, _status(pending_queue)
+        before, self._seen[name] = self._seen.get(name), status
+        return before != status and len(pending_queue.node.path) > 2
 
 
 def _status(pending_queue: PendingQueue) -> Status:

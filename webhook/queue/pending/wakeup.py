@@ -76,6 +76,18 @@ class Changes:
         for owner in owners:
             self.always.update(self.by_owner.get(owner, {}))
 
+    def time_passed(self, pending_queues: PendingQueues) -> Iterator[Tree]:
+        """Hear that time may have made victims of more workloads: who found too few of them is looked at again.
+
+        Gives the trees where somebody waits in front.
+        """
+        for tree, queues in pending_queues.items():
+            for pending_queue in queues:
+                found = (equivalence for equivalence in pending_queue.blocked if equivalence.preempts)
+                self.always.update(dict.fromkeys(found))
+            if any(pending_queue.head() is not None for pending_queue in queues):
+                yield tree
+
     def forget(self, equivalence: EquivalenceClass) -> None:
         """Hear that a class waits for nothing any more."""
         for owner in self.denied.pop(equivalence, ()):
@@ -170,7 +182,10 @@ class Changes:
                     pending_queue.node, range(tree.width), tree.usage
                 ):
                     continue
-                if rules.candidate(victim, head.workload, equivalence.pending_queue.queue, False, self.now) != Variant.NEVER:
+                if (
+                    rules.candidate(victim, head.workload, equivalence.pending_queue.queue, False, self.now)
+                    != Variant.NEVER
+                ):
                     yield equivalence
 
 

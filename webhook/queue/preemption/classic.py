@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 from webhook.queue.decisions import Why
 from webhook.queue.model import Workload
 from webhook.queue.pending.queue import Entry, PendingQueue
+from webhook.queue.preemption.candidates import Candidates
 from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Found, Key, Mode, Reach, Rules, Variant
 
@@ -33,15 +35,8 @@ class Target:
     why: Why
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A possible victim. `below` are the nodes from its queue up to, and without, the subtree it was found in."""
-
-    key: Key
-    entry: Entry
-    pending_queue: PendingQueue
-    variant: str
-    below: tuple[Node, ...]
+Candidate = tuple[Key, str, Entry, PendingQueue, tuple[Node, ...]]
+"""Sort key, variant, workload and queue of a possible victim; the nodes from there up to, and without, the subtree."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,8 +53,7 @@ class VictimSearch:
     rules: Rules
     pending_queues: Mapping[Node, PendingQueue]
     gone: Mapping[str, Target]
-    history: Callable[[Entry], float]
-    now: int = 0
+    candidates: Candidates
     reclaimed: bool = False
     freed: dict[int, int] | None = None
 
@@ -70,8 +64,8 @@ class VictimSearch:
         candidates = self._candidates(amounts, short, under)
         if not candidates:
             return []
-        candidates.sort(key=_key)
-        variants = {c.variant for c in candidates if c.pending_queue is not self.pending_queue}
+        candidates.sort(key=itemgetter(0))
+        variants = {variant for _, variant, _, queue, _ in candidates if queue is not self.pending_queue}
         found = Found(bool(variants), Variant.HIERARCHY in variants, under)
         for borrowing in rules.attempts(self.pending_queue.queue, found):
             if chosen := self._attempt(candidates, amounts, short, borrowing):
@@ -133,33 +127,23 @@ class VictimSearch:
         below: tuple[Node, ...],
         out: list[Candidate],
     ) -> None:
-        candidate, order, queue, workload = (
-            self.rules.candidate,
-            self.rules.victim_order,
-            self.pending_queue.queue,
-            self.workload,
-        )
-        for entry in pending_queue.holders.values():
-            victim = entry.victim
-            assert victim is not None
-            variant = candidate(victim, workload, queue, advantage, self.now)
-            if variant == Variant.NEVER or entry.key in self.gone:
-                continue
-            if not any(c in short for c, _ in entry.amounts):
-                continue
-            key = order(victim, workload, queue, variant, self.history(entry))
-            out.append(Candidate(key, entry, pending_queue, variant, below))
+        gone = self.gone
+        out += [
+            (key, variant, entry, pending_queue, below)
+            for key, variant, entry in self.candidates.using(short, pending_queue, advantage)
+            if entry.key not in gone
+        ]
 
     def _attempt(
         self, candidates: Iterable[Candidate], amounts: Amounts, short: Sequence[int], borrowing: bool
     ) -> list[Target]:
         tree, trial = self.pending_queue.node.tree, self.usage.copy()
         chosen: list[Target] = []
-        for c in candidates:
-            if c.pending_queue is not self.pending_queue and not self._valid(c, short, trial, borrowing):
+        for _, variant, entry, queue, below in candidates:
+            if queue is not self.pending_queue and not self._valid(variant, below, short, trial, borrowing):
                 continue
-            tree.remove(c.pending_queue.node, c.entry.amounts, trial)
-            chosen.append(Target(c.entry, c.pending_queue, WHY[c.variant]))
+            tree.remove(queue.node, entry.amounts, trial)
+            chosen.append(Target(entry, queue, WHY[variant]))
             if fits(self.rules, self.pending_queue.node, amounts, trial, borrowing):
                 return put_back(
                     chosen, lambda: fits(self.rules, self.pending_queue.node, amounts, trial, borrowing), trial
@@ -169,11 +153,13 @@ class VictimSearch:
         self.freed = best if self.freed is None else {c: max(v, self.freed.get(c, v)) for c, v in best.items()}
         return []
 
-    def _valid(self, candidate: Candidate, short: Sequence[int], usage: Usage, borrowing: bool) -> bool:
-        if borrowing and not self.rules.while_borrowing(candidate.variant):
+    def _valid(
+        self, variant: str, below: tuple[Node, ...], short: Sequence[int], usage: Usage, borrowing: bool
+    ) -> bool:
+        if borrowing and not self.rules.while_borrowing(variant):
             return False
         tree = self.pending_queue.node.tree
-        return all(tree.over(node, short, usage) for node in candidate.below)
+        return all(tree.over(node, short, usage) for node in below)
 
 
 def fits(rules: Rules, node: Node, amounts: Amounts, usage: Usage, borrowing: bool) -> bool:
@@ -208,7 +194,3 @@ def without(usage: Usage, targets: Iterable[Target]) -> Usage:
     for target in targets:
         target.pending_queue.node.tree.remove(target.pending_queue.node, target.entry.amounts, trial)
     return trial
-
-
-def _key(candidate: Candidate) -> Key:
-    return candidate.key

@@ -6,15 +6,16 @@ on a second list without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from webhook.queue.decisions import Why
 from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.classic import Target, VictimSearch, fits, put_back
 from webhook.queue.quota.shares import almost_common, compare, relative, share_of
 from webhook.queue.quota.tree import Amounts, Node, Usage
-from webhook.queue.rules import Key, Reach, Shares, Variant
+from webhook.queue.rules import Key, Reach, Shares
 
 Ranked = tuple[Key, Entry, PendingQueue]
 
@@ -44,20 +45,14 @@ class FairVictimSearch(VictimSearch):
             pending_queues += [
                 o for o in others if o.holders and not o.inactive and tree.over(o.node, short, self.usage)
             ]
-        ranked = [r for pending_queue in pending_queues for r in self._of(pending_queue, short)]
-        ranked.sort(key=lambda r: r[0])
+        ranked = [
+            (key, entry, pending_queue)
+            for pending_queue in pending_queues
+            for key, _, entry in self.candidates.using(short, pending_queue, False)
+            if entry.key not in self.gone
+        ]
+        ranked.sort(key=itemgetter(0))
         return ranked
-
-    def _of(self, pending_queue: PendingQueue, short: Sequence[int]) -> Iterator[Ranked]:
-        rules, queue, workload = self.rules, self.pending_queue.queue, self.workload
-        for entry in pending_queue.holders.values():
-            victim = entry.victim
-            assert victim is not None
-            if entry.key in self.gone or not any(c in short for c, _ in entry.amounts):
-                continue
-            variant = rules.candidate(victim, workload, queue, False, self.now)
-            if variant != Variant.NEVER:
-                yield rules.victim_order(victim, workload, queue, variant, self.history(entry)), entry, pending_queue
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,58 @@
+"""Who could be evicted for one workload, by queue, in the rules' order: asked once, however many flavors are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from webhook.queue.model import ClusterQueue, Workload
+from webhook.queue.pending.queue import Entry, PendingQueue
+from webhook.queue.rules import Key, Rules, Variant
+
+Ranked = tuple[Key, str, Entry]
+"""A candidate's sort key, its variant, and itself."""
+
+
+@dataclass(slots=True, eq=False)
+class Candidates:
+    """The candidates for a workload of a queue at a time (milliseconds). `looked` counts the workloads looked at."""
+
+    workload: Workload
+    queue: ClusterQueue
+    rules: Rules
+    history: Callable[[Entry], float]
+    now: int
+    looked: int = 0
+    _ranked: dict[tuple[PendingQueue, bool], list[Ranked]] = field(default_factory=dict)
+    _using: dict[tuple[PendingQueue, bool, tuple[int, ...]], list[Ranked]] = field(default_factory=dict)
+
+    def using(self, columns: Sequence[int], pending_queue: PendingQueue, advantage: bool) -> list[Ranked]:
+        """Give those in one queue that use any of some columns of the tree, the first to go first."""
+        key = (pending_queue, advantage, tuple(columns))
+        found = self._using.get(key)
+        if found is None:
+            ranked = self._of(pending_queue, advantage)
+            found = self._using[key] = [r for r in ranked if any(column in columns for column, _ in r[2].amounts)]
+        return found
+
+    def _of(self, pending_queue: PendingQueue, advantage: bool) -> list[Ranked]:
+        ranked = self._ranked.get((pending_queue, advantage))
+        if ranked is None:
+            ranked = self._ranked[pending_queue, advantage] = self._rank(pending_queue, advantage)
+        return ranked
+
+    def _rank(self, pending_queue: PendingQueue, advantage: bool) -> list[Ranked]:
+        rules, queue, workload, now = self.rules, self.queue, self.workload, self.now
+        candidate, order, by_usage = rules.candidate, rules.victim_order, "usage" in rules.reads["victim_order"]
+        ranked: list[Ranked] = []
+        for entry in pending_queue.holders.values():
+            victim = entry.victim
+            assert victim is not None
+            variant = candidate(victim, workload, queue, advantage, now)
+            if variant != Variant.NEVER:
+                usage = self.history(entry) if by_usage else 0.0
+                ranked.append((order(victim, workload, queue, variant, usage), variant, entry))
+        self.looked += len(pending_queue.holders)
+        ranked.sort(key=itemgetter(0))
+        return ranked
