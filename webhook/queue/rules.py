@@ -1,7 +1,7 @@
 """What may be ruled by a file: the questions the engine asks, each answered by one expression of a QueuePolicy.
 
 The engine does the recursion over the tree, the search for flavors and the tournament; every condition, order and
-number in them is asked here. `policy.rules` binds CEL to it, `defaults` answers in plain Python.
+number in them is asked here. `policy.queue_rules` binds CEL to it.
 """
 
 from __future__ import annotations
