@@ -150,21 +150,31 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, held: Held 
         return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
     tree, node = pending_queue.node.tree, pending_queue.node
     cell = tree.cells[node.base + lack.column]
+    free = _free(state, tree, cell.at, lack)
     return Shortage(
         lack.pod_set,
         lack.flavor,
         lack.resource,
         lack.asked,
-        lack.free,
+        free,
         lack.most,
         cell.nominal,
         max(0, tree.usage[cell.at] - cell.subtree),
         "",
-        _holders(state, tree, lack, held) if held is not None and lack.asked <= lack.most else (),
+        _holders(state, tree, lack, free, held) if held is not None and lack.asked <= lack.most else (),
     )
 
 
-def _holders(state: State, tree: Tree, lack: Lack, held: Held) -> tuple[Holder, ...]:
+def _free(state: State, tree: Tree, at: int, lack: Lack) -> int:
+    """Give what is free now; where a rule fails, what was when the workload was looked at."""
+    assert state.rules is not None
+    try:
+        return tree.available(at, tree.usage)
+    except state.rules.failures:
+        return lack.free
+
+
+def _holders(state: State, tree: Tree, lack: Lack, free: int, held: Held) -> tuple[Holder, ...]:
     """Give who must end so that the request fits, the soonest to end first; unknown ends come last."""
     at = (tree, lack.column)
     if at not in held:
@@ -175,7 +185,7 @@ def _holders(state: State, tree: Tree, lack: Lack, held: Held) -> tuple[Holder, 
         )
         ranked = [h for h in found if h.amount > 0]
         held[at] = sorted(ranked, key=lambda h: (h.ends is None, h.ends or 0, h.workload))
-    free, count, holders = lack.free, 0, held[at]
+    count, holders = 0, held[at]
     while count < min(len(holders), MAX_HOLDERS) and free < lack.asked:
         free += holders[count].amount
         count += 1

@@ -117,6 +117,7 @@ class State(Definitions):
         self.suspended = {}
         self.ready, self.backoff, self.deadlines, self.due = {}, Alarms(), Alarms(), {}
         self.plans, self._fields = Plans(), fields_read(rules)
+        self.trees.clear()
         self.pending_queues.clear()
         self.by_queue.clear()
         self.by_tree.clear()
@@ -187,9 +188,9 @@ class State(Definitions):
         if workload.finished:
             return
         if admission is not None:
-            entry.admission = admission
+            entry.admission, entry.admitted = admission, workload.admitted or entry.admitted
             if (pending_queue := self.by_queue.get(admission.cluster_queue)) is not None:
-                self.hold(entry, pending_queue, admission, workload.admitted or entry.admitted)
+                self.hold(entry, pending_queue, admission, entry.admitted)
             else:
                 entry.why_out = f"ClusterQueue {admission.cluster_queue} not found"
             return
@@ -336,7 +337,7 @@ class State(Definitions):
             entry.victim = None
         elif entry.equivalence is not None:
             self._forget(entry)
-        if pending_queue is not None:
+        if pending_queue is not None and pending_queue.node.tree in self.by_tree:
             self.ready[pending_queue.node.tree] = None
             if retry:
                 self.changes.retry[pending_queue.node.tree] = None

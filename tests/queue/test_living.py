@@ -1,0 +1,203 @@
+"""One law above all: whatever happened, a living state decides, explains and wakes as one that is built anew.
+
+Built anew of objects, time and the declared memory it is the same in all; without the memory it finds nothing to do
+where the living one came to rest. By hand: SLUICE_EXAMPLES=200 SLUICE_EVENTS=2000.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from tests.queue.living import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    SPACES,
+    arrivals,
+    clusters,
+    edited_local,
+    edited_queue,
+    flavors,
+    outcome,
+    rule_names,
+    rules_of,
+    usages,
+)
+from tests.queue.worlds import QUEUES
+from webhook.queue.cycle.decide import decide
+from webhook.queue.decisions import Decisions
+from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.explain import pending
+from webhook.queue.facts import facts_of
+from webhook.queue.memory import copy_of
+from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, LocalQueue, Namespace, Snapshot
+from webhook.queue.pending.queue import Status
+from webhook.queue.state import State
+
+MONDAY = 1_700_000_000_000
+CALLS = 40
+
+
+class Living(RuleBasedStateMachine):
+    """Events in any order; after some of them somebody decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = MONDAY
+
+    @initialize(world=clusters(), names=rule_names())
+    def begin(self, world: Snapshot, names: tuple[str, tuple[str, ...]]) -> None:
+        self.rules = rules_of(*names)
+        self.state = State.from_snapshot(world)
+        self.state.bind(self.rules, self.now)
+
+    @rule(data=st.data(), number=st.integers(1, 4))
+    def arrive(self, data: st.DataObject, number: int) -> None:
+        for _ in range(number):
+            self.state.apply(WorkloadChanged(data.draw(arrivals(self.now))))
+
+    @rule(data=st.data(), how=st.sampled_from(("gone", "finished", "evicted", "told", "inactive", "checks", "user")))
+    def change(self, data: st.DataObject, how: str) -> None:
+        if not self.state.entries:
+            return
+        key = data.draw(st.sampled_from(sorted(self.state.entries)))
+        entry = self.state.entries[key]
+        workload = facts_of(entry)
+        if how == "gone":
+            self.state.apply(WorkloadGone(key))
+        elif how == "evicted" and entry.status == Status.HOLDING:
+            self.state.apply(WorkloadEvicted(key, workload.created, data.draw(st.sampled_from((0, self.now + MINUTE)))))
+        else:
+            edits: dict[str, Any] = {
+                "finished": {"finished": True},
+                "inactive": {"active": False},
+                "checks": {"checks": {"budget": data.draw(st.sampled_from(("Ready", "Retry")))}},
+                "user": {"user": data.draw(st.sampled_from(("ann", "bob")))},
+                "told": {"priority": data.draw(st.integers(0, 3))},
+            }
+            self.state.apply(WorkloadChanged(replace(workload, **edits.get(how, {}))))
+
+    @rule()
+    def give_back(self) -> None:
+        for key, entry in sorted(self.state.entries.items()):
+            if entry.victim is not None and entry.victim.evicted:
+                self.state.apply(WorkloadEvicted(key, entry.workload.queued_at))
+
+    @rule(data=st.data(), name=st.sampled_from(QUEUES))
+    def edit_queue(self, data: st.DataObject, name: str) -> None:
+        known = self.state.cluster_queues.get(name, ClusterQueue(name))
+        self.state.apply(DefinitionChanged(data.draw(edited_queue(known))))
+
+    @rule(data=st.data(), space=st.sampled_from(SPACES), name=st.sampled_from(QUEUES))
+    def edit_local(self, data: st.DataObject, space: str, name: str) -> None:
+        known = self.state.local_queues.get(f"{space}/{name}", LocalQueue(space, name, name))
+        self.state.apply(DefinitionChanged(data.draw(edited_local(known))))
+
+    @rule(
+        definition=st.one_of(
+            flavors(),
+            st.builds(Cohort, st.sampled_from(("left", "right", "low")), st.sampled_from(("", "left", "right"))),
+            st.builds(Namespace, st.sampled_from(SPACES), st.sampled_from(({}, {"tier": "1"}))),
+            st.builds(AdmissionCheck, st.just("budget"), st.just(""), st.booleans()),
+        )
+    )
+    def edit_other(self, definition: Flavor | Cohort | Namespace | AdmissionCheck) -> None:
+        self.state.apply(DefinitionChanged(definition))
+
+    @rule(
+        gone=st.sampled_from(
+            (
+                (ClusterQueue, "a"),
+                (LocalQueue, "team/b"),
+                (Cohort, "low"),
+                (Flavor, "two"),
+                (AdmissionCheck, "budget"),
+                (Namespace, "lab"),
+            )
+        )
+    )
+    def drop(self, gone: tuple[Any, str]) -> None:
+        self.state.apply(DefinitionGone(*gone))
+
+    @rule(names=rule_names())
+    def reload(self, names: tuple[str, tuple[str, ...]]) -> None:
+        self.rules = rules_of(*names)
+        self.state.bind(self.rules, self.now)
+
+    @rule(by=st.sampled_from((1, 7 * SECOND, MINUTE, 9 * MINUTE, HOUR, 5 * HOUR)))
+    def pass_time(self, by: int) -> None:
+        self.now += by
+
+    @rule()
+    def restart(self) -> None:
+        """A restart, or another leader: of what is remembered, only what stands in objects is left."""
+        self.state = State.from_snapshot(self.state.snapshot())
+        self.state.bind(self.rules, self.now)
+
+    @rule()
+    def decide_once(self) -> None:
+        self.decide()
+
+    @rule()
+    def come_to_rest(self) -> None:
+        for _ in range(CALLS):
+            made = self.decide()
+            if not (made.admitted or made.preempted or made.evicted or made.ready):
+                break
+        else:
+            return
+        fresh = State.from_snapshot(self.state.snapshot())
+        found = decide(fresh, self.rules, self.now)
+        assert (found.admitted, found.preempted, found.evicted, found.ready) == ((), (), (), ())
+        assert [p.workload for p in pending(fresh)] == [p.workload for p in pending(self.state)]
+
+    def decide(self) -> Decisions:
+        """Decide, and check all that must be the same in a state built anew, and that no limit is passed."""
+        rebuilt = copy_of(self.state)
+        before = usages(self.state)
+        assert usages(rebuilt) == before
+        same(pending(rebuilt), pending(self.state))
+        made = decide(self.state, self.rules, self.now)
+        assert outcome(decide(rebuilt, self.rules, self.now)) == outcome(made)
+        same(pending(rebuilt), pending(self.state))
+        same(objects(rebuilt.snapshot()), objects(self.state.snapshot()))
+        self.keeps_quota(before)
+        return made
+
+    def keeps_quota(self, before: dict[str, list[int]]) -> None:
+        for tree in self.state.trees:
+            old = before[f"{tree.root.is_queue} {tree.root.name}"]
+            for cell in tree.cells:
+                used = tree.usage[cell.at]
+                if used > old[cell.at]:
+                    assert not cell.root or used <= cell.subtree
+                    assert cell.root or cell.borrowing_limit < 0 or used <= cell.subtree + cell.borrowing_limit
+
+
+def same(one: Iterable[object], other: Iterable[object]) -> None:
+    """Two rows are the same; where not, say which of them differ."""
+    pairs = [pair for pair in zip_longest(one, other) if pair[0] != pair[1]]
+    assert not pairs, "\n".join(f"built anew: {left}\n    living: {right}" for left, right in pairs)
+
+
+def objects(snapshot: Snapshot) -> list[object]:
+    """All that is in a snapshot."""
+    return [*snapshot.local_queues, *snapshot.cluster_queues, *snapshot.workloads]
+
+
+TestLiving = Living.TestCase
+TestLiving.settings = settings(
+    max_examples=int(os.environ.get("SLUICE_EXAMPLES", "30")),
+    stateful_step_count=int(os.environ.get("SLUICE_EVENTS", "60")),
+    deadline=None,
+    phases=tuple(Phase)[: None if "SLUICE_SHRINK" in os.environ else -2],
+    suppress_health_check=list(HealthCheck),
+)
