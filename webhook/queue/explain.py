@@ -56,7 +56,7 @@ def pending(state: State) -> Iterator[Pending]:
     """Explain all pending workloads with their positions, queue by queue in order, then those in no queue."""
     held: Held = {}
     for pending_queue in (pending_queue for tree in state.trees for pending_queue in state.by_tree[tree]):
-        for position, entry in enumerate(sorted(pending_queue.waiting(), key=lambda e: e.rank), 1):
+        for position, entry in enumerate(sorted(pending_queue.waiting(), key=pending_queue.place_of()), 1):
             yield _placed(describe(state, entry, held), position)
     for _, entry in sorted(state.entries.items()):
         if entry.status == Status.BACKOFF or (entry.status == Status.OUT and _is_pending(entry)):
@@ -81,7 +81,9 @@ def position(state: State, entry: Entry) -> int:
     """Count an entry's place among all that waits in its queue, from 1; 0 where it waits in none."""
     if entry.pending_queue is None or entry.status != Status.WAITING:
         return 0
-    return 1 + sum(other.rank < entry.rank for other in entry.pending_queue.waiting())
+    place = entry.pending_queue.place_of()
+    mine = place(entry)
+    return 1 + sum(place(other) < mine for other in entry.pending_queue.waiting())
 
 
 def _is_pending(entry: Entry) -> bool:

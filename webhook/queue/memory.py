@@ -76,6 +76,7 @@ def remember(state: State, memory: Memory) -> None:
     for key, attempt in memory.attempts.items():
         entry = state.entries[key]
         entry.verdict, entry.progress = attempt.verdict, attempt.progress
+    state.changes.settle()
     for key, parked in memory.parked.items():
         _park(state, state.entries[key], parked)
 

@@ -229,7 +229,8 @@ class State(Definitions):
 
     def rank_among(self, entry: Entry) -> Key:
         """Give the keys an entry is ordered by among all of its queue."""
-        return self.rank(entry, within=False)
+        assert self.rules is not None
+        return self.rank(entry, within=False) if self.rules.usage_apart else entry.rank
 
     def rank(self, entry: Entry, *, within: bool = True) -> Key:
         """Give the keys an entry is ordered by within its LocalQueue; equal for no two."""

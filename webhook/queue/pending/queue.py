@@ -269,7 +269,15 @@ class PendingQueue:
         aside, self.aside = self.aside, []
         return [e for e in aside if e.status == Status.WAITING and e.pending_queue is self and e.seq < 0]
 
+    def place_of(self) -> Callable[[Entry], Key]:
+        """Give what tells the place of an entry among all that waits."""
+        return self.rank if len(self.lanes) > 1 else _rank
+
     def waiting(self) -> Iterator[Entry]:
         """Give all that waits, in no order."""
         for equivalence in self.classes.values():
             yield from equivalence.members.values()
+
+
+def _rank(entry: Entry) -> Key:
+    return entry.rank

@@ -88,6 +88,10 @@ class Changes:
             if any(pending_queue.head() is not None for pending_queue in queues):
                 yield tree
 
+    def settle(self) -> None:
+        """Take all that changed so far for heard."""
+        self.freed, self.moved, self.retry, self.regrown, self.arrived, self.always = {}, {}, {}, {}, [], {}
+
     def forget(self, equivalence: EquivalenceClass) -> None:
         """Hear that a class waits for nothing any more."""
         for owner in self.denied.pop(equivalence, ()):

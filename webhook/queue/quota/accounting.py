@@ -83,8 +83,8 @@ class Accounting:
             self._spaces.setdefault(queue.namespace, set()).add(name)
 
     def misses(self, defined: Definitions) -> bool:
-        """Say whether a queue goes by what was used lately, which was not counted so far."""
-        return self.rules is not None and not self._order and self._orders(self.rules, defined)
+        """Say whether a queue goes by what was used lately and that is not counted so far, or none does any more."""
+        return self.rules is not None and self._order != self._orders(self.rules, defined)
 
     def _orders(self, rules: Rules, defined: Definitions) -> bool:
         read = any("usage" in rules.reads.get(point, ()) for point in ("order", "victim_order"))
