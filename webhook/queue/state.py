@@ -210,7 +210,9 @@ class State(Definitions):
     def _wait(self, entry: Entry) -> None:
         workload, rules = entry.workload, self.rules
         assert rules is not None
-        entry.pending_queue = self.by_queue[self.local_queues[local_of(workload)].cluster_queue]
+        entry.pending_queue = self.by_queue.get(self.local_queues[local_of(workload)].cluster_queue)
+        if entry.pending_queue is None:  # It is new, and takes the workload in at the next `bind`.
+            return
         entry.until = rules.requeue(workload, workload.evicted_at)
         if entry.until > self.changes.now:
             entry.status = Status.BACKOFF
