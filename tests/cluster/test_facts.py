@@ -20,6 +20,8 @@ from webhook.store.errors import NotFound, Unavailable
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import copy_json
 
+JOBSET = GroupVersionKind("jobset.x-k8s.io", "v1alpha2", "JobSet")
+
 
 class Counting(MemoryStore):
     """Counts reads, and lets them wait, or fail."""
@@ -200,6 +202,23 @@ def test_an_owner_and_its_workload_are_asked_for():
         [gang] = await add(store, gang)
         await add(store, admitted(gang))
         assert await decided(other, below(gang, child)) == (True, 2)
+
+    asyncio.run(go())
+
+
+def test_a_workload_of_kueue_counts_whatever_its_name():
+    """With mode external Kueue names the Workloads: it is found by the job that it belongs to, and nobody is asked."""
+
+    async def go():
+        store = Counting()
+        view = View(store, (*MANAGED, WORKLOAD))
+        facts = ViewFacts(view, ParamKinds(view), Clock())
+        [gang] = await add(store, jobset("gang"))
+        workload = admitted(gang)
+        workload["metadata"]["name"] = "jobset-gang-0a1b2"
+        view.mirror(JOBSET).keep(gang)
+        view.mirror(WORKLOAD).keep(workload)
+        assert await decided(facts, below(gang, job("child"))) == (True, 0)
 
     asyncio.run(go())
 
