@@ -40,7 +40,7 @@ from webhook.server.app import App, make_app, make_state_app
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
-from webhook.server.listener import Listener, parse_address
+from webhook.server.listener import Listener, host_and_port
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.setting_values import labels
@@ -50,8 +50,6 @@ from webhook.tls.serving import ServingCertificate
 
 log = logging.getLogger(__name__)
 
-CERTIFICATE_EVERY: Final = 10.0
-"""Seconds between two looks at the certificate's files."""
 PARAMETERS_WAIT: Final = 5.0
 """Seconds that a new set of policies waits for its parameters at a time; it tries again at the next look."""
 LEASE_NAME: Final = "sluice"
@@ -126,7 +124,7 @@ class Daemon:
         self.params.start()
         self._spawn(self._warm(), "warm up")
         self._spawn(self.policies.follow(self.config.reload_seconds), "policy files")
-        self._spawn(self._follow_certificate(), "certificate")
+        self._spawn(self.certificate.follow(), "certificate")
         if self.controller is not None:
             self.controller.start()
         log.info("serving on port %d, mode %s", self.port, self.config.mode)
@@ -223,7 +221,7 @@ class Daemon:
         return Condition(not missing, f"not listed yet: {', '.join(missing)}" if missing else "")
 
     async def _listen(self, option: str, app: App, address: str, context: ssl.SSLContext | None = None) -> int:
-        listener = Listener(app, *parse_address(address), context)
+        listener = Listener(app, *host_and_port(address), context)
         try:
             port = await listener.start()
         except OSError as error:
@@ -235,15 +233,6 @@ class Daemon:
         await self.view.wait()
         await self.params.wait(self.policies.current.bundle.param_kinds)
         self.engine.warm.set()
-
-    async def _follow_certificate(self) -> None:
-        while True:
-            await asyncio.sleep(CERTIFICATE_EVERY)
-            before = self.certificate.problem
-            if await asyncio.to_thread(self.certificate.reload):
-                log.info("a new certificate is served, valid until %s", self.certificate.expires)
-            elif self.certificate.problem and self.certificate.problem != before:
-                log.error("%s", self.certificate.problem)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

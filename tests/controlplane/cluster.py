@@ -4,6 +4,7 @@ Everything listens on free loopback ports and lives in a temporary folder; keys 
 """
 
 import atexit
+import base64
 import json
 import secrets
 import shutil
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import urllib.parse
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from tests import patience
 from tests.controlplane.build import binary, build, find
 from tests.controlplane.client import Client
 from tests.controlplane.processes import Child, free_ports
+from webhook.tls.folder import Folder, ensure, issue_client
 
 CONTROLLERS = (
     "clusterrole-aggregation-controller",
@@ -46,6 +49,8 @@ USERS = {
     "scheduler": ("system:kube-scheduler", ""),
     "kubelet": ("kwok", "system:masters"),
 }
+API_SERVER = "kube-apiserver"
+"""The common name by which webhooks know the API server."""
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 _QPS = ["--kube-api-qps=1000", "--kube-api-burst=2000"]
 
@@ -64,6 +69,8 @@ class ControlPlane:
         self.tokens = {name: secrets.token_hex(16) for name in USERS}
         self.token = self.tokens["admin"]
         self.kubeconfig = home / "admin.kubeconfig"
+        self.clients = Folder(home / "clients")
+        """The certificate that the API server shows to admission webhooks, and its authority."""
         self.children: list[Child] = []
         self._write_credentials()
 
@@ -159,6 +166,29 @@ class ControlPlane:
         )
         (self.home / "tokens.csv").write_text("".join(rows))
 
+    def _write_admission(self) -> Path:
+        """Tell the API server what to show to admission webhooks, as docs/server.md says."""
+        now = datetime.now(UTC)
+        ensure(self.clients, ("clients",), now)
+        issue_client(self.clients, API_SERVER, now)
+        user = {
+            "client-certificate-data": _base64(self.clients.client_certificate),
+            "client-key-data": _base64(self.clients.client_key),
+        }
+        kubeconfig = self.home / "webhooks.kubeconfig"
+        kubeconfig.write_text(
+            json.dumps({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]})
+        )
+        group = "apiserver.config.k8s.io/v1"
+        webhooks = {"apiVersion": group, "kind": "WebhookAdmissionConfiguration", "kubeConfigFile": str(kubeconfig)}
+        plugins = [
+            {"name": name, "configuration": webhooks}
+            for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+        ]
+        file = self.home / "admission.json"
+        file.write_text(json.dumps({"apiVersion": group, "kind": "AdmissionConfiguration", "plugins": plugins}))
+        return file
+
     def _etcd(self) -> list[str]:
         clients, peers = (f"http://127.0.0.1:{p}" for p in (self.etcd_port, self.etcd_peer))
         return [
@@ -187,6 +217,7 @@ class ControlPlane:
             "--service-cluster-ip-range=10.0.0.0/24",
             "--endpoint-reconciler-type=none",
             "--allow-privileged=true",
+            f"--admission-control-config-file={self._write_admission()}",
         ]
 
     def _manager(self) -> list[str]:
@@ -228,6 +259,10 @@ class ControlPlane:
             f"--config={Path(__file__).with_name('stages.yaml')}",
             f"--server-address=127.0.0.1:{self.kwok_port}",
         ]
+
+
+def _base64(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
 
 
 def start() -> ControlPlane:

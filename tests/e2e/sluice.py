@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.controlplane.client import Client
-from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.cluster import API_SERVER, ControlPlane
 from tests.controlplane.processes import Child, free_ports
 from tests.e2e.crds import install
 
@@ -84,6 +84,8 @@ class Sluice:
             f"--listen=127.0.0.1:{self.port}",
             f"--state-listen=127.0.0.1:{self.state_port}",
             f"--cert-dir={self.certificates}",
+            f"--client-ca={self.plane.clients.bundle}",
+            f"--client-names={API_SERVER}",
             f"--kubeconfig={self.kubeconfig}",
             f"--namespace-selector={MANAGED}",
             "--identity=sluice-of-the-tests",

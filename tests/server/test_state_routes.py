@@ -9,7 +9,7 @@ from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.health import Condition
-from webhook.server.listener import parse_address
+from webhook.server.listener import host_and_port
 from webhook.server.metrics import MOST, ServerMetrics
 
 
@@ -88,13 +88,13 @@ def test_shutdown_finishes_what_is_in_flight(tmp_path):
 def test_addresses_are_checked(text):
     """What is no HOST:PORT is refused with the text that was given."""
     with pytest.raises(ValueError, match="HOST:PORT"):
-        parse_address(text)
+        host_and_port(text)
 
 
 def test_addresses_are_read():
     """Hosts, IPv6 addresses and the empty host are understood."""
-    assert parse_address("[::1]:8443") == ("::1", 8443)
-    assert parse_address(":9443") == ("", 9443)
+    assert host_and_port("[::1]:8443") == ("::1", 8443)
+    assert host_and_port(":9443") == ("", 9443)
 
 
 def test_counting_made_up_resources_is_bounded():

@@ -1,5 +1,7 @@
 """Certificates: made, verified by a real handshake, renewed, rotated with an overlap, served while they change."""
 
+import asyncio
+import logging
 import socket
 import ssl
 import stat
@@ -228,3 +230,29 @@ def test_the_command_names_what_is_wrong(tmp_path):
     done = CliRunner().invoke(certs, ["--dir", str(tmp_path / "f")])
     assert done.exit_code == 2
     assert "'--dir'" in done.output
+
+
+def test_changes_are_followed_and_told(folder, caplog):
+    """A renewal is served and logged; what cannot be used is logged once, however long it lasts."""
+    serving = ServingCertificate(folder)
+    ends = serving.expires
+
+    async def go():
+        following = asyncio.create_task(serving.follow(0.001))
+        folder.certificate.write_bytes(renewed(folder))
+        await until(lambda: serving.expires != ends)
+        good = folder.certificate.read_bytes()
+        folder.certificate.write_text("no PEM")
+        await until(lambda: serving.problem)
+        await asyncio.sleep(0.05)
+        folder.certificate.write_bytes(good)
+        await until(lambda: not serving.problem)
+        following.cancel()
+
+    async def until(condition):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(go())
+    assert [record.levelname for record in caplog.records] == ["INFO", "ERROR"]

@@ -79,7 +79,7 @@ class Listener:
         self._timer = loop.call_later(LOOK_EVERY, self._look, loop)
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def host_and_port(text: str) -> tuple[str, int]:
     """Split `host:port` (or `[v6]:port`, or `:port` for all addresses). Raises ValueError."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:

@@ -6,7 +6,9 @@ context of their own, and every new connection is handed to the newest one; open
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
 import ssl
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +17,10 @@ from typing import Final
 from webhook.tls.authority import expiry
 from webhook.tls.folder import Folder
 
+log = logging.getLogger(__name__)
+
+EVERY: Final = 10.0
+"""Seconds between two looks at the files."""
 _Digests = tuple[bytes, ...]
 _NOTHING: Final[_Digests] = ()
 
@@ -60,6 +66,16 @@ class ServingCertificate:
         self._newest, self.expires, self._served = context, expires, seen
         self.problem, self._failed = "", _NOTHING
         return True
+
+    async def follow(self, every: float = EVERY) -> None:
+        """Look for changes for ever, and tell of them in the log."""
+        while True:
+            await asyncio.sleep(every)
+            before = self.problem
+            if await asyncio.to_thread(self.reload):
+                log.info("a new certificate is served, valid until %s", self.expires)
+            elif self.problem and self.problem != before:
+                log.error("%s", self.problem)
 
     def _digests(self) -> _Digests:
         return tuple(hashlib.sha256(path.read_bytes()).digest() for path in self._files)
