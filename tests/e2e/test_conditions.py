@@ -82,22 +82,30 @@ def create(client: Client, obj: JSON) -> bool:
     return client.request("POST", client.path_of(obj, collection=True) + "?dryRun=All", obj).status == 201
 
 
-def test_an_ordinary_pod_is_created_changed_and_deleted(kube: Client, seen: list[str]) -> None:
+def gone(plane: ControlPlane, path: str) -> None:
+    """Delete an object, and wait until nothing is left of it for the tests behind these."""
+    plane.client.delete(f"{path}?gracePeriodSeconds=0")
+    plane.wait(f"{path} is gone", lambda: plane.client.request("GET", path).status == 404)
+
+
+def test_an_ordinary_pod_is_created_changed_and_deleted(
+    kube: Client, control_plane: ControlPlane, seen: list[str]
+) -> None:
     """A Pod that names no queue is let in without being sent, and so is what is done with it afterwards."""
     plain = pod("plain")
     kube.create(plain)
     path = kube.path_of(plain)
     kube.call("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
     kube.call("PATCH", f"{path}/status", {"status": {"message": "x"}}, "application/merge-patch+json")
-    kube.delete(path)
+    gone(control_plane, path)
     assert seen == []
 
 
-def test_what_a_queue_holds_is_sent(kube: Client, seen: list[str]) -> None:
+def test_what_a_queue_holds_is_sent(kube: Client, control_plane: ControlPlane, seen: list[str]) -> None:
     """Jobs, and Pods that name a queue, are sent for the gate when they are made or changed, not when they go."""
     for obj in (job("work"), pod("queued", **QUEUED)):
         kube.create(obj)
         path = kube.path_of(obj)
         kube.call("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
-        kube.delete(path)
+        gone(control_plane, path)
     assert set(seen) == {"CREATE jobs/work", "UPDATE jobs/work", "CREATE pods/queued", "UPDATE pods/queued"}
