@@ -53,7 +53,7 @@ COMMANDS = {
     "plan": ("plan", "-f", "FILE"),
     "plan --rules": ("plan", "-f", "good.yaml", "--rules", "FILE"),
     "plan --batch": ("plan", "--batch", "FILE"),
-    "plan --cluster": ("plan", "--cluster", "--kubeconfig", "FILE"),
+    "plan --live": ("plan", "--live", "--kubeconfig", "FILE"),
     "register": ("register", "--print", "--policies", "FILE", "--url", "https://localhost:1"),
     "register --ca-file": ("register", "--print", "--policies", "good.yaml", "--ca-file", "FILE"),
     "replay": ("replay", "-p", "good.yaml", "FILE"),

@@ -43,7 +43,7 @@ CHECKED = {
     ("test", "--run=("): "missing )",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--against=nowhere"): "--against nowhere: fatal: not a git",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--kubeconfig=good.yaml"): "--kubeconfig is for --context NAME",
-    ("plan", "-f", "good.yaml", "--context=prod"): "--kubeconfig and --context are for --cluster",
+    ("plan", "-f", "good.yaml", "--context=prod"): "--kubeconfig and --context need --live",
     ("serve", "--no-cluster", "--cert-dir=folder"): "`sluice certs --dir",
 }
 OPTIONS = [

@@ -1,4 +1,4 @@
-"""`plan --cluster` reads a real API server."""
+"""`plan --live` reads a real API server."""
 
 import json
 
@@ -25,7 +25,7 @@ def test_a_job_of_the_cluster_is_decided_about_and_nothing_is_written(control_pl
             "spec": {"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
         }
     )
-    result = CliRunner().invoke(plan, ["--cluster", "--kubeconfig", str(control_plane.kubeconfig), "-o", "json"])
+    result = CliRunner().invoke(plan, ["--live", "--kubeconfig", str(control_plane.kubeconfig), "-o", "json"])
     assert result.exit_code == 0, result.output
     told = {p.get("job"): p for p in json.loads(result.output)["pending"]}
     assert "no-such-queue" in told[f"Job {namespace}/alone"]["message"]

@@ -15,25 +15,25 @@ from click.shell_completion import CompletionItem
 
 from webhook import __version__
 from webhook.cli import exits, interrupt
-from webhook.diagnostics import SourceError
+from webhook.diagnostics import SourceError, did_you_mean
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "certs": ("webhook.cli.commands.certs:certs", "Make a CA and a server certificate."),
-    "completion": ("webhook.cli.commands.completion:completion_command", "Complete commands in a shell."),
+    "completion": ("webhook.cli.commands.completion:completion_command", "Print a shell completion script."),
     "crds": ("webhook.cli.commands.crds:crds", "Print or install the CRDs of the queue's objects."),
-    "dry-run": ("webhook.cli.commands.dry_run:dry_run_command", "What would happen to these objects."),
+    "dry-run": ("webhook.cli.commands.dry_run:dry_run_command", "Show what policies and queues would do with objects."),
     "eval": ("webhook.cli.commands.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
-    "explain": ("webhook.cli.commands.explain:explain_command", "Why a verdict is what it is, clause by clause."),
-    "generate": ("webhook.cli.commands.generate:generate_command", "Native policies, made from these."),
-    "init": ("webhook.cli.commands.init:init_command", "Begin a repository of policies."),
-    "lint": ("webhook.cli.commands.lint:lint_command", "Mistakes and holes in policies, queues and jobs."),
-    "plan": ("webhook.cli.commands.plan:plan", "Objects of a cluster in, queue decisions out."),
-    "register": ("webhook.cli.commands.register:register", "Write the webhook configurations."),
-    "replay": ("webhook.cli.commands.replay:replay_command", "Recorded reviews against other policies."),
-    "run": ("webhook.cli.commands.run:run", "The whole of Sluice on this machine, without a cluster."),
-    "serve": ("webhook.cli.commands.serve:serve", "Serve admission, and decide the queues."),
-    "simulate": ("webhook.cli.commands.simulate:simulate", "A trace against queues and rules."),
-    "test": ("webhook.cli.commands.test:test", "Run the suites beside the policies."),
+    "explain": ("webhook.cli.commands.explain:explain_command", "Explain a verdict, clause by clause."),
+    "generate": ("webhook.cli.commands.generate:generate_command", "Generate native policies or JSON Schemas."),
+    "init": ("webhook.cli.commands.init:init_command", "Create a policy repository."),
+    "lint": ("webhook.cli.commands.lint:lint_command", "Find mistakes in policies, queues and jobs."),
+    "plan": ("webhook.cli.commands.plan:plan", "Show which workloads are admitted, pending or preempted."),
+    "register": ("webhook.cli.commands.register:register", "Register the webhooks with the API server."),
+    "replay": ("webhook.cli.commands.replay:replay_command", "Run recorded reviews against other policies."),
+    "run": ("webhook.cli.commands.run:run", "Try Sluice on this machine, without a cluster."),
+    "serve": ("webhook.cli.commands.serve:serve", "Serve the admission webhooks and run the queues."),
+    "simulate": ("webhook.cli.commands.simulate:simulate", "Simulate a trace of jobs against queues and rules."),
+    "test": ("webhook.cli.commands.test:test", "Run the test suites of policies."),
 }
 """name -> (module:attribute, one line for the list of commands)."""
 
@@ -56,7 +56,9 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Load the command that is called; from then on Ctrl-C is the command's."""
+        """Load the command that is called; from then on Ctrl-C is the command's. A misspelt one gets a suggestion."""
+        if args and args[0] not in COMMANDS and (hint := did_you_mean(args[0], COMMANDS)):
+            ctx.fail(f"No such command '{args[0]}': {hint}")
         found = super().resolve_command(ctx, args)
         interrupt.as_usual()
         return found
@@ -76,7 +78,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sluice")
 def cli() -> None:
-    """Shape, refuse and queue GPU jobs by policy files in git."""
+    """Validate, patch and queue GPU jobs with policies kept in git."""
 
 
 def run() -> int:

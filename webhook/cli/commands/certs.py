@@ -34,13 +34,13 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.option("--dir", "folder", type=FOLDER, default=Path("certs/dev"), show_default=True)
 @click.option("--name", "names", multiple=True, type=Read("host", setting_values.host),
-              help="A DNS name or address of the server; may be given several times.")  # fmt: skip
+              help="DNS name or IP address of the server. Can be repeated.")  # fmt: skip
 @click.option("--service", type=NAMESPACE, help="Also the names of this Service.")
 @click.option(
     "--namespace", type=NAMESPACE, default="sluice-system", show_default=True, help="The namespace of the Service."
 )
-@click.option("--rotate", "rotating", is_flag=True, help="A new authority as well; the old one stays in the bundle.")
-@click.option("--force", is_flag=True, help="Issue a new leaf although the present one is good.")
+@click.option("--rotate", "rotating", is_flag=True, help="Create a new CA; the old one stays in the bundle.")
+@click.option("--force", is_flag=True, help="Issue a new certificate even if the current one is valid.")
 @click.option("--client", type=TEXT, help="Also issue client.crt and client.key, with this common name.")
 def certs(
     folder: Path,
@@ -51,7 +51,7 @@ def certs(
     force: bool,
     client: str | None,
 ) -> None:
-    """Make a CA and a server certificate, or renew them where they are near their end."""
+    """Create a CA and a server certificate, or renew them when they are about to end."""
     wanted = (*(service_names(service, namespace) if service else ()), *(names or DEFAULT_NAMES))
     where = Folder(folder)
     now = datetime.now(UTC)

@@ -30,17 +30,15 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
-@click.option("--kind", "only", multiple=True, type=TEXT, help="Only this kind; may be given several times.")
-@click.option(
-    "--url", type=Read("url", setting_values.url), help="Where the API server reaches Sluice, for `/convert`."
-)
+@click.option("--kind", "only", multiple=True, type=TEXT, help="Only this kind. Can be repeated.")
+@click.option("--url", type=Read("url", setting_values.url), help="URL at which the API server reaches `/convert`.")
 @click.option(
     "--service", type=Read("namespace/name[:port]", setting_values.service), default=SERVICE, show_default=True
 )
-@click.option("--ca-file", type=FILE, help="The CA of `/convert`.")
-@click.option("--no-conversion", is_flag=True, help="Serve the stored version only: no webhook is needed.")
-@click.option("--json-schema", is_flag=True, help="Print JSON Schemas of the stored versions, for editors.")
-@click.option("--write", type=FOLDER, help="Write a file per CRD to this folder.")
+@click.option("--ca-file", type=FILE, help="CA bundle of the server.")
+@click.option("--no-conversion", is_flag=True, help="Serve only the stored version; no webhook needed.")
+@click.option("--json-schema", is_flag=True, help="Print JSON Schemas for editors.")
+@click.option("--write", type=FOLDER, help="Write one file per CRD to this folder.")
 def crds(
     output: str,
     only: tuple[str, ...],

@@ -58,24 +58,42 @@ class DryRunInputs:
 
 
 @click.command(name="dry-run", epilog=EXAMPLES)
-@click.option("-f", "--file", "files", multiple=True, type=INPUT, help="Objects to try: a file, a folder, or -.")
-@click.option("--context", type=TEXT, help="Try the jobs and pods of a live cluster; nothing is written there.")
-@click.option("--kubeconfig", type=FILE, help="[default: the user's own]")
-@click.option("-p", "--policies", multiple=True, type=THERE, help="[default: policies]")
-@click.option("-c", "--cluster", multiple=True, type=THERE, help="Objects that are only known.")
-@click.option("--against", type=TEXT, metavar="REV|DIR",
-              help="Only what differs from the policies of a git revision or a folder.")  # fmt: skip
-@click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True)
-@click.option("--as", "user", type=TEXT, default="sluice-dry-run", show_default=True, help="Who sends the objects.")
-@click.option("--as-group", "groups", multiple=True, type=TEXT, help="A group of that user.")
+@click.option("-f", "--file", "files", multiple=True, type=INPUT, help="Objects to evaluate: a file, a folder, or -.")
 @click.option(
-    "-n", "--namespace", type=NAMESPACE, default="default", show_default=True, help="For objects that name none."
+    "--context", type=TEXT, help="Evaluate the jobs and pods of a live cluster (kubeconfig context). Read-only."
+)
+@click.option("--kubeconfig", type=FILE, help="Kubeconfig file.  [default: the user's own]")
+@click.option("-p", "--policies", multiple=True, type=THERE, help="Policies: files or folders.  [default: policies]")
+@click.option(
+    "-c",
+    "--objects",
+    "cluster",
+    multiple=True,
+    type=THERE,
+    help="Context objects (namespaces, queues, params); read, not evaluated.",
+)
+@click.option("--against", type=TEXT, metavar="REV|DIR",
+              help="Show only what changes against a git revision or a folder.")  # fmt: skip
+@click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True,
+              help="Operation of the request.")  # fmt: skip
+@click.option(
+    "--as", "user", type=TEXT, default="sluice-dry-run", show_default=True, help="User that sends the objects."
+)
+@click.option("--as-group", "groups", multiple=True, type=TEXT, help="Group of that user. Can be repeated.")
+@click.option(
+    "-n",
+    "--namespace",
+    type=NAMESPACE,
+    default="default",
+    show_default=True,
+    help="Namespace of objects that name none.",
 )
 @click.option("--namespace-label", "labels", multiple=True, type=Read("key=value", setting_values.pair),
-              help="A label of every namespace that is not among the files.")  # fmt: skip
-@click.option("--authorized", is_flag=True, help="Let authorizer checks in policies succeed (they fail otherwise).")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="Show objects that no policy is about, too.")
+              help="Label of namespaces that are not among the objects.")  # fmt: skip
+@click.option("--authorized", is_flag=True, help="Allow all authorizer checks in policies; otherwise they are denied.")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
+              help="Output format.")  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Also show objects that no policy matches.")
 def dry_run_command(
     files: tuple[str, ...],
     context: str | None,

@@ -35,7 +35,7 @@ from webhook.policy.loading.load_bundle import load_bundle
 EXAMPLES: Final = """\b
 Examples:
   sluice explain -f job.yaml                    why it is refused, changed or let in
-  sluice explain -f job.yaml --policy gpu       only policies whose name holds "gpu"
+  sluice explain -f job.yaml --policy gpu       only policies whose name contains "gpu"
   kubectl get job train -o yaml | sluice explain -f - -c cluster.yaml
 """
 _WIDTH: Final = 90
@@ -44,16 +44,34 @@ _STYLES: Final = {"true": "green", "false": "red", "error": "bold red", "changed
 
 
 @click.command(name="explain", epilog=EXAMPLES)
-@click.option("-f", "--file", "file", required=True, type=INPUT, help="The objects: a file, or - for standard input.")
-@click.option("-p", "--policies", multiple=True, type=THERE, help="[default: policies]")
-@click.option("-c", "--cluster", multiple=True, type=THERE, help="Objects that are only known.")
-@click.option("--policy", type=ANY_TEXT, default="", help="Only policies whose name holds this text.")
-@click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True)
-@click.option("--as", "user", type=TEXT, default="sluice-dry-run", show_default=True, help="Who sends the objects.")
 @click.option(
-    "-n", "--namespace", type=NAMESPACE, default="default", show_default=True, help="For objects that name none."
+    "-f", "--file", "file", required=True, type=INPUT, help="Objects to explain: a file, or - for standard input."
 )
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-p", "--policies", multiple=True, type=THERE, help="Policies: files or folders.  [default: policies]")
+@click.option(
+    "-c",
+    "--objects",
+    "cluster",
+    multiple=True,
+    type=THERE,
+    help="Context objects (namespaces, queues, params); read, not evaluated.",
+)
+@click.option("--policy", type=ANY_TEXT, default="", help="Only policies whose name contains this text.")
+@click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True,
+              help="Operation of the request.")  # fmt: skip
+@click.option(
+    "--as", "user", type=TEXT, default="sluice-dry-run", show_default=True, help="User that sends the objects."
+)
+@click.option(
+    "-n",
+    "--namespace",
+    type=NAMESPACE,
+    default="default",
+    show_default=True,
+    help="Namespace of objects that name none.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Output format.")  # fmt: skip
 def explain_command(
     file: str,
     policies: tuple[Path, ...],

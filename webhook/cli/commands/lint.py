@@ -15,6 +15,7 @@ import click
 from rich.console import Console
 
 from webhook.cli import exits
+from webhook.cli.completions import finding_codes
 from webhook.cli.inputs import standard_input
 from webhook.cli.option_types import FOLDER, GIVEN, TEXT
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
@@ -32,12 +33,12 @@ MIN_WIDTH: Final = 30
 """Of a file's line, on however narrow a terminal."""
 EXAMPLES: Final = """\b
 Examples:
-  sluice lint policies/                       every file below a folder
-  sluice lint policies/ cluster.yaml --fix    mend what can be mended safely
+  sluice lint policies/                       all files below a folder
+  sluice lint policies/ cluster.yaml --fix    apply safe fixes
   kubectl get cq,lq,rf -A -o yaml | sluice lint -
   sluice lint . -o sarif > lint.sarif         for code scanning
-  sluice lint policies/ --costs               what each expression may cost, too
-  sluice lint --explain LIM001                what a code means
+  sluice lint policies/ --costs               also report the cost of each expression
+  sluice lint --explain LIM001                explain a code
 """
 
 
@@ -74,15 +75,28 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
 @click.command(name="lint", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, type=GIVEN)
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--fix", is_flag=True, help="Mend what can be mended without a change of meaning.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option(
-    "--only", multiple=True, type=TEXT, callback=_codes, help="Only these codes, or codes that start so: LIM,QUE001."
+    "--only",
+    multiple=True,
+    type=TEXT,
+    callback=_codes,
+    shell_complete=finding_codes,
+    help="Only these codes or families: LIM,QUE001.",
 )
-@click.option("--ignore", multiple=True, type=TEXT, callback=_codes, help="Leave these codes out.")
-@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
-@click.option("--costs", is_flag=True, help="Say what each expression may cost, too.")
 @click.option(
-    "--explain", type=TEXT, callback=_explain, expose_value=False, metavar="CODE", help="Say what a code means."
+    "--ignore", multiple=True, type=TEXT, callback=_codes, shell_complete=finding_codes, help="Skip these codes."
+)
+@click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@click.option("--costs", is_flag=True, help="Also report the cost of each expression.")
+@click.option(
+    "--explain",
+    type=TEXT,
+    callback=_explain,
+    expose_value=False,
+    shell_complete=finding_codes,
+    metavar="CODE",
+    help="Explain a code.",
 )
 @click.option("--pages", callback=_pages, expose_value=False, type=FOLDER, hidden=True)
 def lint_command(
@@ -94,7 +108,7 @@ def lint_command(
     strict: bool,
     costs: bool,
 ) -> None:
-    """Find mistakes and holes in policies, queues, LimitRanges and jobs.
+    """Find mistakes in policies, queues, LimitRanges and jobs.
 
     PATHS are files or folders of YAML or JSON, or - for standard input. Exit code 0: no error was found, 1: some were,
     2: a file cannot be read, 3: there is nothing to look at.

@@ -17,6 +17,7 @@ from webhook import setting_values
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
+from webhook.cli.completions import rules
 from webhook.cli.inputs import files_or_stdin, json_lines
 from webhook.cli.option_types import FILE, INPUT, ROWS, TEXT, Read
 from webhook.diagnostics import Diagnostic, Place, SourceError
@@ -55,25 +56,34 @@ def moment(text: object) -> int:
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice plan -f cluster/ -f jobs.yaml                who runs, who waits, and why
+  sluice plan -f cluster/ -f jobs.yaml                admitted, pending, and why
   kubectl get -A -o json clusterqueues,localqueues,resourceflavors,workloads,jobs | sluice plan -f -
-  sluice plan --cluster --context prod --rules kueue-fair
+  sluice plan --live --context prod --rules kueue-fair
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.option(
-    "-f", "--file", "files", multiple=True, type=INPUT, help="Objects: a file, a folder, or - for standard input."
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    type=INPUT,
+    help="Objects to read: a file, a folder, or - for standard input.",
 )
-@click.option("--cluster", is_flag=True, help="Read the objects from the cluster of the kubeconfig; writes nothing.")
-@click.option("--kubeconfig", type=FILE, help="For --cluster.")
-@click.option("--context", type=TEXT, help="For --cluster: a context of the kubeconfig.")
-@click.option("--rules", "names", multiple=True, type=TEXT, default=("kueue",), show_default=True, metavar="NAME|FILE")
-@click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True)
-@click.option("--now", type=Read("time", moment), help="The time of the decision (RFC 3339); default: the clock's.")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
-@click.option("--batch", type=ROWS, metavar="FILE", help="JSON lines of cases (- for standard input), one answer each.")
-@click.option("--trace", type=ROWS, metavar="FILE", help="JSON lines of traces, one answer each: events, then a cycle.")
+@click.option("--live", "cluster", is_flag=True, help="Read the objects from a live cluster. Read-only.")
+@click.option("--kubeconfig", type=FILE, help="Kubeconfig file, for --live.")
+@click.option("--context", type=TEXT, help="Kubeconfig context, for --live.")
+@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, default=("kueue",), show_default=True,
+              metavar="NAME|FILE",
+              help="Rules to use. Can be repeated; later ones win.")  # fmt: skip
+@click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True,
+              help="Number of cycles to run.")  # fmt: skip
+@click.option("--now", type=Read("time", moment), help="Time of the decision (RFC 3339).  [default: now]")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
+              help="Output format.")  # fmt: skip
+@click.option("--batch", type=ROWS, metavar="FILE", help="Decide cases: JSON lines in, one answer per line.")
+@click.option("--trace", type=ROWS, metavar="FILE", help="Decide traces: JSON lines in, one answer per line.")
 def plan(
     files: tuple[str, ...],
     kubeconfig: Path | None,
@@ -87,7 +97,7 @@ def plan(
     *,
     cluster: bool,
 ) -> None:
-    """Decide who runs, who waits and who must yield, without a cluster.
+    """Show which workloads are admitted, pending or preempted. Writes nothing.
 
     Reads queues, workloads and jobs as `kubectl get -o yaml` prints them. Several `--rules` are combined; NAME is one
     of the shipped rule sets (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
@@ -99,9 +109,9 @@ def plan(
         _lines(trace, _trace)
         return
     if not cluster and (kubeconfig or context):
-        raise click.UsageError("--kubeconfig and --context are for --cluster")
+        raise click.UsageError("--kubeconfig and --context need --live")
     if not files and not cluster:
-        raise click.UsageError(f"nothing to decide: give --cluster, or -f FILE with what `{KUBECTL}` prints")
+        raise click.UsageError(f"nothing to decide: give --live, or -f FILE with what `{KUBECTL}` prints")
     at = _now() if now is None else now
     try:
         read = [] if cluster else _documents(files)

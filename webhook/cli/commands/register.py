@@ -34,21 +34,25 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--policies", multiple=True, type=THERE, help="A folder or file of policies.")
+@click.option("--policies", multiple=True, type=THERE, help="Policies: files or folders.")
 @click.option(
-    "--url", type=Read("url", setting_values.url), help="https://HOST:PORT of the server, where it is reached directly."
+    "--url", type=Read("url", setting_values.url), help="URL of the server, if it is not reached through a Service."
 )
 @click.option("--service", type=Read("namespace/name[:port]", setting_values.service), show_default=True,
-              default="sluice-system/sluice:443", help="The server's Service, where there is no --url.")  # fmt: skip
-@click.option("--ca-file", type=FILE, help="The authority's bundle (ca.crt).")
+              default="sluice-system/sluice:443", help="Service of the server, if there is no --url.")  # fmt: skip
+@click.option("--ca-file", type=FILE, help="CA bundle of the server (ca.crt).")
 @click.option(
-    "--namespace-selector", type=LABELS, default="sluice.dev/managed=true", show_default=True, help="Who opts in."
+    "--namespace-selector",
+    type=LABELS,
+    default="sluice.dev/managed=true",
+    show_default=True,
+    help="Labels of the namespaces to match.",
 )
 @click.option(
     "--never",
     multiple=True,
     type=NAMESPACE,
-    help="A namespace that is never matched, besides the system's and our own.",
+    help="Namespace to exclude, besides kube-system and our own. Can be repeated.",
 )
 @click.option("--mode", type=click.Choice([m.value for m in QueueMode]), default="embedded", show_default=True)
 @click.option(
@@ -56,15 +60,21 @@ Examples:
     type=Read("name", setting_values.name),
     default="sluice",
     show_default=True,
-    help="The name of the configurations.",
+    help="Name of the webhook configurations.",
 )
-@click.option("--timeout", default=5, show_default=True, type=whole(1, 30, "seconds"), help="Seconds.")
+@click.option(
+    "--timeout",
+    default=5,
+    show_default=True,
+    type=whole(1, 30, "seconds"),
+    help="Timeout of a webhook call, in seconds.",
+)
 @click.option("--cert-manager", type=Read("namespace/name", setting_values.named),
-              help="The Certificate whose CA cert-manager writes into them.")  # fmt: skip
+              help="Certificate whose CA cert-manager injects.")  # fmt: skip
 @click.option("--kubeconfig", type=FILE)
 @click.option("--context", type=TEXT)
-@click.option("--print", "printing", is_flag=True, help="Print them instead.")
-@click.option("--remove", "removing", is_flag=True, help="Take them away.")
+@click.option("--print", "printing", is_flag=True, help="Print the configurations, do not write them.")
+@click.option("--remove", "removing", is_flag=True, help="Delete the configurations.")
 def register(
     policies: tuple[Path, ...],
     url: str | None,
@@ -81,7 +91,7 @@ def register(
     printing: bool,
     removing: bool,
 ) -> None:
-    """Write the webhook configurations, generated from the policies."""
+    """Register the webhooks with the API server, as the policies need them."""
     if removing:
         _write(kubeconfig, context, lambda store: registration.remove(store, name))
         click.echo(f"removed {name}")

@@ -34,10 +34,18 @@ _SHOWN: Final = 50
 
 @click.command(name="replay", epilog=EXAMPLES)
 @click.argument("recordings", nargs=-1, required=True, type=THERE)
-@click.option("-p", "--policies", multiple=True, type=THERE, help="[default: policies]")
-@click.option("-c", "--cluster", multiple=True, type=THERE, help="Objects that policies may ask.")
-@click.option("--authorized", is_flag=True, help="Let authorizer checks in policies succeed (they fail otherwise).")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-p", "--policies", multiple=True, type=THERE, help="Policies: files or folders.  [default: policies]")
+@click.option(
+    "-c",
+    "--objects",
+    "cluster",
+    multiple=True,
+    type=THERE,
+    help="Context objects (namespaces, queues, params); read, not evaluated.",
+)
+@click.option("--authorized", is_flag=True, help="Allow all authorizer checks in policies; otherwise they are denied.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Output format.")  # fmt: skip
 def replay_command(
     recordings: tuple[Path, ...], policies: tuple[Path, ...], cluster: tuple[Path, ...], authorized: bool, output: str
 ) -> None:

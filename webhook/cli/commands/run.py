@@ -99,7 +99,7 @@ def run(
     files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path,
     seconds: float,
 ) -> None:  # fmt: skip
-    """Serve, send manifests to yourself, decide, run. Without -f the manifests of five articles are sent.
+    """Serve, apply manifests, and run the queues on this machine. Without -f the manifests of five articles are sent.
 
     Ends with 1 where a job that was started did not end, or the endpoint failed.
     """

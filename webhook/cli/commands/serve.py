@@ -17,6 +17,7 @@ import click
 import uvloop
 
 from webhook.cli import exits
+from webhook.cli.completions import rules
 from webhook.cli.option_types import FILE, FOLDER, TEXT, THERE, PathOption
 from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
@@ -63,7 +64,12 @@ Examples:
 @click.option("--config", "file", type=FILE, help="A YAML file with any of these settings.")
 @click.option("--policies", multiple=True, type=THERE, help="A folder or file of policies; may be given several times.")
 @click.option(
-    "--queue-rules", multiple=True, type=TEXT, help="A QueuePolicy in force, by name; several add up.  [default: kueue]"
+    "--rules",
+    "queue_rules",
+    multiple=True,
+    type=TEXT,
+    shell_complete=rules,
+    help="QueuePolicy in force, by name. Can be repeated; later ones win.  [default: kueue]",
 )
 @click.option("--listen", type=PORT, help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
 @click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
@@ -96,9 +102,9 @@ Examples:
 )
 @click.option("--record-sample", type=NUMBER, help="The share of reviews that is recorded, 0 to 1.  [default: 1]")
 @click.option("--record-megabytes", type=NUMBER, help="What recordings may take on the disk, in MiB.  [default: 256]")
-@click.option("--log-level", type=click.Choice(LEVELS), help="How much is told.")
+@click.option("--log-level", type=click.Choice(LEVELS), help="Log level.")
 def serve(file: Path | None, **options: Any) -> None:
-    """Serve admission, and decide the queues. SIGTERM and Ctrl-C end it in good order."""
+    """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C drain it in good order."""
     flags = {name: value for name, value in options.items() if value not in (None, ())}
     config = load(file, os.environ, flags)
     if not (config.cert_dir / "tls.crt").exists():

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot import snapshot
 from webhook.cli import exits
+from webhook.cli.completions import rules
 from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read
 from webhook.diagnostics import SourceError
 from webhook.documents import read
@@ -53,15 +54,27 @@ Examples:
 
 @click.command("simulate", epilog=EXAMPLES)
 @click.argument("trace", type=FILE)
-@click.option("-f", "--file", "files", multiple=True, type=THERE, help="The queues: files or folders of objects.")
+@click.option("-f", "--file", "files", multiple=True, type=THERE, help="Queues: files or folders of objects.")
 @click.option(
-    "--rules", "names", multiple=True, type=TEXT, metavar="NAME|FILE", help="Rule sets to combine.  [default: kueue]"
+    "--rules",
+    "names",
+    multiple=True,
+    type=TEXT,
+    shell_complete=rules,
+    metavar="NAME|FILE",
+    help="Rules to use. Can be repeated; later ones win.  [default: kueue]",
 )
 @click.option(
-    "--compare", nargs=2, type=TEXT, metavar="A B", help="Two rule sets (NAME|FILE, or several with +) side by side."
+    "--compare", nargs=2, type=TEXT, metavar="A B", help="Compare two sets of rules (NAME|FILE, joined with +)."
 )
-@click.option("--compare-queues", type=THERE, help="Other queues, to compare with those of -f under the same rules.")
-@click.option("--by", type=Read("rows", rows), default="queue,class", show_default=True, help="Queue, class, or both.")
+@click.option("--compare-queues", type=THERE, help="Compare the queues of -f with these.")
+@click.option(
+    "--by",
+    type=Read("rows", rows),
+    default="queue,class",
+    show_default=True,
+    help="Rows of the table: queue, class, or both.",
+)
 @click.option("--plot", "picture", type=Made(), help="Write a plot (SVG).")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def simulate(
@@ -74,7 +87,7 @@ def simulate(
     picture: Path | None,
     output: str,
 ) -> None:
-    """Run TRACE and tell waits, preemptions, use of quota and fairness.
+    """Simulate TRACE and report waiting times, preemptions, quota usage and fairness.
 
     TRACE is CSV (`.csv`), JSON lines, the standard workload format (`.swf`), or a generator file (`.yaml`) that also
     makes the queues. The same input gives the same output.

@@ -25,12 +25,12 @@ from webhook.offline.suite.update import update
 
 EXAMPLES = """\b
 Examples:
-  sluice test                              every suite below this folder
-  sluice test policies/gpu-integer         those of one policy
+  sluice test                              all suites below this folder
+  sluice test policies/gpu-integer         suites of one policy
   sluice test --run 'gpu.*//half'          cases by suite//name
   sluice test -o junit > results.xml       for a CI server
-  sluice test --missed --min-coverage 100  name each branch that no case runs, and fail
-  sluice test --examples 2000              try the laws of the queue's rules harder
+  sluice test --missed --min-coverage 100  fail if a branch is not covered
+  sluice test --examples 2000              check the laws of queue rules on more clusters
   sluice test --update                     write new expected patches
 """
 
@@ -44,18 +44,18 @@ Examples:
     "-o", "--output", type=click.Choice(["text", "json", "junit", "sarif"]), default="text", show_default=True
 )
 @click.option("-j", "--jobs", type=whole(1, 256), metavar="N",
-              help="Processes, a suite file each.  [default: as many as cores; one for a small run]")  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="Show only cases that did not pass.")
+              help="Number of worker processes.  [default: number of cores; one for a small run]")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Show only failed cases.")
 @click.option(
     "--examples", type=whole(0, 1_000_000, "clusters"), default=TRIES, show_default=True, metavar="N",
-    help="Random clusters that each law of the queue's rules is tried on; 0 tries none.",
+    help="Random clusters to check each law of the queue rules on; 0 skips laws.",
 )  # fmt: skip
-@click.option("--missed", is_flag=True, help="Show each branch of a policy that no case ran.")
+@click.option("--missed", is_flag=True, help="Show each branch that no case covers.")
 @click.option(
     "--min-coverage", type=whole(0, 100, "per cent"), default=0, help="Fail below this percentage of branches."
 )
-@click.option("--update", "rewrite", is_flag=True, help="Write patches and objects that differ into the suites.")
-@click.option("--watch", is_flag=True, help="Run again whenever a file changes, until interrupted.")
+@click.option("--update", "rewrite", is_flag=True, help="Write the actual patches and objects into the suites.")
+@click.option("--watch", is_flag=True, help="Run again when a file changes.")
 def test(
     paths: tuple[Path, ...],
     pattern: str,

@@ -1,4 +1,4 @@
-"""The objects that `sluice plan --cluster` decides from, read from an API server. Nothing is written."""
+"""The objects that `sluice plan --live` decides from, read from an API server. Nothing is written."""
 
 from __future__ import annotations
 

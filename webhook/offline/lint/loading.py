@@ -110,7 +110,7 @@ READING: Final[tuple[LintRule, ...]] = (
     _row(
         "RUL006",
         "the rules that are named are there",
-        "`extends` of a QueuePolicy, `--rules` or `--queue-rules` names rules that are neither among the files nor\n"
+        "`extends` of a QueuePolicy, `--rules` names rules that are neither among the files nor\n"
         "shipped. A path is read from the folder of the file that names it.",
     ),
     _row(

@@ -1,0 +1,23 @@
+"""What a shell offers for options whose values have names: shipped rules, finding codes. Nothing is compiled for it."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import click
+
+from webhook.cli import shipped
+
+
+def rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Give the names of the shipped queue rules."""
+    folders = (shipped.policies() / "queue").iterdir()
+    return sorted(f.name for f in folders if f.is_dir() and f.name.startswith(incomplete))
+
+
+def finding_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Give the codes of lint findings; of several with commas, the last is completed."""
+    before, comma, last = incomplete.rpartition(",")
+    examples = (resources.files("webhook.offline.lint") / "examples").iterdir()
+    codes = sorted(file.name.removesuffix(".yaml") for file in examples)
+    return [f"{before}{comma}{code}" for code in codes if code.startswith(last.upper())]
