@@ -22,6 +22,7 @@ BAD = {
     "name": ("", "Upper", "with space", "-a", "a_b", "x" * 254, "a/b", "..", "\u540d"),
     "host": ("", "h:70000", "a b", "-a", "a..b", "1.2.3.4:80", "x" * 254),
     "host:port": ("", "x", "1.2.3.4", "h:70000", "h:-1", "h:x", "h:", "::1:80", "h:\u00b2"),
+    "path|URL": ("x", "http://h/w.whl", "https://h/w.whl", "https://h/sluice_gate-1-py3-none-any.whl#sha256=1"),
     "url": ("", "x", "http://h:1", "https://", "https://h:70000", "https://h:x", "https://u@h", "https://a b"),
     "key=value": ("", "x", "=v", "a b=c", "a=b c", "a/b/c=d", "/a=b"),
     "key=value,...": ("x", "=v", "a=b;c=d", "a!=b", "a in (b)"),

@@ -135,7 +135,10 @@ class _Finder:
         if name in self.known:
             return [self.file(self.known[name])]
         if (path := _found(name, Path())) is not None:
-            return [self.file(document) for document in self.read(path)]
+            documents = self.read(path)
+            if not documents:
+                raise SourceError([Diagnostic("RUL006", Place(str(path)), "there is no QueuePolicy in this file")])
+            return [self.file(document) for document in documents]
         names = [*self.known, *shipped()]
         hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
         message = "there are no rules of this name, nor a file"
