@@ -164,8 +164,8 @@ class State(Definitions):
         entry.workload, entry.admission, entry.admitted = workload, None, False
         self._add(entry)
         self.enter(entry)
-        if waited and entry.status == Status.HOLDING:
-            self.accounting.charge(entry)
+        if waited and workload.admission is not None and entry.status == Status.HOLDING:
+            self.accounting.charge(workload, workload.admission)
 
     def _evicted(self, event: WorkloadEvicted) -> None:
         entry = self.entries.get(event.key)
@@ -322,7 +322,7 @@ class State(Definitions):
         pending_queue.holders[entry.key] = entry
         pending_queue.generation += 1
         tree.hold(pending_queue.node, entry.amounts)
-        self.changes.used(self.accounting.hold(entry))
+        self.changes.used(self.accounting.hold(workload, admission))
         self.changes.held(entry, pending_queue)
         self.due[entry.key] = None
         if workload.deadline:
@@ -334,7 +334,8 @@ class State(Definitions):
         if entry.status == Status.HOLDING and pending_queue is not None:
             pending_queue.node.tree.remove(pending_queue.node, entry.amounts, pending_queue.node.tree.usage)
             del pending_queue.holders[entry.key]
-            self.changes.used(self.accounting.hold(entry, -1))
+            assert entry.admission is not None
+            self.changes.used(self.accounting.hold(entry.workload, entry.admission, -1))
             self.changes.released(pending_queue)
             pending_queue.generation += 1
             entry.victim = None

@@ -113,6 +113,23 @@ class Nominator:
         nomination.reclaimed, nomination.freed = victims.reclaimed, victims.freed or {}
         return nomination
 
+    def fitting(self, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
+        """Find flavors for a head where nobody would have to yield on any that was tried; None where there are none."""
+        assert self.state.rules is not None
+        assert entry.equivalence is not None
+        asked: list[int] = []
+
+        def oracle(column: int, _: int) -> tuple[int, int]:
+            asked.append(column)
+            return Mode.NO_CANDIDATES, 0
+
+        search = Search(pending_queue.node, self.usage, self.state.rules, oracle, pending_queue.seen)
+        search.after = self._progress(entry, pending_queue)
+        assignment = search.assign(entry.equivalence.plan)
+        if asked or assignment.mode != Mode.FIT:
+            return None
+        return Nomination(entry, pending_queue, assignment, pending_queue.generation)
+
     def _progress(self, entry: Entry, pending_queue: PendingQueue) -> Mapping[tuple[str, int], int]:
         """Say after which flavors to go on: as the cycle before noted, or an older one while its queue is as it was."""
         progress = entry.progress

@@ -107,12 +107,10 @@ class Cycle:
             return None
         nominator = Nominator(self.state, self._without(), self.gone, self.round.cycle)
         try:
-            if refuse(self.state, entry, pending_queue, self.round.now) is not None:
-                return None
-            following = nominator.nominate(entry, pending_queue)
+            refused = refuse(self.state, entry, pending_queue, self.round.now) is not None
+            return None if refused else nominator.fitting(entry, pending_queue)
         except self.rules.failures:
             return None  # It is told of in the next cycle.
-        return following if following.assignment.mode == Mode.FIT else None
 
     def _too_late(self, entry: Entry, pending_queue: PendingQueue) -> bool:
         """Park a woken class again, unseen, where the quota that spoke for it went to others meanwhile."""
@@ -170,8 +168,9 @@ class Cycle:
         entry, pending_queue, assignment = nomination.entry, nomination.pending_queue, nomination.assignment
         pod_sets = _assigned(assignment)
         ready = checks_ready(entry.workload, pending_queue.queue, pod_sets)
-        self.state.hold(entry, pending_queue, Admission(pending_queue.queue.name, pod_sets, self.round.now), ready)
-        self.state.accounting.charge(entry)
+        admission = Admission(pending_queue.queue.name, pod_sets, self.round.now)
+        self.state.hold(entry, pending_queue, admission, ready)
+        self.state.accounting.charge(entry.workload, admission)
         self._use(nomination)
         self.round.moved = True
         entry.verdict = None

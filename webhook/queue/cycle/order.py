@@ -41,8 +41,9 @@ def _by_tournament(
     nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed, following: Next
 ) -> Iterable[Nomination]:
     by_node = {n.pending_queue.node: n for n in nominations}
-    heads = {node: (n.entry, n.assignment.amounts()) for node, n in by_node.items()}
-    tournament, seen = Tournament(heads, rules), usage.copy()
+    tournament, seen = Tournament(rules), usage.copy()
+    for node, n in by_node.items():
+        tournament.enter(node, n.entry.workload, n.assignment.amounts())
     while tournament.heads:
         stale = seen != usage
         if stale:
@@ -57,7 +58,7 @@ def _by_tournament(
         yield by_node[winner]
         if (nomination := following(by_node[winner])) is not None:
             by_node[winner] = nomination
-            tournament.heads[winner] = (nomination.entry, nomination.assignment.amounts())
+            tournament.enter(winner, nomination.entry.workload, nomination.assignment.amounts())
 
 
 def _rank(ranked: tuple[Key, str, Nomination]) -> tuple[Key, str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from webhook.queue.cycle.nominate import Nomination
+from webhook.queue.cycle.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
 from webhook.queue.cycle.round import Round
 from webhook.queue.decisions import Place, Reason
-from webhook.queue.pending.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
 from webhook.queue.pending.queue import Entry, PendingQueue, Verdict
 from webhook.queue.rules import Outcome
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue
+from webhook.queue.quota.accounting import Owner
 from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Reach, Rules, Variant
 
-Owner = tuple[str, str]
-"""Whose usage the rules look at: `user`, `namespace` or `queue`, and its name."""
 PendingQueues = Mapping[Tree, Sequence[PendingQueue]]
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from webhook.queue.definitions import Definitions
-from webhook.queue.model import ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
-from webhook.queue.pending.queue import Entry
-from webhook.queue.pending.wakeup import Owner
+from webhook.queue.model import Admission, ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
 from webhook.queue.quota.meter import Meters, admission_part, sampled_at
 from webhook.queue.rules import Facts, Rules
 
+Owner = tuple[str, str]
+"""Whose usage: `user`, `namespace` or `queue`, and the name."""
 USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
 """The `admissionMode` under which a ClusterQueue's LocalQueues go by what they used lately."""
 HELD: Final[Mapping[str, str]] = {
@@ -108,19 +108,19 @@ class Accounting:
             self.changed[name] = None
             self._spaces.setdefault(queue.namespace, set()).add(name)
 
-    def hold(self, entry: Entry, sign: int = 1) -> tuple[Owner, ...]:
-        """Count what an entry holds from now on, or with -1 no longer; give whose usage changed."""
+    def hold(self, workload: Workload, admission: Admission, sign: int = 1) -> tuple[Owner, ...]:
+        """Count what a workload holds from now on, or with -1 no longer; give whose usage changed."""
         if not self._owners and not self._metered:
             return ()
         assert self.rules is not None
-        amounts = resources_of(entry)
-        names = {"user": entry.workload.user, "namespace": entry.workload.namespace, "queue": _cluster_queue(entry)}
+        amounts = resources_of(admission)
+        names = {"user": workload.user, "namespace": workload.namespace, "queue": admission.cluster_queue}
         owners = tuple((kind, names[kind]) for kind in self._owners)
         for owner in owners:
             self._tally(owner, amounts, sign)
         if self._metered:
-            parts = {(entry.workload.user, r): n for r, n in amounts.items()}
-            self.locals.hold(local_of(entry.workload), parts, sign, self.now, self.rules)
+            parts = {(workload.user, r): n for r, n in amounts.items()}
+            self.locals.hold(local_of(workload), parts, sign, self.now, self.rules)
             self.clusters.hold(names["queue"], parts, sign, self.now, self.rules)
         return owners
 
@@ -137,16 +137,16 @@ class Accounting:
         names = {"user": workload.user, "namespace": workload.namespace, "queue": queue.name}
         return tuple((kind, names[kind]) for kind in self._owners)
 
-    def charge(self, entry: Entry) -> None:
+    def charge(self, workload: Workload, admission: Admission) -> None:
         """Count a new admission as held for one sampling interval at once, so that the next one sees it."""
         if not self._metered:
             return
         assert self.rules is not None
         weight = admission_part(self.rules)
-        parts = {(entry.workload.user, r): n for r, n in resources_of(entry).items()}
-        local = local_of(entry.workload)
+        parts = {(workload.user, r): n for r, n in resources_of(admission).items()}
+        local = local_of(workload)
         self.locals.by_name[local].charge(parts, weight)
-        self.clusters.by_name[_cluster_queue(entry)].charge(parts, weight)
+        self.clusters.by_name[admission.cluster_queue].charge(parts, weight)
         self.changed[local] = None
 
     def advance(self, now: int) -> bool:
@@ -240,15 +240,10 @@ def requests_of(workload: Workload) -> dict[str, int]:
     return sums
 
 
-def resources_of(entry: Entry) -> Mapping[str, int]:
-    """Sum what an entry's admission uses, by resource."""
+def resources_of(admission: Admission) -> Mapping[str, int]:
+    """Sum what an admission uses, by resource."""
     sums: dict[str, int] = {}
-    if entry.admission is not None:
-        for pod_set in entry.admission.pod_sets:
-            for resource, amount in pod_set.usage.items():
-                sums[resource] = sums.get(resource, 0) + amount
+    for pod_set in admission.pod_sets:
+        for resource, amount in pod_set.usage.items():
+            sums[resource] = sums.get(resource, 0) + amount
     return sums
-
-
-def _cluster_queue(entry: Entry) -> str:
-    return entry.admission.cluster_queue if entry.admission is not None else ""

@@ -5,10 +5,9 @@ The recursion over the tree is here; the share itself and what is compared are r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
-from webhook.queue.model import ClusterQueue
-from webhook.queue.pending.queue import Entry
+from webhook.queue.model import ClusterQueue, Workload
 from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Contest, Key, Rules, Share
 
@@ -58,14 +57,19 @@ def relative(share: Share, to: Share) -> float:
 class Tournament:
     """The heads of the queues of one tree. Each level of the tree sends up the head that its rules put first."""
 
-    __slots__ = ("_contests", "_keys", "_last", "heads", "rules")
+    __slots__ = ("_due", "_keys", "_last", "heads", "rules")
 
-    def __init__(self, heads: Mapping[Node, tuple[Entry, Amounts]], rules: Rules) -> None:
-        self.heads = dict(heads)
+    def __init__(self, rules: Rules) -> None:
+        self.heads: dict[Node, tuple[Workload, Amounts]] = {}
         self.rules = rules
-        self._contests: dict[tuple[Node, Node], Contest] = {}
         self._keys: dict[tuple[Node, Node], Key] = {}
-        self._last: set[Node] | None = None
+        self._due: dict[Node, None] = {}
+        self._last: frozenset[Node] = frozenset()
+
+    def enter(self, node: Node, workload: Workload, amounts: Amounts) -> None:
+        """Let the head of a queue take part, with what it would use."""
+        self.heads[node] = (workload, amounts)
+        self._due[node] = None
 
     def pop(self, root: Node, usage: Usage, stale: bool) -> Node:
         """Take out the winner's queue. `stale` says that the usage changed since the last call.
@@ -73,50 +77,40 @@ class Tournament:
         It changes where the last winner is, and above it: the shares of heads that share none of that stay as they
         are. The root has no share.
         """
-        if stale or self._last is None:
-            for node, (_, amounts) in self.heads.items():
-                if self._last is None or not self._last.isdisjoint(node.path[:-1]):
-                    self._contest(node, amounts, usage)
+        if stale:
+            self._due.update((node, None) for node in self.heads if not self._last.isdisjoint(node.path[:-1]))
+        for node in self._due:
+            self._contest(node, usage)
+        self._due = {}
         winner = root if root.is_queue else self._winner(root)
         assert winner is not None
-        self._last = set(winner.path[:-1])
+        self._last = frozenset(winner.path[:-1])
         del self.heads[winner]
         return winner
 
-    def _contest(self, node: Node, amounts: Amounts, usage: Usage) -> None:
-        trial = usage.copy()
+    def _contest(self, node: Node, usage: Usage) -> None:
+        """Give a head its keys at each level; they stay the same until its shares are others."""
+        workload, amounts = self.heads[node]
+        queue, trial = node.definition, usage.copy()
+        assert isinstance(queue, ClusterQueue)
         node.tree.add(node, amounts, trial)
         asked = {column for column, amount in amounts if amount > 0}
         for below, ancestor in zip(node.path, node.path[1:], strict=False):
             share, borrowed = _share(below, trial, self.rules)
-            on = any(column in asked for column in borrowed)
-            self._contests[node, ancestor] = Contest(on, share.value, share.ratio, share.infinite)
-            self._keys.pop((node, ancestor), None)
+            contest = Contest(not asked.isdisjoint(borrowed), share.value, share.ratio, share.infinite)
+            self._keys[node, ancestor] = (*self.rules.tournament(workload, queue, contest), workload.key)
 
     def _winner(self, cohort: Node) -> Node | None:
         best: Node | None = None
         best_key: Key = ()
-        for node in self._candidates(cohort):
-            key = self._key(node, cohort)
-            if best is None or key < best_key:
-                best, best_key = node, key
-        return best
-
-    def _key(self, node: Node, cohort: Node) -> Key:
-        """Give a head's key at a level; it stays the same until the head's shares are computed again."""
-        key = self._keys.get((node, cohort))
-        if key is None:
-            entry, queue = self.heads[node][0], node.definition
-            assert isinstance(queue, ClusterQueue)
-            key = (*self.rules.tournament(entry.workload, queue, self._contests[node, cohort]), entry.key)
-            self._keys[node, cohort] = key
-        return key
-
-    def _candidates(self, cohort: Node) -> Iterable[Node]:
+        heads, keys = self.heads, self._keys
         for child in cohort.children:
-            if (winner := self._winner(child)) is not None:
-                yield winner
-        yield from (queue for queue in cohort.queues if queue in self.heads)
+            if (node := self._winner(child)) is not None and (best is None or keys[node, cohort] < best_key):
+                best, best_key = node, keys[node, cohort]
+        for node in cohort.queues:
+            if node in heads and (best is None or keys[node, cohort] < best_key):
+                best, best_key = node, keys[node, cohort]
+        return best
 
 
 def almost_common(first: Node, second: Node) -> tuple[Node, Node]:
