@@ -8,13 +8,14 @@ import pytest
 
 from tests.queue.build import NS, group, job, names, queue, running, state
 from tests.queue.python_rules import KueueRules
+from webhook.api.snapshot import snapshot
 from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import explain, pending
 from webhook.queue.memory import copy_of
-from webhook.queue.model import Cohort, History, LocalQueue, Preemption, Quota
+from webhook.queue.model import Cohort, History, LocalQueue, Preemption, Quota, Workload
 from webhook.queue.quota.accounting import USAGE_BASED
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -280,3 +281,24 @@ def test_a_copy_has_the_same_memory() -> None:
     copied.apply(WorkloadGone(f"{NS}/r"))
     assert names(decide(copied, rules, 2)) == ["j"]
     assert core.entries[f"{NS}/j"].equivalence is not None
+
+
+def test_arrival_tells_apart_jobs_of_one_second() -> None:
+    """A Workload's annotation has the version of its job: of two of one second the one that came first goes first."""
+
+    def read(name: str, version: str) -> Workload:
+        metadata = {
+            "name": name,
+            "namespace": NS,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "annotations": {"sluice.dev/arrival": f"2026-01-01T00:00:00Z {version}"},
+        }
+        pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}
+        spec = {"queueName": "a", "podSets": [pods]}
+        obj = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": metadata, "spec": spec}
+        return snapshot([obj]).workloads[0]
+
+    core = state([queue("a", 1)], [read("a", "1000"), read("b", "999")])
+    decide(core, KueueRules(), 0)
+    one, other = (core.entries[f"{NS}/{name}"].rank for name in ("b", "a"))
+    assert one < other

@@ -17,6 +17,11 @@ from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, W
 
 Object = Mapping[str, Any]
 USER: Final = "sluice.dev/user"
+ARRIVAL: Final = "sluice.dev/arrival"
+"""An annotation of a Workload: when its job was created, and the job's version then.
+
+Creation times have whole seconds only; among jobs of one second the version tells who came first.
+"""
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
 EVICTION_ORDERS: Final = ("PodsReadyTimeout", "AdmissionCheck")
 """Reasons of an eviction after which a workload is ordered by the time it was evicted."""
@@ -90,6 +95,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         pod_sets=tuple(_pod_set(p, s, done, around) for p, s in zip(spec.get("podSets") or (), specs, strict=True)),
         priority=_priority(spec, around),
         created=created,
+        arrival=labels["annotations"].get(ARRIVAL, "").partition(" ")[2].rjust(20, "0"),
         uid=str(metadata.get("uid") or ""),
         queued_at=_queued_at(created, evicted),
         active=spec.get("active", True) is not False and "DeactivationTarget" not in conditions,

@@ -43,3 +43,8 @@ def helps_others(entry: Entry, workload: Workload) -> bool:
     holds = entry.status == Status.HOLDING
     class_changed = bool(workload.priority_class) and workload.priority != entry.workload.priority
     return holds and (workload.admission is None or class_changed)
+
+
+def tie(workload: Workload) -> tuple[int, str, str]:
+    """Give the keys that tell apart workloads of equal keys of the rules: creation, arrival within its second, name."""
+    return workload.created, workload.arrival, workload.key

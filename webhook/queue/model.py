@@ -282,6 +282,7 @@ class Workload:
     `queue` is the LocalQueue's name, `admission` the quota it holds, `evicted` that it must give it back.
     `queued_at` is the time it is ordered by: creation, or its last eviction where the rules of requeueing say so.
     `first`: others are being evicted for it, so it should be looked at before others take what they give back.
+    `arrival` sorts those that were created in the same second by who came first, where that is known.
     `problem` says why it can never be queued as it stands (LimitRange, requests above limits), empty where it can.
     `held` says why it is not to be queued again yet (condition `Requeued` False), empty where it may be. `deadline` is
     when the time it may be admitted for is over, 0 where there is none.
@@ -293,6 +294,7 @@ class Workload:
     pod_sets: tuple[PodSet, ...] = ()
     priority: int = 0
     created: int = 0
+    arrival: str = ""
     uid: str = ""
     queued_at: int = 0
     active: bool = True

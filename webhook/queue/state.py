@@ -19,7 +19,7 @@ from webhook.queue.events import (
     WorkloadEvicted,
     WorkloadGone,
 )
-from webhook.queue.facts import facts_of, helps_others, replace_workload
+from webhook.queue.facts import facts_of, helps_others, replace_workload, tie
 from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.pending.echo import Echo
@@ -241,7 +241,7 @@ class State(Definitions):
         assert pending_queue is not None
         usage = 0.0 if within and rules.usage_apart else self.share_of(entry)
         keys = rules.order(workload, pending_queue.queue, self.changes.now, usage)
-        return (*keys, workload.created, entry.key)
+        return (*keys, *tie(workload))
 
     def share_of(self, entry: Entry) -> float:
         """Give the decayed share of an entry's LocalQueue; 0 where its queue does not go by it."""

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import orjson
 
+from webhook.api.snapshot_workload import ARRIVAL
 from webhook.api.workloads import CARRIED, priority_fields, priority_of, workload_of
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.placement import PlacementConflict, restored, started, suspend, ungated
-from webhook.cluster.jobs.steps import ARRIVAL, DIGEST, EPOCH, FINALIZER, JobStep, finalizers
+from webhook.cluster.jobs.steps import DIGEST, EPOCH, FINALIZER, JobStep, finalizers
 from webhook.cluster.queues import workload_status
 from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
 from webhook.jobs.describe import at

@@ -26,11 +26,6 @@ from webhook.store.objects import Object
 DIGEST: Final = "sluice.dev/spec-digest"
 """An annotation of a Workload: what of the job it was made from, so that an edit of the job is noticed."""
 
-ARRIVAL: Final = "sluice.dev/arrival"
-"""An annotation of a Workload: when its job was created, and the job's version then.
-
-Creation times have whole seconds only; among jobs of one second the version tells who came first.
-"""
 EPOCH: Final = "sluice.dev/epoch"
 """An annotation of a Workload: which leader wrote to it last while it waited."""
 FINALIZER: Final = "kueue.x-k8s.io/resource-in-use"
