@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from webhook.queue.events import Definition
 from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, LocalQueue, Namespace
-from webhook.queue.pending.queue import Entry, PendingQueue, Status
+from webhook.queue.pending.queue import Entry, LaneKeys, PendingQueue, Status
 from webhook.queue.pending.reorder import reorder
 from webhook.queue.quota.forest import Regrown
 from webhook.queue.quota.tree import Node, Tree
@@ -131,7 +131,7 @@ def _move(state: State, node: Node, strays: list[Entry]) -> PendingQueue:
     """Let a queue take its place in a new tree, with what it holds, and with what waits in the order of its rules."""
     pending_queue = state.by_queue.get(node.name)
     if pending_queue is None:
-        pending_queue = state.by_queue[node.name] = PendingQueue(node, state.rank_among)
+        pending_queue = state.by_queue[node.name] = PendingQueue(node, LaneKeys(state.share_of, state.rank_among))
         return pending_queue
     before, after = pending_queue.queue, node.definition
     assert isinstance(after, ClusterQueue)

@@ -133,13 +133,32 @@ class EquivalenceClass:
         return next(iter(self.members.values())).workload
 
 
-class Lane:
-    """The active classes of one LocalQueue, or of all where none of them goes before another as such."""
+@dataclass(frozen=True, slots=True)
+class LaneKeys:
+    """What lanes are compared by: the decayed share of an entry's LocalQueue, and its place among all of them."""
 
-    __slots__ = ("heap",)
+    share: Callable[[Entry], float]
+    rank: Callable[[Entry], Key]
+
+
+class Lane:
+    """The active classes of one LocalQueue, or of all where none of them goes before another as such.
+
+    `known` is the place of the first entry among all lanes, as it was worked out last: for which entry and share.
+    """
+
+    __slots__ = ("heap", "known")
 
     def __init__(self) -> None:
         self.heap: list[tuple[Key, int, EquivalenceClass]] = []
+        self.known: tuple[int, float, Key] = (-1, 0.0, ())
+
+    def place(self, entry: Entry, ask: LaneKeys) -> Key:
+        """Give the place of the first entry among all lanes."""
+        share = ask.share(entry)
+        if self.known[:2] != (entry.seq, share):
+            self.known = entry.seq, share, ask.rank(entry)
+        return self.known[2]
 
     def push(self, equivalence: EquivalenceClass, most: int) -> None:
         """Let a class take part with its first entry; `most` is how many classes there are."""
@@ -171,13 +190,14 @@ class Lane:
 
 
 class PendingQueue:
-    """The queue side of one ClusterQueue. `rank` gives the present keys of an entry, to compare lanes by.
+    """The queue side of one ClusterQueue. `ask` gives what lanes are compared by.
 
     `generation` counts what changed in it that may give a search for flavors another answer.
     """
 
     __slots__ = (
         "aside",
+        "ask",
         "blocked",
         "classes",
         "generation",
@@ -186,13 +206,12 @@ class PendingQueue:
         "lanes",
         "node",
         "queue",
-        "rank",
         "seen",
     )
 
-    def __init__(self, node: Node, rank: Callable[[Entry], Key], inactive: str = "") -> None:
+    def __init__(self, node: Node, ask: LaneKeys, inactive: str = "") -> None:
         assert isinstance(node.definition, ClusterQueue)
-        self.node, self.rank = node, rank
+        self.node, self.ask = node, ask
         self.queue: ClusterQueue = node.definition
         self.classes: dict[Hashable, EquivalenceClass] = {}
         self.lanes: dict[str, Lane] = {}
@@ -245,8 +264,10 @@ class PendingQueue:
 
     def head(self) -> Entry | None:
         """Give the first active entry, or None."""
-        heads = [head for lane in self.lanes.values() if (head := lane.head()) is not None]
-        return min(heads, key=self.rank) if len(heads) > 1 else heads[0] if heads else None
+        heads = [(head, lane) for lane in self.lanes.values() if (head := lane.head()) is not None]
+        if len(heads) < 2:
+            return heads[0][0] if heads else None
+        return min(heads, key=lambda h: h[1].place(h[0], self.ask))[0]
 
     def block(self, equivalence: EquivalenceClass) -> None:
         """Park a class until it is woken."""
@@ -271,7 +292,7 @@ class PendingQueue:
 
     def place_of(self) -> Callable[[Entry], Key]:
         """Give what tells the place of an entry among all that waits."""
-        return self.rank if len(self.lanes) > 1 else _rank
+        return self.ask.rank if len(self.lanes) > 1 else _rank
 
     def waiting(self) -> Iterator[Entry]:
         """Give all that waits, in no order."""

@@ -1,0 +1,145 @@
+"""The queue core that lives: a year of jobs, an edit beside 100,000 pending, an order by what was used lately."""
+
+from __future__ import annotations
+
+import gc
+import heapq
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from tests.bench.queue import Table, one_queue, reference, shape
+from tests.bench.queue_rules import rule_sets
+from webhook.policy.queue_rules.files import load_rules
+from webhook.queue.cycle.decide import decide
+from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
+from webhook.queue.model import LocalQueue, PodSet, Snapshot, Workload
+from webhook.queue.quota.accounting import USAGE_BASED
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+JOBS: Final = 1_000_000
+YEAR: Final = 365 * 24 * 3_600_000
+USERS: Final = 200
+FAIR: Final = """apiVersion: sluice.dev/v1alpha1
+kind: QueuePolicy
+metadata: {name: bench}
+spec:
+  extends: [kueue, user-caps, gpu-budget]
+  parameters: {workloads: 400}
+  history: {halfLife: 168h, samplingInterval: 5m}
+"""
+
+
+def memory() -> float:
+    """The most memory that this process had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 2**20)
+
+
+def jobs(snapshot: Snapshot, count: int) -> Iterator[tuple[int, int, Workload]]:
+    """Arrivals over a year, with their run times: a hundred shapes, ten priorities, two hundred users."""
+    chance = random.Random(7)
+    doors = snapshot.local_queues
+    shapes = [(PodSet("main", 1, {"cpu": 1000 * cpus, "nvidia.com/gpu": 0}),) for cpus in range(1, 11)]
+    for number in range(count):
+        at, door = number * YEAR // count, chance.choice(doors)
+        name, user = f"j{number}", f"u{chance.randrange(USERS)}"
+        pods, priority = chance.choice(shapes), chance.randrange(10)
+        job = Workload(door.namespace, name, door.name, pods, priority, at, uid=name, queued_at=at, user=user)
+        yield at, chance.randrange(600_000, 4 * 3_600_000), job
+
+
+def live(state: State, rules: Rules, load: Iterator[tuple[int, int, Workload]]) -> float:
+    """Let jobs come, run and go; the CPU seconds that took."""
+    ends: list[tuple[int, str]] = []
+    run: dict[str, int] = {}
+    start = time.process_time()
+    for at, lasts, job in load:
+        while ends and ends[0][0] <= at:
+            state.apply(WorkloadGone(heapq.heappop(ends)[1]))
+        run[job.key] = lasts
+        state.apply(WorkloadChanged(job))
+        made = decide(state, rules, at)
+        for admitted in made.admitted:
+            heapq.heappush(ends, (at + run.pop(admitted.workload), admitted.workload))
+        for victim in made.preempted:
+            run.pop(victim.workload, None)
+            state.apply(WorkloadGone(victim.workload))
+    return time.process_time() - start
+
+
+def year(table: Table, rules: Rules) -> None:
+    """A year with 1,000,000 jobs: memory at a tenth and at the end, and the state beside a fresh one."""
+    snapshot = shape(5, 6, [{"class": "c", "count": 1, "run": "1s", "requests": {"cpu": 1}}]).snapshot
+    state = State.from_snapshot(snapshot)
+    state.bind(rules, 0)
+    load = jobs(snapshot, JOBS)
+    tenth = live(state, rules, (next(load) for _ in range(JOBS // 10)))
+    early = memory()
+    rest = live(state, rules, load)
+    gc.collect()
+    print(f"(f) a year, {JOBS:,} jobs: {tenth + rest:,.0f} CPU s, {(tenth + rest) / table.loop:,.0f} loops")
+    print(f"    memory after a tenth {early:,.0f} MB, at the end {memory():,.0f} MB; {len(state.entries)} jobs left")
+    fresh = State.from_snapshot(state.snapshot())
+    fresh.bind(rules, YEAR)
+    more = [(YEAR + at, lasts, replace(j, name=f"x{j.name}")) for at, lasts, j in jobs(snapshot, 20_000)]
+    living, anew = (live(s, rules, iter(more)) for s in (state, fresh))
+    print(f"    20,000 more jobs: living {living:.2f} s, fresh {anew:.2f} s: {living / anew:.2f} times (~ 1)")
+
+
+def one_edit(table: Table, rules: Rules) -> None:
+    """An edit of the one queue that 100,000 wait in."""
+    load = one_queue(100_000, 1_000)
+    state = State.from_snapshot(load.snapshot)
+    state.bind(rules, 0)
+    for _, _, workload in load.arrivals:
+        state.apply(WorkloadChanged(workload))
+    decide(state, rules, 1)
+    (queue,) = state.cluster_queues.values()
+    start = time.process_time()
+    for number in range(10):
+        state.apply(DefinitionChanged(replace(queue, labels={"edit": str(number)})))
+        state.bind(rules)
+    each = 100 * (time.process_time() - start)
+    print(f"(g) an edit of a queue with 100,000 pending: {each:.1f} ms, {each / table.loop:.1f} ms / loop")
+
+
+def fair_admission(table: Table) -> None:
+    """2,000 pending in 20 LocalQueues of a queue that goes by what they used lately: all admitted, one by one."""
+    rules = load_rules(FAIR)
+    load = one_queue(2_000, 500)
+    queue = replace(load.snapshot.cluster_queues[0], admission_mode=USAGE_BASED)
+    (space,) = {q.namespace for q in load.snapshot.local_queues}
+    doors = tuple(LocalQueue(space, f"door-{i}", queue.name) for i in range(20))
+    state = State.from_snapshot(replace(load.snapshot, cluster_queues=(queue,), local_queues=doors))
+    state.bind(rules, 0)
+    start = time.process_time()
+    for number, (_, _, workload) in enumerate(load.arrivals):
+        state.apply(WorkloadChanged(replace(workload, queue=f"door-{number % 20}")))
+    admitted = 0
+    for now in range(10_000):
+        made = decide(state, rules, now)
+        for one in made.admitted:
+            state.apply(WorkloadGone(one.workload))
+        admitted += len(made.admitted)
+        if not made.admitted:
+            break
+    taken = time.process_time() - start
+    print(f"(h) order by usage, {admitted:,} of 2,000 admitted: {taken:.2f} s, {taken / table.loop:.2f} loops")
+
+
+def main() -> None:
+    """Print the rows of all of them."""
+    table = Table(min(reference() for _ in range(2)))
+    rules = rule_sets()["kueue"]["file"]
+    one_edit(table, rules)
+    fair_admission(table)
+    year(table, rules)
+
+
+if __name__ == "__main__":
+    main()
