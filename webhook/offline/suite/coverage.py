@@ -7,7 +7,7 @@ what stands right of `&&` or `||`; it ran where the part left of it came out so 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,8 +22,8 @@ from webhook.policy.matching.index import Index
 from webhook.policy.model import Policy
 
 
-class Watched:
-    """A program that also keeps which of its parts came out true, and which false."""
+class Watcher:
+    """Calls a program, and keeps which of its parts came out true, and which false."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -32,10 +32,9 @@ class Watched:
         self._evaluate = planner.run()
         self._size = planner.size
 
-    @property
-    def type(self) -> Any:
-        """The type of the whole."""
-        return self.program.type
+    def watched(self) -> Program:
+        """Give the program that is called through this."""
+        return replace(self.program, call=self.call, metered=self.metered)
 
     def call(self, *values: object) -> object:
         """Evaluate, and watch."""
@@ -50,6 +49,10 @@ class Watched:
     def _observe(self, node: nodes.Node, frame: Any, value: object) -> None:
         if isinstance(value, bool):
             self.values.add((node.id, value))
+
+
+Watchers = Mapping[Program, Watcher]
+"""Watched program -> what watches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Coverage:
     """Collects over the cases of a suite; is the observer of their reviews."""
 
     policies: Sequence[Policy]
+    watchers: Watchers
     outcomes: set[tuple[str, bool, str, int, str]] = field(default_factory=set)
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
@@ -79,7 +83,7 @@ class Coverage:
             if policy.bindings:
                 yield from self._rules(policy)
                 for clause, expression in _named(policy):
-                    yield from _parts(policy, clause, expression)
+                    yield from _parts(policy, clause, expression, self.watchers[expression.program])
 
     def _rules(self, policy: Policy) -> Iterator[Branch]:
         rows: tuple[tuple[str, tuple[Any, ...], tuple[str, ...]], ...] = (
@@ -97,22 +101,26 @@ class Coverage:
                     yield Branch(policy.name, what, finding, ran)
 
 
-def watched(bundle: Bundle) -> Bundle:
-    """Give the bundle with expressions that can tell what they ran; its verdicts are the same."""
-    policies = tuple(map(_watched, bundle.policies))
-    return replace(
+def watched(bundle: Bundle) -> tuple[Bundle, Watchers]:
+    """Give the bundle with expressions that are watched, and what watches them; its verdicts are the same."""
+    watchers: dict[Program, Watcher] = {}
+    policies = tuple(_watched(policy, watchers) for policy in bundle.policies)
+    made = replace(
         bundle,
         policies=policies,
         validating=Index([p for p in policies if not p.mutating]),
         mutating=Index([p for p in policies if p.mutating]),
     )
+    return made, watchers
 
 
-def _watched(policy: Policy) -> Policy:
+def _watched(policy: Policy, watchers: dict[Program, Watcher]) -> Policy:
     def one(expression: Expression | None) -> Any:
         if expression is None:
             return None
-        program: Any = Watched(expression.program)
+        watcher = Watcher(expression.program)
+        program = watcher.watched()
+        watchers[program] = watcher
         return replace(expression, program=program)
 
     return replace(
@@ -144,11 +152,10 @@ def _named(policy: Policy) -> Iterator[tuple[str, Expression]]:
         yield f"mutations[{i}]", mutation.expression
 
 
-def _parts(policy: Policy, clause: str, expression: Expression) -> Iterator[Branch]:
+def _parts(policy: Policy, clause: str, expression: Expression, watcher: Watcher) -> Iterator[Branch]:
     """Give the branches inside one expression."""
-    program: Any = expression.program
-    for node, deciding, wanted, word in _forks(program.program.checked.root):
-        ran = (deciding.id, wanted) in program.values
+    for node, deciding, wanted, word in _forks(expression.program.checked.root):
+        ran = (deciding.id, wanted) in watcher.values
         what = f"{clause}: {word}"
         yield Branch(policy.name, what, _finding(policy, expression, node.pos, what), ran)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.offline.laws.search import TRIES
-from webhook.offline.suite.coverage import Branch, Coverage, watched
+from webhook.offline.suite.coverage import Branch, Coverage, Watchers, watched
 from webhook.offline.suite.queue_result import rules_of
 from webhook.offline.suite.run_case import Result, run_case
 from webhook.offline.suite.suite_file import Case, Suite
@@ -39,6 +39,7 @@ class _Loaded:
     """Policies whose expressions are watched, and the queue's rules, compiled when a case asks."""
 
     bundle: Bundle
+    watchers: Watchers
     rules: Callable[[], Rules]
 
 
@@ -56,7 +57,7 @@ class Runner:
         loaded = self._load(suite.policies)
         if isinstance(loaded, SourceError):
             return SuiteResult(broken=tuple(loaded.diagnostics))
-        coverage = Coverage([p for p in loaded.bundle.policies if self.cover])
+        coverage = Coverage([p for p in loaded.bundle.policies if self.cover], loaded.watchers)
         results = []
         for case in picked(suite, self.pattern):
             observer = coverage if self.cover else None
@@ -67,8 +68,8 @@ class Runner:
     def _load(self, paths: tuple[Path, ...]) -> _Loaded | SourceError:
         if paths not in self._loaded:
             try:
-                bundle = watched(load_bundle(paths))
-                self._loaded[paths] = _Loaded(bundle, functools.cache(functools.partial(rules_of, bundle)))
+                bundle, watchers = watched(load_bundle(paths))
+                self._loaded[paths] = _Loaded(bundle, watchers, functools.cache(functools.partial(rules_of, bundle)))
             except SourceError as error:
                 self._loaded[paths] = error
         return self._loaded[paths]
