@@ -27,7 +27,7 @@ from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.policy_facts import ViewFacts
-from webhook.cluster.queues.gate import ViewGate
+from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.config import Config, QueueMode
@@ -92,7 +92,7 @@ class Daemon:
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
         self.core = QueueCore(self.policies.current.rules) if embedded else None
-        gate = ViewGate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
+        gate = view_gate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
         self._recorder: Recorder | None = None

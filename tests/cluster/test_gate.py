@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.world import CLOCKS, JOB, job, queues, world
 from webhook.cluster.queues.conditions import find
-from webhook.cluster.queues.gate import ViewGate
+from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.jobs.describe import describe
 from webhook.policy.queue_rules.files import load_rules, rules_named
@@ -34,7 +34,7 @@ def test_what_is_not_supported_is_said_at_once():
         async with world(*queues("1"), core=core, seconds=None) as w:
             await w.create(job("busy"))
             await w.until_condition("busy", "Admitted")
-            answer = ViewGate(w.view, core, CLOCKS.milliseconds).ask(describe(wanted), wanted, "team-a", False)
+            answer = view_gate(w.view, core, CLOCKS.milliseconds).ask(describe(wanted), wanted, "team-a", False)
             await w.create(wanted)
             return answer, await w.until_condition("a", "QuotaReserved", "False")
 

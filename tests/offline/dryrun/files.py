@@ -54,6 +54,28 @@ metadata: {name: team-a, labels: {team: "yes"}}
 """
 
 
+QUEUES = """apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: a100}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: a100
+      resources: [{name: nvidia.com/gpu, nominalQuota: 4}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: gpu, namespace: team-a}
+spec: {clusterQueue: research}
+"""
+
+
 def job(name: str, gpus: object = 1) -> str:
     """A Job of one container with a limit of GPUs."""
     return f"""apiVersion: batch/v1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.dryrun.files import GPU, NAMESPACE, SUSPEND, job, together
+from tests.offline.dryrun.files import GPU, NAMESPACE, QUEUES, SUSPEND, job, together
 from tests.offline.running import invoke
 from webhook.cli import exits
 from webhook.cli.commands.dry_run import dry_run_command
@@ -191,28 +191,6 @@ def test_a_bad_old_policy_is_named_by_its_revision(run):
     assert (done.exit_code, done.stderr[:27]) == (exits.BAD_INPUT, "HEAD:policies/gpu.yaml:18:1")
 
 
-QUEUES = """apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: a100}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: research}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors:
-    - name: a100
-      resources: [{name: nvidia.com/gpu, nominalQuota: 4}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: gpu, namespace: team-a}
-spec: {clusterQueue: research}
-"""
-
-
 def test_a_pod_that_names_its_node_is_in_no_queue(run):
     """No gate can hold it: it starts at once, takes no quota, and the one behind it is the first in the queue."""
     Path("queues.yaml").write_text(QUEUES)
@@ -230,16 +208,40 @@ spec: {NODE containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu
 
 
 def test_the_queue_is_told(run):
-    """Jobs that are let in are put before their queue together: one starts, one waits, one can never run."""
+    """Jobs that are let in are put before their queue together: one starts, one waits."""
     Path("queues.yaml").write_text(QUEUES)
-    jobs = together(NAMESPACE, job("first", 3), job("second", 2), job("third", 9))
+    jobs = together(NAMESPACE, job("first", 3), job("second", 2))
     done = run("-f", "-", "-c", "queues.yaml", "-o", "json", stdin=jobs)
     found = {o["name"]: o.get("queue", {}) for o in json.loads(done.stdout)["objects"] if o["kind"] == "Job"}
     assert {name: (q["state"], q["clusterQueue"]) for name, q in found.items()} == {
         "first": ("starts", "research"),
         "second": ("waits", "research"),
-        "third": ("can never run as it is", "research"),
     }
     assert "nvidia.com/gpu" in found["second"]["message"]
     text = run("-f", "-", "-c", "queues.yaml", stdin=jobs).stdout
     assert "  queue: starts in research\n" in text
+
+
+@pytest.mark.parametrize("gpus", [4, 9])
+def test_the_gate_says_what_serve_says(run, gpus):
+    """A job that no quota could ever hold is refused, with the numbers; at the quota's size it is let in."""
+    Path("queues.yaml").write_text(QUEUES)
+    [_, found] = json.loads(
+        run("-f", "-", "-c", "queues.yaml", "-o", "json", stdin=together(NAMESPACE, job("j", gpus))).stdout
+    )["objects"]
+    if gpus == 4:
+        assert found["state"] != "denied"
+        return
+    assert (found["state"], found["code"], found["reason"]) == ("denied", 403, "Forbidden")
+    assert found["denials"] == [
+        "queue team-a/gpu: this job can never start: asks 9 nvidia.com/gpu, ClusterQueue research can use 4 at most of "
+        "a100 (ask for less, or name another queue)"
+    ]
+
+
+def test_running_jobs_of_the_cluster_take_their_quota_at_the_gate(run):
+    """What is known has started before; a job that comes is told where it would stand, as at `kubectl apply`."""
+    Path("queues.yaml").write_text(together(QUEUES, job("busy", 3)))
+    done = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", stdin=job("next", 2))
+    assert done.exit_code == exits.PASSED
+    assert "  warning: queue team-a/gpu: position 1, asks 2 nvidia.com/gpu, 1 free\n" in done.stdout

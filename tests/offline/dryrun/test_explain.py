@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.dryrun.files import GPU, NAMESPACE, SUSPEND, job
+from tests.offline.dryrun.files import GPU, NAMESPACE, QUEUES, SUSPEND, job
 from tests.offline.running import invoke
 from webhook.cli import exits
 from webhook.cli.commands.explain import explain_command
@@ -89,3 +89,11 @@ def test_bad_input_is_told(run, stdin, code):
     """What is no object ends with a message and its exit code, never with a traceback."""
     done = run("-f", "-", stdin=stdin)
     assert (done.exit_code, bool(done.stderr), "Traceback" in done.stderr) == (code, True, False)
+
+
+def test_what_the_gate_refuses_is_refused(run):
+    """`explain` asks the same gate as `serve`: a job larger than its queue is not let in."""
+    Path("queues.yaml").write_text(QUEUES)
+    done = run("-f", "-", "-c", "ns.yaml", "-c", "queues.yaml", stdin=job("large", 16))
+    assert done.exit_code == exits.FAILED
+    assert "this job can never start: asks 16 nvidia.com/gpu" in done.stdout

@@ -24,6 +24,7 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.revisions import RevisionError, at_revision
@@ -188,8 +189,10 @@ def _read(files: Sequence[str]) -> Files:
 def _try(inputs: DryRunInputs, bundle: Bundle) -> Trial:
     objects = (*inputs.known, *bundle.objects)
     facts = FileFacts(objects, inputs.labels, authorized=inputs.authorized)
-    trial = dry_run(inputs.inputs, bundle, facts, inputs.sender, clock=time.time)
-    return trial if inputs.sender.operation == "DELETE" else with_queues(trial, objects, bundle, time.time())
+    now, tried = time.time(), [i.obj for i in inputs.inputs]
+    gate = file_gate(tried, objects, bundle, now, inputs.sender.namespace)
+    trial = dry_run(inputs.inputs, bundle, facts, inputs.sender, gate, time.time)
+    return trial if inputs.sender.operation == "DELETE" else with_queues(trial, objects, bundle, now)
 
 
 def _other_bundle(against: str, paths: Sequence[Path]) -> Bundle:

@@ -23,6 +23,7 @@ from webhook.cli.inputs import files_or_stdin
 from webhook.cli.option_types import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import inputs
@@ -30,6 +31,7 @@ from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
+from webhook.offline.readable import readable
 from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b
@@ -97,11 +99,14 @@ def explain_command(
         click.echo("sluice explain: there are no objects in this file", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     objects = objects_of(known.documents)
-    facts = FileFacts((*(i.obj for i in found), *objects, *bundle.objects), {})
-    explained = []
+    tried = [i.obj for i in found]
+    around = (*tried, *objects, *bundle.objects)
+    facts, explained = FileFacts(around, {}), []
+    with readable(lambda: (*read.documents, *known.documents)):
+        gate = file_gate(tried, around, bundle, time.time(), namespace)
     for item in found:
         try:
-            outcome, traces = explain(item, bundle, facts, sender, time.time)
+            outcome, traces = explain(item, bundle, facts, sender, time.time, gate)
         except BadReview as error:
             click.echo(f"sluice explain: {item.ref}: {error}", err=True)
             sys.exit(exits.BAD_INPUT)

@@ -1,88 +1,38 @@
-"""The gate: what the queue core would say to a job that asks to come in, from this replica's own view.
-
-Answers from memory and records nothing, so a dry run leaves no trace. A job that can never fit is refused with the
-numbers; one that has to wait is let in, with a line on where it stands; one that can start is let in silently.
-"""
+"""The gate of a replica: what the queue core would say to a job, from this replica's own view and core."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
-from webhook.admission.gate import GateAnswer
-from webhook.api.snapshot import snapshot
-from webhook.api.workloads import priority_of, workload_of
+from webhook.admission.queue_gate import DecidingCore, QueueGate
 from webhook.cluster.api.kinds import LIMIT_RANGE, LOCAL_QUEUE, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
-from webhook.cluster.queues.position import standing
-from webhook.cluster.queues.queue_core import QueueCore
-from webhook.jobs.describe import at
-from webhook.jobs.job import Job
-from webhook.queue.model import Workload
-
-NO_NAME: Final = "new"
-LAST: Final = "~"
-"""A uid behind all others: among jobs of the same moment the new one comes last."""
 
 
-class ViewGate:
-    """Judges jobs by the queues in the view and the state of the core."""
-
-    def __init__(self, view: View, core: QueueCore, clock_ms: Callable[[], int]) -> None:
-        self._view, self._core, self._clock_ms = view, core, clock_ms
-
-    def ask(self, job: Job, obj: dict[str, Any], namespace: str, dry_run: bool) -> GateAnswer:
-        """Say whether the job can ever fit its queue, and where it would stand."""
-        name = f"{namespace}/{job.queue}"
-        local = self._view.mirror(LOCAL_QUEUE).get(job.queue or "", namespace)
-        if local is None:
-            return _let_in(f"queue {name}: there is no such LocalQueue{self._others(namespace)}; the job waits for it")
-        if (at(local, ("spec", "stopPolicy")) or "None") != "None":
-            return _let_in(f"queue {name} is stopped: the job waits until it is opened again")
-        target = str(at(local, ("spec", "clusterQueue")) or "")
-        line = self._core.state.by_queue.get(target)
-        if line is None:
-            return _let_in(f"queue {name}: there is no ClusterQueue {target} yet; the job waits for it")
-        if line.inactive:
-            return _let_in(f"queue {name}: ClusterQueue {target} takes nothing now: {line.inactive}")
-        try:
-            workload = self._workload(job, obj, namespace)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            return GateAnswer(False, "Invalid", f"queue {name}: no pod can be made of this job: {error}")
-        if workload is None:
-            return GateAnswer(allowed=True)
-        if workload.problem:
-            return _let_in(f"queue {name}: {workload.problem}")
-        try:
-            found = standing(self._core.state, line, workload, self._core.rules, self._clock_ms())
-        except self._core.rules.failures as error:
-            return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
-        if found.never:
-            way_out = "ask for less, or name another queue" + self._others(namespace, but=job.queue or "")
-            return GateAnswer(False, "Forbidden", f"queue {name}: this job can never start: {found.never} ({way_out})")
-        row = found.tightest
-        if row is None or (found.fits and found.position == 1):
-            return GateAnswer(allowed=True)
-        return _let_in(f"queue {name}: position {found.position}, {row.text()}")
-
-    def _workload(self, job: Job, obj: dict[str, Any], namespace: str) -> Workload | None:
-        """Read the job as the core would, had it been created now. Raises what reading a malformed one does."""
-        if not job.pod_sets:
-            return None
-        metadata = {**(obj.get("metadata") or {}), "namespace": namespace}
-        metadata["name"] = metadata.get("name") or metadata.get("generateName") or NO_NAME
-        classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
-        ranges = self._view.mirror(LIMIT_RANGE).all(namespace)
-        made = workload_of({**obj, "metadata": metadata}, job, priority_of(job, classes), ranges)
-        (workload,) = snapshot([made, *ranges, *classes]).workloads
-        return replace(workload, queued_at=self._clock_ms(), uid=LAST)
-
-    def _others(self, namespace: str, but: str = "") -> str:
-        names = sorted(queue["metadata"]["name"] for queue in self._view.mirror(LOCAL_QUEUE).all(namespace))
-        names = [name for name in names if name != but]
-        return f"; this namespace has {', '.join(names)}" if names else ""
+def view_gate(view: View, core: DecidingCore, clock_ms: Callable[[], int]) -> QueueGate:
+    """Judge jobs by the queues in the view and the state of the core."""
+    return QueueGate(ViewObjects(view), core, clock_ms)
 
 
-def _let_in(warning: str) -> GateAnswer:
-    return GateAnswer(True, warnings=(warning,))
+class ViewObjects:
+    """The objects of a view that decide where a job would stand."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def local_queue(self, name: str, namespace: str) -> dict[str, Any] | None:
+        """Give one LocalQueue, or None."""
+        return self._view.mirror(LOCAL_QUEUE).get(name, namespace)
+
+    def local_queues(self, namespace: str) -> list[dict[str, Any]]:
+        """Give the LocalQueues of a namespace."""
+        return self._view.mirror(LOCAL_QUEUE).all(namespace)
+
+    def limit_ranges(self, namespace: str) -> list[dict[str, Any]]:
+        """Give the LimitRanges of a namespace."""
+        return self._view.mirror(LIMIT_RANGE).all(namespace)
+
+    def priority_classes(self) -> list[dict[str, Any]]:
+        """Give the classes that jobs name, the workloads' own before the pods'."""
+        return self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from webhook.admission.gate import Gate
 from webhook.cel.program import Budget, Program
 from webhook.cel.trace import TracedPart, trace
 from webhook.diagnostics import Place
@@ -92,14 +93,19 @@ class _Traced:
 
 
 def explain(
-    item: Input, bundle: Bundle, facts: FileFacts, sender: Sender, clock: Callable[[], float]
+    item: Input,
+    bundle: Bundle,
+    facts: FileFacts,
+    sender: Sender,
+    clock: Callable[[], float],
+    gate: Gate | None = None,
 ) -> tuple[ObjectOutcome, tuple[PolicyTrace, ...]]:
     """Say what would happen to an object and why, policy by policy in the order they run. Raises BadReview."""
     resources = Resources.of([*bundle.objects, item.obj])
     obj = item.obj if item.request else received(item.obj, resources, sender)
     request = item.request or request_for(obj, resources, sender)
     listener = _Listener(request_object=request.object)
-    found = outcome(item, _listening(bundle, listener), facts, resources, sender, None, clock, listener)
+    found = outcome(item, _listening(bundle, listener), facts, resources, sender, gate, clock, listener)
     traces = []
     for policy in sorted(bundle.policies, key=lambda p: (not p.mutating, p.name)):
         clauses = tuple(listener.policies.get((policy.name, policy.mutating), ()))

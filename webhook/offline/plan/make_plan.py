@@ -42,6 +42,26 @@ def make_plan(
     the number of each.
     """
     state = State.from_snapshot(snapshot)
+    taken, stable = settle(state, snapshot, rules, now, cycles, watch)
+    return Plan(
+        tuple(a for d in taken for a in d.admitted),
+        tuple(p for d in taken for p in d.preempted),
+        tuple(e for d in taken for e in d.evicted),
+        tuple(explain.pending(state)),
+        len(taken),
+        stable,
+    )
+
+
+def settle(
+    state: State,
+    snapshot: Snapshot,
+    rules: Rules,
+    now: int,
+    cycles: int | None = None,
+    watch: Callable[[int], None] | None = None,
+) -> tuple[list[Decisions], bool]:
+    """Bring a state made of the snapshot to rest: give the decisions on the way, and whether it did."""
     born = {w.key: w.created for w in snapshot.workloads}
     taken: list[Decisions] = []
     stable = False
@@ -54,11 +74,4 @@ def make_plan(
         stable = not (made.admitted or made.preempted or made.evicted or state.ready)
         if watch:
             watch(len(taken))
-    return Plan(
-        tuple(a for d in taken for a in d.admitted),
-        tuple(p for d in taken for p in d.preempted),
-        tuple(e for d in taken for e in d.evicted),
-        tuple(explain.pending(state)),
-        len(taken),
-        stable,
-    )
+    return taken, stable

@@ -46,7 +46,7 @@ def cluster_of(values: Iterable[Any]) -> Cluster:
     for limit_range in by_kind["LimitRange"]:
         ranges[limit_range["metadata"]["namespace"]].append(limit_range)
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
-    owned = {_owner(w) for w in by_kind["Workload"]}
+    owned = {owner_of(w) for w in by_kind["Workload"]}
     made, jobs, unqueued = [], {}, []
     for obj in objects:
         job = describe(obj) if obj.get("kind") != "Workload" else None
@@ -105,7 +105,8 @@ def _named(obj: Object) -> Object:
     return {**obj, "metadata": {"namespace": "default", **metadata, "name": str(name)}}
 
 
-def _owner(workload: Object) -> tuple[str, str, str]:
+def owner_of(workload: Object) -> tuple[str, str, str]:
+    """Give the job that a Workload was made for, as (namespace, kind, name); empty texts where it is for none."""
     for ref in workload["metadata"].get("ownerReferences") or ():
         if ref.get("controller"):
             return workload["metadata"]["namespace"], str(ref.get("kind")), str(ref.get("name"))

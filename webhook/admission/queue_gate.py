@@ -1,0 +1,115 @@
+"""What the queue core would say to a job that asks to come in: one function for `serve` and for the offline tools.
+
+Answers from memory and records nothing, so a dry run leaves no trace. A job that can never fit is refused with the
+numbers; one that has to wait is let in, with a line on where it stands; one that can start is let in silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from webhook.admission.gate import GateAnswer
+from webhook.admission.position import standing
+from webhook.api.snapshot import snapshot
+from webhook.api.workloads import priority_of, workload_of
+from webhook.jobs.describe import at
+from webhook.jobs.job import Job
+from webhook.queue.model import Workload
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+Object = dict[str, Any]
+NO_NAME: Final = "new"
+LAST: Final = "~"
+"""A uid behind all others: among jobs of the same moment the new one comes last."""
+
+
+class QueueObjects(Protocol):
+    """The objects that decide where a job would stand, besides the state of the core."""
+
+    def local_queue(self, name: str, namespace: str) -> Object | None:
+        """Give one LocalQueue, or None."""
+
+    def local_queues(self, namespace: str) -> Iterable[Object]:
+        """Give the LocalQueues of a namespace."""
+
+    def limit_ranges(self, namespace: str) -> list[Object]:
+        """Give the LimitRanges of a namespace."""
+
+    def priority_classes(self) -> list[Object]:
+        """Give the classes that jobs name, the workloads' own before the pods'."""
+
+
+class DecidingCore(Protocol):
+    """A queue core as the gate reads it: what is, and the rules in force."""
+
+    @property
+    def state(self) -> State:
+        """The state as of the last round; it is only read."""
+
+    @property
+    def rules(self) -> Rules:
+        """The rules in force."""
+
+
+class QueueGate:
+    """Judges jobs by the queues among some objects and the state of a core."""
+
+    def __init__(self, objects: QueueObjects, core: DecidingCore, clock_ms: Callable[[], int]) -> None:
+        self._objects, self._core, self._clock_ms = objects, core, clock_ms
+
+    def ask(self, job: Job, obj: dict[str, Any], namespace: str, dry_run: bool) -> GateAnswer:
+        """Say whether the job can ever fit its queue, and where it would stand."""
+        name = f"{namespace}/{job.queue}"
+        local = self._objects.local_queue(job.queue or "", namespace)
+        if local is None:
+            return _let_in(f"queue {name}: there is no such LocalQueue{self._others(namespace)}; the job waits for it")
+        if (at(local, ("spec", "stopPolicy")) or "None") != "None":
+            return _let_in(f"queue {name} is stopped: the job waits until it is opened again")
+        target = str(at(local, ("spec", "clusterQueue")) or "")
+        line = self._core.state.by_queue.get(target)
+        if line is None:
+            return _let_in(f"queue {name}: there is no ClusterQueue {target} yet; the job waits for it")
+        if line.inactive:
+            return _let_in(f"queue {name}: ClusterQueue {target} takes nothing now: {line.inactive}")
+        try:
+            workload = self._workload(job, obj, namespace)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            return GateAnswer(False, "Invalid", f"queue {name}: no pod can be made of this job: {error}")
+        if workload is None:
+            return GateAnswer(allowed=True)
+        if workload.problem:
+            return _let_in(f"queue {name}: {workload.problem}")
+        try:
+            found = standing(self._core.state, line, workload, self._core.rules, self._clock_ms())
+        except self._core.rules.failures as error:
+            return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
+        if found.never:
+            way_out = "ask for less, or name another queue" + self._others(namespace, but=job.queue or "")
+            return GateAnswer(False, "Forbidden", f"queue {name}: this job can never start: {found.never} ({way_out})")
+        row = found.tightest
+        if row is None or (found.fits and found.position == 1):
+            return GateAnswer(allowed=True)
+        return _let_in(f"queue {name}: position {found.position}, {row.text()}")
+
+    def _workload(self, job: Job, obj: dict[str, Any], namespace: str) -> Workload | None:
+        """Read the job as the core would, had it been created now. Raises what reading a malformed one does."""
+        if not job.pod_sets:
+            return None
+        metadata = {**(obj.get("metadata") or {}), "namespace": namespace}
+        metadata["name"] = metadata.get("name") or metadata.get("generateName") or NO_NAME
+        classes, ranges = self._objects.priority_classes(), self._objects.limit_ranges(namespace)
+        made = workload_of({**obj, "metadata": metadata}, job, priority_of(job, classes), ranges)
+        (workload,) = snapshot([made, *ranges, *classes]).workloads
+        return replace(workload, queued_at=self._clock_ms(), uid=LAST)
+
+    def _others(self, namespace: str, but: str = "") -> str:
+        names = sorted(queue["metadata"]["name"] for queue in self._objects.local_queues(namespace))
+        names = [name for name in names if name != but]
+        return f"; this namespace has {', '.join(names)}" if names else ""
+
+
+def _let_in(warning: str) -> GateAnswer:
+    return GateAnswer(True, warnings=(warning,))

@@ -1,0 +1,78 @@
+"""The gate of files: what `serve` would say to a job if the cluster were the objects of some files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.admission.queue_gate import QueueGate
+from webhook.api.snapshot import snapshot
+from webhook.jobs.describe import describe
+from webhook.offline.plan.make_plan import settle
+from webhook.offline.plan.objects import cluster_of, owner_of
+from webhook.policy.bundle import Bundle
+from webhook.policy.queue_rules.files import rules_among
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+Object = dict[str, Any]
+QUEUES: Final = frozenset({"LocalQueue", "ClusterQueue"})
+CLASSES: Final = ("WorkloadPriorityClass", "PriorityClass")
+
+
+@dataclass(frozen=True, slots=True)
+class SettledCore:
+    """The state that the objects of files come to rest in, and the rules that led there."""
+
+    state: State
+    rules: Rules
+
+
+class FileObjects:
+    """Objects of files, as the gate asks for them."""
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        self._objects = tuple(objects)
+
+    def local_queue(self, name: str, namespace: str) -> Object | None:
+        """Give one LocalQueue, or None."""
+        return next((q for q in self.local_queues(namespace) if q["metadata"]["name"] == name), None)
+
+    def local_queues(self, namespace: str) -> list[Object]:
+        """Give the LocalQueues of a namespace."""
+        return self._of("LocalQueue", namespace)
+
+    def limit_ranges(self, namespace: str) -> list[Object]:
+        """Give the LimitRanges of a namespace."""
+        return self._of("LimitRange", namespace)
+
+    def priority_classes(self) -> list[Object]:
+        """Give the classes that jobs name, the workloads' own before the pods'."""
+        return [o for kind in CLASSES for o in self._objects if o.get("kind") == kind]
+
+    def _of(self, kind: str, namespace: str) -> list[Object]:
+        return [o for o in self._objects if o.get("kind") == kind and o["metadata"]["namespace"] == namespace]
+
+
+def file_gate(
+    tried: Iterable[Object], known: Iterable[Object], bundle: Bundle, now: float, namespace: str = "default"
+) -> QueueGate | None:
+    """Give the gate of the `known` objects at a time in seconds; None where no queue is among them.
+
+    Jobs that are tried are not there yet, each for itself; `namespace` is that of those that name none.
+    """
+    coming = {_key(o, namespace) for o in tried if describe(o) is not None}
+    there = [o for o in known if _key(o, namespace) not in coming]
+    cluster = cluster_of(o for o in there if o.get("kind") != "Workload" or owner_of(o) not in coming)
+    if not any(o.get("kind") in QUEUES for o in cluster.objects):
+        return None
+    facts, rules, now_ms = snapshot(cluster.objects), rules_among(bundle.queue_policies), int(now * 1000)
+    state = State.from_snapshot(facts)
+    settle(state, facts, rules, now_ms)
+    return QueueGate(FileObjects(cluster.objects), SettledCore(state, rules), lambda: now_ms)
+
+
+def _key(obj: Object, namespace: str) -> tuple[str, str, str]:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace") or namespace), str(obj.get("kind")), str(metadata.get("name"))
