@@ -1,5 +1,7 @@
 """From the files of a cluster to the objects the core is built from."""
 
+import pytest
+
 from webhook.offline.plan.objects import cluster_of
 
 
@@ -39,6 +41,25 @@ def test_a_job_that_has_a_workload_an_owner_or_an_end_makes_none():
     ended = {**job("over"), "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
     owned = job("part", ownerReferences=[{**owner, "kind": "JobSet", "name": "set"}])
     assert [w["metadata"]["name"] for w in workloads(cluster_of([job(), made, ended, owned]))] == ["w"]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")],
+)
+def test_a_kind_whose_pods_are_queued_is_not_queued_itself(version, kind):
+    """`serve` never queues it, whatever queue its metadata names; a plan says so and takes no quota for it."""
+    template = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
+    spec = {"replicas": 2, "template": template, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template}}
+    cluster = cluster_of([{**job("web"), "apiVersion": version, "kind": kind, "spec": spec}])
+    assert (workloads(cluster), cluster.by_parts) == ([], (f"{kind} lab/web",))
+
+
+def test_what_such_a_kind_makes_is_queued():
+    """A CronJob's Job waits by itself: its owner has no quota."""
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u", "controller": True}
+    cluster = cluster_of([job("nightly-1", ownerReferences=[owner])])
+    assert list(cluster.jobs.values()) == ["Job lab/nightly-1"]
 
 
 def test_a_job_without_queue_takes_the_default_one_or_is_told():

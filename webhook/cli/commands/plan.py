@@ -137,6 +137,8 @@ def _show(made: Plan, cluster: Cluster, output: str) -> None:
             console.print(table)
             console.print()
         console.print(summary(made), highlight=False)
+        if cluster.by_parts:
+            console.print(f"not queued, only what they make is: {', '.join(cluster.by_parts)}", highlight=False)
         if cluster.unqueued:
             console.print(f"not queued, since they name no queue: {', '.join(cluster.unqueued)}", highlight=False)
 

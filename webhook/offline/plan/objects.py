@@ -11,7 +11,7 @@ from webhook.api.convert import VERSIONED, convert
 from webhook.api.kinds import KUEUE, OLD, STORED
 from webhook.api.workloads import priority_of, workload_of
 from webhook.jobs.defaults import defaulted
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import describe, row_of
 from webhook.jobs.job import Job
 
 Object = dict[str, Any]
@@ -23,12 +23,14 @@ DONE: Final = frozenset({"Complete", "Failed", "Succeeded", "Finished"})
 class Cluster:
     """What `plan` decides from. `jobs` maps a Workload's `namespace/name` to the job it was made of (`Job ns/name`).
 
-    `unqueued` are jobs that name no queue, and so do not wait for quota.
+    `unqueued` are jobs that name no queue, and so do not wait for quota. `by_parts` name one, but only
+    what they make waits: a Deployment's Pods, a CronJob's Jobs.
     """
 
     objects: tuple[Object, ...]
     jobs: Mapping[str, str]
     unqueued: tuple[str, ...] = ()
+    by_parts: tuple[str, ...] = ()
 
 
 def cluster_of(values: Iterable[Any]) -> Cluster:
@@ -47,19 +49,23 @@ def cluster_of(values: Iterable[Any]) -> Cluster:
         ranges[limit_range["metadata"]["namespace"]].append(limit_range)
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
     owned = {owner_of(w) for w in by_kind["Workload"]}
-    made, jobs, unqueued = [], {}, []
+    made, jobs, unqueued, by_parts = [], {}, [], []
     for obj in objects:
         job = describe(obj) if obj.get("kind") != "Workload" else None
         if job is None or not job.pod_sets or _ours(obj, owned) or is_done(obj):
             continue
         space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        if not job.kind.queued:
+            if job.queue is not None:
+                by_parts.append(f"{obj['kind']} {space}/{name}")
+            continue
         if job.queue is None and (space, DEFAULT_QUEUE) not in doors:
             unqueued.append(f"{obj['kind']} {space}/{name}")
             continue
         workload = _workload(obj, job, classes, ranges[space])
         made.append(workload)
         jobs[f"{space}/{workload['metadata']['name']}"] = f"{obj['kind']} {space}/{name}"
-    return Cluster((*objects, *made), jobs, tuple(unqueued))
+    return Cluster((*objects, *made), jobs, tuple(unqueued), tuple(by_parts))
 
 
 def unpacked(values: Iterable[Any]) -> Iterable[Object]:
@@ -115,6 +121,7 @@ def owner_of(workload: Object) -> tuple[str, str, str]:
 
 def _ours(obj: Object, owned: set[tuple[str, str, str]]) -> bool:
     metadata = obj["metadata"]
-    if any(ref.get("controller") for ref in metadata.get("ownerReferences") or ()):
-        return True
+    for ref in metadata.get("ownerReferences") or ():
+        if ref.get("controller") and ((row := row_of(ref)) is None or row.queued):
+            return True
     return (metadata["namespace"], str(obj["kind"]), metadata["name"]) in owned
