@@ -180,6 +180,24 @@ def test_against_a_revision_reads_git(run):
     )
 
 
+def test_against_a_revision_reads_the_context_of_that_revision(run):
+    """A smaller quota in a file of `-c` is a change as one of a policy is; what git does not keep counts for both."""
+    Path("queues.yaml").write_text(QUEUES)
+    git("init", "-q")
+    git("add", "policies", "queues.yaml")
+    git("commit", "-q", "-m", "first")
+    against = ("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", "--against", "HEAD")
+    assert "none of 1 objects" in run(*against, stdin=job("large", 4)).stdout
+    Path("queues.yaml").write_text(QUEUES.replace("nominalQuota: 4", "nominalQuota: 2"))
+    done = run(*against, stdin=job("large", 4))
+    assert (done.exit_code, "1 of 1 objects would now be refused" in done.stdout) == (exits.FAILED, True)
+    Path("queues.yaml").write_text("kind: [")
+    git("commit", "-q", "-a", "-m", "broken")
+    Path("queues.yaml").write_text(QUEUES)
+    done = run(*against, stdin=job("large", 4))
+    assert (done.exit_code, done.stderr[:17]) == (exits.BAD_INPUT, "HEAD:queues.yaml:")
+
+
 def test_a_bad_old_policy_is_named_by_its_revision(run):
     """A mistake in the policies of a commit is told as `REV:path`, not by a temporary folder."""
     Path("policies/gpu.yaml").write_text(GPU.replace("variables.all.all(", "variables.al.all("))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,14 +19,15 @@ from webhook import setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import standard_input
 from webhook.cli.option_types import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
-from webhook.diagnostics import Diagnostic, SourceError
+from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
+from webhook.offline.dryrun.other_side import bundle_at, objects_at
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.dryrun.revisions import RevisionError, at_revision
+from webhook.offline.dryrun.revisions import RevisionError
 from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs
 from webhook.offline.dryrun.show import comparison_json, comparison_markdown, trial_json, trial_markdown
 from webhook.offline.dryrun.terminal import comparison_text, trial_text
@@ -49,10 +49,11 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class DryRunInputs:
-    """What is tried, what is only known, and how it is sent."""
+    """What is tried; what is only known, from files (`context`) and from a `live` cluster; and how it is sent."""
 
     inputs: tuple[Input, ...]
-    known: tuple[dict[str, Any], ...]
+    context: tuple[dict[str, Any], ...]
+    live: tuple[dict[str, Any], ...]
     labels: dict[str, str]
     authorized: bool
     sender: Sender
@@ -127,7 +128,7 @@ def dry_run_command(
     if against is None:
         _print_trial(trial, output, every=verbose)
         sys.exit(exits.FAILED if any(not o.allowed for o in trial.outcomes) else exits.PASSED)
-    before = _try(inputs, _other_bundle(against, paths))
+    before = _before(inputs, against, paths, cluster)
     comparison = compare(before.outcomes, trial.outcomes)
     notes = tuple(dict.fromkeys((*trial.notes, *before.notes)))
     if output == "json":
@@ -172,8 +173,8 @@ def _inputs(
     if not found:
         click.echo("sluice dry-run: there are no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    objects = objects_of((*known.documents, *from_cluster[1]))
-    return DryRunInputs(tuple(found), (*(i.obj for i in found), *objects), labels, authorized, sender)
+    context, live = (tuple(objects_of(part)) for part in (known.documents, from_cluster[1]))
+    return DryRunInputs(tuple(found), context, live, labels, authorized, sender)
 
 
 def _read(files: Sequence[str]) -> Files:
@@ -187,39 +188,25 @@ def _read(files: Sequence[str]) -> Files:
 
 
 def _try(inputs: DryRunInputs, bundle: Bundle) -> Trial:
-    objects = (*inputs.known, *bundle.objects)
+    tried, now = [i.obj for i in inputs.inputs], time.time()
+    objects = (*tried, *inputs.context, *inputs.live, *bundle.objects)
     facts = FileFacts(objects, inputs.labels, authorized=inputs.authorized)
-    now, tried = time.time(), [i.obj for i in inputs.inputs]
     gate = file_gate(tried, objects, bundle, now, inputs.sender.namespace)
     trial = dry_run(inputs.inputs, bundle, facts, inputs.sender, gate, time.time)
     return trial if inputs.sender.operation == "DELETE" else with_queues(trial, objects, bundle, now)
 
 
-def _other_bundle(against: str, paths: Sequence[Path]) -> Bundle:
-    """Load the policies of a folder, or of a git revision."""
+def _before(inputs: DryRunInputs, against: str, paths: Sequence[Path], cluster: Sequence[Path]) -> Trial:
+    """Try the objects under the policies of a folder, or under policies and context objects of a git revision."""
     if Path(against).exists():
-        return load_bundle([Path(against)])
-    with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
-        try:
-            there = at_revision(against, paths, Path(folder))
-        except (RevisionError, OSError) as error:
-            raise click.UsageError(f"--against {against}: {error}") from None
-        if not there:
-            click.echo(f"sluice dry-run: these policies were not there at {against}", err=True)
-            return EMPTY
-        try:
-            return load_bundle(there)
-        except SourceError as error:
-            raise SourceError(_renamed(error.diagnostics, folder, against)) from None
-
-
-def _renamed(diagnostics: Iterable[Diagnostic], folder: str, against: str) -> Iterable[Diagnostic]:
-    """Tell places of the old files by revision, not by the folder that they were written to."""
-    for found in diagnostics:
-        inner = Path(found.place.file).relative_to(folder).parts[1:]
-        file = f"{against}:{'/'.join(inner)}"
-        place = type(found.place)(file, found.place.line, found.place.column, found.place.length)
-        yield Diagnostic(found.code, place, found.message, found.severity, found.source, found.hint)
+        return _try(inputs, replace(load_bundle([Path(against)]), notes=()))
+    try:
+        bundle, context = bundle_at(against, paths), tuple(objects_at(against, cluster))
+    except (RevisionError, OSError) as error:
+        raise click.UsageError(f"--against {against}: {error}") from None
+    if bundle is None:
+        click.echo(f"sluice dry-run: these policies were not there at {against}", err=True)
+    return _try(replace(inputs, context=context), bundle or EMPTY)
 
 
 def _print_trial(trial: Trial, output: str, *, every: bool) -> None:

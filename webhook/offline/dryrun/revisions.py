@@ -14,6 +14,10 @@ class RevisionError(Exception):
     """A revision cannot be read; the text says why."""
 
 
+class GitError(RevisionError):
+    """Git could not answer: no repository, no such revision. The text is its own."""
+
+
 def at_revision(revision: str, paths: Iterable[Path], into: Path) -> list[Path]:
     """Write the given files and folders as they were at a revision below `into`, and give their new paths.
 
@@ -22,10 +26,7 @@ def at_revision(revision: str, paths: Iterable[Path], into: Path) -> list[Path]:
     """
     found = []
     for number, path in enumerate(paths):
-        there = path.resolve()
-        folder = there if there.is_dir() else there.parent
-        while not folder.exists():
-            folder = folder.parent
+        there, folder = path.resolve(), _folder(path)
         top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().strip())
         commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         inner = there.relative_to(top).as_posix()
@@ -33,6 +34,23 @@ def at_revision(revision: str, paths: Iterable[Path], into: Path) -> list[Path]:
         if _extract(top, commit.decode().strip(), inner, target):
             found.append(target / inner)
     return found
+
+
+def tracked(path: Path) -> bool:
+    """Say whether git keeps a file, or any file of a folder, now. Raises RevisionError where git is absent."""
+    folder = _folder(path)
+    try:
+        return bool(_git(folder, "ls-files", "--", str(path.resolve())).strip())
+    except GitError:
+        return False
+
+
+def _folder(path: Path) -> Path:
+    there = path.resolve()
+    folder = there if there.is_dir() else there.parent
+    while not folder.exists():
+        folder = folder.parent
+    return folder
 
 
 def _extract(top: Path, commit: str, inner: str, target: Path) -> bool:
@@ -54,5 +72,5 @@ def _git(folder: Path, *args: str) -> bytes:
     done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 (no shell; a fixed program)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
-        raise RevisionError(said or "there is no such folder and no such git revision")
+        raise GitError(said or "there is no such folder and no such git revision")
     return done.stdout
