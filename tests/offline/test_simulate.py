@@ -10,6 +10,7 @@ from webhook.offline.simulate.generate import generate
 from webhook.offline.simulate.plot import plot, seconds
 from webhook.offline.simulate.simulation import Arrival, simulate
 from webhook.offline.simulate.summary import jain, summarise
+from webhook.policy.queue_rules.files import load_rules
 
 RULES = KueueRules()
 TWO = """
@@ -59,6 +60,14 @@ def test_what_can_never_start_is_counted_and_ends_nothing():
     text = "cohorts: [{queues: [{quota: {cpu: 1}, workloads: [{class: x, run: 10s, requests: {cpu: 2}}]}]}]"
     summary = summarise(run(text))
     assert (summary.never_started, summary.total.finished) == (1, 0)
+
+
+@pytest.mark.parametrize(("rule", "starts"), [("now.getHours() >= 8", 8 * 3_600_000), ("now.getHours() > 24", -1)])
+def test_what_waits_for_a_time_starts_then_or_never(rule, starts):
+    """The clock goes on to the hour at which a rule lets work in; where there is none, the simulation ends."""
+    head = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n  admit:\n"
+    outcome = run(rules=load_rules(head + f'    - {{expression: "{rule}", reason: Closed}}\n'))
+    assert min(job.started for job in outcome.jobs) == starts
 
 
 def test_the_same_input_gives_the_same_outcome_and_the_same_picture():

@@ -23,6 +23,8 @@ from webhook.queue.state import State
 FINISH: Final = 0
 ARRIVE: Final = 1
 WAKE: Final = 2
+PATIENCE: Final = 32 * 24 * 3_600_000
+"""After so long without any event (milliseconds; a month), what waits for a time counts as never started."""
 Progress = Callable[[int], None]
 
 
@@ -100,7 +102,7 @@ class _Simulation:
         self.waiting: dict[str, int] = defaultdict(int)
         self.samples: list[UsageSample] = []
         self.done = self.calls = self.now = 0
-        self.woken = -1
+        self.woken = self.moved = -1
 
     def run(self, name: str) -> SimulationResult:
         while self.events:
@@ -109,11 +111,14 @@ class _Simulation:
                 _, what, tick, key = heapq.heappop(self.events)
                 self.happen(what, tick, key)
             self.settle()
-            self.samples.append(UsageSample(self.now, dict(self.usage), dict(self.waiting)))
+            if self.moved == self.now:
+                self.samples.append(UsageSample(self.now, dict(self.usage), dict(self.waiting)))
         end = max((j.finished for j in self.jobs.values()), default=0)
         return SimulationResult(name, tuple(self.jobs.values()), tuple(self.samples), end, self.calls, self.snapshot)
 
     def happen(self, what: int, tick: int, key: str) -> None:
+        if what != WAKE:
+            self.moved = self.now
         if what == ARRIVE:
             self.arrive(key)
         elif what == FINISH and self.run_of.get(key) == tick:
@@ -143,12 +148,14 @@ class _Simulation:
             self.calls += 1
             decisions = decide(self.state, self.rules, self.now, SILENT, None)
             self.start(decisions)
+            if decisions.admitted or decisions.preempted:
+                self.moved = self.now
             for preempted in decisions.preempted:
                 self.evict(preempted.workload)
             if decisions.complete and not decisions.preempted:
                 break
         wake = decisions.next_at
-        if wake is not None and wake > self.now and wake != self.woken:
+        if wake is not None and wake != self.woken and self.now < wake <= self.moved + PATIENCE:
             self.woken = wake
             heapq.heappush(self.events, (wake, WAKE, 0, ""))
 
