@@ -2,6 +2,9 @@
 
 import pytest
 
+from tests.offline.running import invoke
+from webhook.cli import exits
+from webhook.cli.commands.simulate import simulate
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.offline.simulate.arrivals import milliseconds, read_trace
@@ -20,6 +23,22 @@ cohorts:
     workloads:
     - {class: small, count: 4, every: 100ms, run: 200ms, priority: 50, requests: {cpu: 500m}}
     - {class: large, count: 1, start: 1s, run: 1s, requests: {cpu: 20}}
+"""
+
+
+QUEUES = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: f}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: a}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: f, resources: [{name: cpu, nominalQuota: 4}]}]
 """
 
 
@@ -92,3 +111,18 @@ def test_mistakes_in_a_generator_file_have_a_place_and_a_hint():
     assert 'did you mean "every"?' in messages
     assert '"half" is not a quantity' in messages
     assert "g.yaml:12:" in messages
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "said"),
+    [
+        ("0,cohort-0-queue-9,1,1", "TRACE002", "1 job names queue default/cohort-0-queue-9, which is not there"),
+        ("0,a,1,1", "TRACE003", "1 job names resource gpus, for which ClusterQueue a has no quota"),
+    ],
+)
+def test_what_the_queues_do_not_have_is_an_error(tmp_path, row, code, said):
+    """A job in a queue that is not there, or that asks for what has no quota, is a mistake and no wait of -1 ms."""
+    (tmp_path / "t.csv").write_text(f"time,queue,run,gpus\n{row}\n")
+    (tmp_path / "q.yaml").write_text(QUEUES)
+    done = invoke(simulate, str(tmp_path / "t.csv"), "-f", str(tmp_path / "q.yaml"))
+    assert (done.exit_code, code in done.stderr, said in done.stderr) == (exits.BAD_INPUT, True, True)

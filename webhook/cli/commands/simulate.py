@@ -29,6 +29,7 @@ from webhook.offline.simulate.plot import plot
 from webhook.offline.simulate.simulation import SimulationResult
 from webhook.offline.simulate.summary import summarise
 from webhook.offline.simulate.tables import document, tables
+from webhook.offline.simulate.unknown_names import unknown_names
 from webhook.queue.model import Snapshot
 
 GENERATORS = (".yaml", ".yml")
@@ -97,6 +98,9 @@ def simulate(
         runs = [(queues, s) for s in compare or ("+".join(names or ("kueue",)),)]
         if compare_queues:
             runs.append((_queues((compare_queues,)), runs[0][1]))
+        tried = [queues, runs[-1][0]] if compare_queues else [queues]
+        if wrong := [found for given in tried for found in unknown_names(given, arrivals, str(trace))]:
+            raise SourceError(wrong)
         queue_files = [*files, *([compare_queues] if compare_queues else [])]
         with readable(lambda: read_files(queue_files).documents):
             outcomes = [_run(q, arrivals, s, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]

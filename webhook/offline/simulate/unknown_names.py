@@ -1,0 +1,38 @@
+"""What a trace names and the queues do not have: a queue, or a resource, without which a job could never start."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from webhook.diagnostics import Diagnostic, Place
+from webhook.offline.simulate.arrivals import Arrival
+from webhook.offline.simulate.simulation import with_doors
+from webhook.queue.model import Snapshot
+
+
+def unknown_names(snapshot: Snapshot, arrivals: Iterable[Arrival], file: str) -> Iterator[Diagnostic]:
+    """Tell queues (TRACE002) and resources (TRACE003) that the queues do not have, each with the number of its jobs."""
+    given = list(arrivals)
+    doors = {(q.namespace, q.name): q.cluster_queue for q in with_doors(snapshot, given).local_queues}
+    covered = {q.name: {r for group in q.groups for r in group.resources} | {"pods"} for q in snapshot.cluster_queues}
+    queues: Counter[str] = Counter()
+    resources: Counter[tuple[str, str]] = Counter()
+    for job in given:
+        door = doors.get((job.namespace, job.queue))
+        if door is None:
+            queues[f"{job.namespace}/{job.queue}"] += 1
+        elif door in covered:
+            resources.update((door, name) for name, n in job.requests.items() if n and name not in covered[door])
+    known = ", ".join(sorted({f"{space}/{name}" for space, name in doors} | set(covered))) or "none"
+    for name, count in sorted(queues.items()):
+        message = f"{_jobs(count)} queue {name}, which is not there (queues: {known})"
+        yield Diagnostic("TRACE002", Place(file), message, hint="correct the name, or add the queue to the files of -f")
+    for (queue, name), count in sorted(resources.items()):
+        message = f"{_jobs(count)} resource {name}, for which ClusterQueue {queue} has no quota"
+        had = ", ".join(sorted(covered[queue] - {"pods"})) or "no resource"
+        yield Diagnostic("TRACE003", Place(file), message, hint=f"it has quota for {had}")
+
+
+def _jobs(count: int) -> str:
+    return "1 job names" if count == 1 else f"{count:,} jobs name"
