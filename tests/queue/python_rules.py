@@ -122,6 +122,10 @@ class KueueRules:
             return asked
         return min(asked, cell.nominal + cell.borrowing_limit - usage)
 
+    def yields(self, workload: Workload, begins: int, at: int) -> bool:
+        """Let nobody use what a head holds."""
+        return False
+
     def park(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
         """Park what plainly does not fit under BestEffortFIFO; under StrictFIFO only a namespace mismatch."""
         if queue.strategy == "StrictFIFO":

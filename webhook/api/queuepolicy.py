@@ -52,6 +52,9 @@ class Reserve(Api, frozen=True, kw_only=True):
 
     when: Annotated[str | None, doc("CEL, gives bool: whether it holds anything.")] = None
     amount: Annotated[str | None, doc("CEL, gives int: how much of one resource of one flavor it holds.")] = None
+    yields: Annotated[
+        str | None, doc("CEL, gives bool: whether a workload may use what is held, until the head starts.")
+    ] = None
     hold: Annotated[
         Literal["Cycle", "UntilAdmitted"] | None, doc("For the rest of the cycle, or until it is admitted.")
     ] = msgspec.field(name="for", default=None)

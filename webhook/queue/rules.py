@@ -266,6 +266,9 @@ class Rules(Protocol):
     def reserved(self, cell: Cell, usage: int, asked: int, borrow: int) -> int:
         """Give how much of a cell such a head holds."""
 
+    def yields(self, workload: Workload, begins: int, at: int) -> bool:
+        """Say whether a workload may use now (`at`) what is held for a head that starts at `begins`, 0 if unknown."""
+
     def park(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
         """Say whether a head waits for an event (True), or stays active and is looked at again in the next cycle."""
 

@@ -50,6 +50,7 @@ class FileRules:
     strict: Call
     reserves: Call
     reserved: Call
+    yields: Call
     park: Call
     guaranteed: Call
     available: Call

@@ -47,6 +47,7 @@ POINTS: Final = (
     _one("strict", "strict", BOOL, workload=WORKLOAD, queue=QUEUE),
     _one("reserve.when", "reserves", BOOL, workload=WORKLOAD, queue=QUEUE, outcome=STRING),
     _one("reserve.amount", "reserved", INT, node=NODE, usage=INT, asked=INT, borrow=INT),
+    _one("reserve.yields", "yields", BOOL, workload=WORKLOAD, begins=INT, at=INT),
     _one("park", "park", BOOL, workload=WORKLOAD, queue=QUEUE, outcome=STRING),
     _one("capacity.guaranteed", "guaranteed", INT, node=NODE),
     _one("capacity.available", "available", INT, node=NODE, usage=INT, parent=INT),

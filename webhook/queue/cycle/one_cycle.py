@@ -11,6 +11,7 @@ from webhook.queue.cycle.checks_and_evictions import checks_ready
 from webhook.queue.cycle.nominate import Nomination, Nominator, refuse
 from webhook.queue.cycle.order import ordered
 from webhook.queue.cycle.requeue import leave, set_apart
+from webhook.queue.cycle.reservation import Reservation, begins
 from webhook.queue.cycle.round import Round
 from webhook.queue.decisions import Admitted, Preempted, Reason
 from webhook.queue.flavors.search import Assignment
@@ -35,16 +36,25 @@ class Cycle:
         self.round, self.state, self.rules, self.tree = of, of.state, of.rules, of.tree
         self.gone: dict[str, Target] = {}
         self.usage: Usage = self.tree.usage.copy()
-        for node, amounts in of.kept:
-            self.tree.add(node, amounts, self.usage)
+        for kept in of.kept:
+            self.tree.add(kept.node, kept.amounts, self.usage)
 
     def run(self, heads: Iterable[tuple[PendingQueue, Entry]], left: int) -> int:
         """Nominate the heads and process them in the rules' order; give what that cost (see `cost_of`).
 
         Where more than `left` is used before all are nominated, the cycle is suspended, and nobody is processed.
         """
-        nominator = Nominator(self.state, self.usage.copy(), {}, self.round.cycle)
-        known, tries = self._resumed()
+        nominations, cost = self._nominate_all(heads, left)
+        if self.rules.hold:
+            nominations = self._held_first(nominations)
+        for nomination in ordered(
+            nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following
+        ):
+            self._process_safely(nomination)
+        return cost
+
+    def _nominate_all(self, heads: Iterable[tuple[PendingQueue, Entry]], left: int) -> tuple[list[Nomination], int]:
+        usage, (known, tries) = self.usage.copy(), self._resumed()
         nominations: list[Nomination] = []
         cost = 0
         for pending_queue, first in heads:
@@ -52,7 +62,7 @@ class Cycle:
                 known.update((n.entry, n) for n in nominations)
                 signature = signature_of(self.state.by_tree[self.tree])
                 self.state.suspended[self.tree] = Suspended(known, signature, tries + 1)
-                return cost
+                return [], cost
             entry: Entry | None = first
             while entry is not None and self._too_late(entry, pending_queue):
                 entry = pending_queue.head()
@@ -62,21 +72,30 @@ class Cycle:
             try:
                 nomination = known.get(entry)
                 if nomination is None:
-                    nomination = self._nominate(nominator, entry, pending_queue)
+                    nomination = self._nominate(usage, entry, pending_queue)
                     cost += cost_of(nomination)
             except self.rules.failures as error:
                 self._fail_rule(entry, pending_queue, error)
                 continue
             if nomination is not None:
                 nominations.append(nomination)
-        for nomination in ordered(
-            nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following
-        ):
-            try:
-                self._process(nomination)
-            except self.rules.failures as error:
-                self._fail_in_contest(nomination, error)
-        return cost
+        return nominations, cost
+
+    def _held_first(self, nominations: list[Nomination]) -> list[Nomination]:
+        """Let heads that cannot be placed hold what is theirs before anybody is placed; give the others."""
+        others = []
+        for nomination in nominations:
+            if nomination.targets or nomination.assignment.mode in (Mode.FIT, Mode.NO_FIT):
+                others.append(nomination)
+            else:
+                self._process_safely(nomination)
+        return others
+
+    def _process_safely(self, nomination: Nomination) -> None:
+        try:
+            self._process(nomination)
+        except self.rules.failures as error:
+            self._fail_in_contest(nomination, error)
 
     def _resumed(self) -> tuple[dict[Entry, Nomination], int]:
         """Give what heads were nominated for when the call before was over, and how many calls that took."""
@@ -86,7 +105,7 @@ class Cycle:
         same = before.signature == signature_of(self.state.by_tree[self.tree])
         return (before.nominations if same else {}), before.tries
 
-    def _nominate(self, nominator: Nominator, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
+    def _nominate(self, usage: Usage, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
         """Nominate a head; None where it must not be considered."""
         if (known := self.round.waiting.get(entry)) is not None:
             return known
@@ -95,7 +114,18 @@ class Cycle:
         if refusal is not None:
             leave(self.round, entry, pending_queue, Verdict(refusal.reason, refusal.outcome, refusal.message))
             return None
-        return nominator.nominate(entry, pending_queue)
+        return Nominator(self.state, self._open(entry, usage), {}, self.round.cycle).nominate(entry, pending_queue)
+
+    def _open(self, entry: Entry, usage: Usage) -> Usage:
+        """Give a usage list without what is held for heads that a workload is out of the way of."""
+        at = self.round.now
+        yielding = [r for r in self.round.kept if self.rules.yields(entry.workload, r.begins, at)]
+        if not yielding:
+            return usage
+        usage = usage.copy()
+        for kept in yielding:
+            self.tree.remove(kept.node, kept.amounts, usage)
+        return usage
 
     def _following(self, nomination: Nomination) -> Nomination | None:
         """Nominate the next head of a queue whose head was admitted, where it fits; where cycles are counted, none."""
@@ -140,19 +170,23 @@ class Cycle:
             if nomination.assignment.mode == Mode.FIT:
                 self._defer(nomination)
                 return
-        assignment, pending_queue = nomination.assignment, nomination.pending_queue
+        assignment = nomination.assignment
         if assignment.mode == Mode.NO_FIT:
             self._fail(nomination, Outcome.NO_FIT, assignment.reason)
         elif assignment.mode != Mode.FIT and not nomination.targets:
             self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
         elif any(t.entry.key in self.gone for t in nomination.targets):
             self._skip(nomination, Outcome.OVERLAP, "its victims go for another workload")
-        elif not self.tree.fits(pending_queue.node, assignment.amounts(), self._without(nomination.targets)):
+        elif not self._fits(nomination):
             self._skip(nomination, Outcome.NO_LONGER_FITS, NO_LONGER_FITS)
         elif nomination.targets:
             self._preempt(nomination)
         else:
             self._admit(nomination)
+
+    def _fits(self, nomination: Nomination) -> bool:
+        usage = self._open(nomination.entry, self._without(nomination.targets))
+        return self.tree.fits(nomination.pending_queue.node, nomination.assignment.amounts(), usage)
 
     def _without(self, targets: Iterable[Target] = ()) -> Usage:
         """Give the usage as it will be when all victims are gone."""
@@ -237,7 +271,9 @@ class Cycle:
             amounts.append((column, max(0, held)))  # a rule that gives less than nothing must not make room
         self.tree.add(node, amounts, self.usage)
         if self.rules.hold:
-            self.round.kept.append((node, amounts))
+            pending_queues = self.state.by_tree[self.tree]
+            start = begins(nomination, pending_queues, self.tree.usage, self.round.now)
+            self.round.kept.append(Reservation(node, amounts, start))
 
 
 def cost_of(nomination: Nomination | None) -> int:

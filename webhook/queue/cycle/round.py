@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from webhook.queue.cycle.nominate import Nomination
+from webhook.queue.cycle.reservation import Reservation
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.queue.pending.queue import Entry
-from webhook.queue.quota.tree import Amounts, Node, Tree
+from webhook.queue.quota.tree import Tree
 from webhook.queue.report import Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -47,7 +48,7 @@ class Round:
     cycle: int
     counted: bool = False
     waiting: dict[Entry, Nomination] = field(default_factory=dict)
-    kept: list[tuple[Node, Amounts]] = field(default_factory=list)
+    kept: list[Reservation] = field(default_factory=list)
     moved: bool = False
     searches_on: bool = False
     searched: bool = False
