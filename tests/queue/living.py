@@ -41,6 +41,7 @@ ADD_ONS: Final = {
     "gpu-budget": "  parameters: {gpu: gpu, most: 2.0}\n  history: {halfLife: 10m, samplingInterval: 1m}\n",
     "time-window": "  parameters: {gpu: gpu, daytimeGPUs: 2}\n",
     "backfill": "  parameters: {resource: gpu, big: 4}\n",
+    "backfill-time": "  parameters: {resource: gpu, big: 4}\n",
 }
 OWN: Final = {
     "aging": "  order:\n    - now - timestamp(workload.queuedAt / 1000) > duration('20m')\n    - workload.queuedAt\n",

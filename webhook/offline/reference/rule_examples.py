@@ -37,8 +37,8 @@ class RuleExample:
 COMMON: Final[Mapping[str, Any]] = {
     "workload": JOB, "queue": QUEUE, "node": NODE, "victim": VICTIM, "facts": FACTS, "podSet": JOB.pod_sets[0],
     "now": 1_767_614_400_000, "at": 1_767_614_400_000, "usage": 20, "asked": 8, "borrow": 0, "parent": 4,
-    "belowRoot": False, "advantage": False, "outcome": "NoCandidates", "variant": "WithinQueue", "borrowed": 4,
-    "lendable": 16, "ratio": 250.0, "weight": 2000, "borrowing": True, "placement": Placement(4, 1, {GPU: 8}),
+    "begins": 0, "belowRoot": False, "advantage": False, "outcome": "NoCandidates", "variant": "WithinQueue",
+    "borrowed": 4, "lendable": 16, "ratio": 250.0, "weight": 2000, "borrowing": True, "placement": Placement(4, 1, {GPU: 8}),
     "contest": Contest(True, 0.25, 0.25, False), "option": Option(4, 1), "match": Match(Flavor("a100"), "", True),
     "reach": Reach(True, False, True), "found": Found(True, False, True), "shares": Shares(0.2, 0.5, 0.3),
 }  # fmt: skip
@@ -54,6 +54,9 @@ EXAMPLES: Final[Mapping[str, RuleExample]] = {
     ),
     "reserve.amount": RuleExample(
         "asked < node.nominal ? asked : node.nominal", "A head holds no more than its queue's own quota.", 8
+    ),
+    "reserve.yields": RuleExample(
+        "begins != 0 && at + 600000 <= begins", "For the last ten minutes nobody else gets what is held.", False
     ),
     "park": RuleExample("outcome in ['NoFit', 'NoCandidates']", "What does not fit waits for a change.", True),
     "capacity.guaranteed": RuleExample("node.nominal / 2", "A node never lends more than half of its own.", 8),

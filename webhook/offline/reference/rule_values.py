@@ -12,7 +12,8 @@ from webhook.queue.rules import Mode, Outcome, Variant
 
 ARGUMENTS: Final[Mapping[str, str]] = {
     "now": "The time, a timestamp.",
-    "at": "The time of the eviction, in milliseconds.",
+    "at": "The time, in milliseconds; in `requeue` that of the eviction.",
+    "begins": "When the head that holds it can start by the run times of what runs, in milliseconds; 0: unknown.",
     "usage": "In `order` and `preempt.order`: the decayed usage of the LocalQueue, by weight (0.0 without `history`). "
     "Elsewhere: how much of the flavor and resource the node uses.",
     "asked": "How much of the flavor and resource is asked for.",

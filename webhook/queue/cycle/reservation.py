@@ -1,4 +1,4 @@
-"""What a head holds that made way for those behind it, and from when on it needs that: so that short work may use it."""
+"""What a head holds that made way for those behind it, and from when on it needs that, so that others may use it."""
 
 from __future__ import annotations
 

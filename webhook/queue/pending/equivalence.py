@@ -13,7 +13,7 @@ from webhook.queue.flavors.request_plan import Shape
 from webhook.queue.model import Workload
 from webhook.queue.rules import Rules
 
-DECIDING: Final = ("admit", "strict", "reserves", "park")
+DECIDING: Final = ("admit", "strict", "reserves", "yields", "park")
 """Points whose answer about one workload must not be taken for another's where the workloads differ."""
 PREEMPTING: Final = ("candidate", "victim_order")
 AGE: Final = frozenset({"queued_at", "created", "uid", "name", "first"})
