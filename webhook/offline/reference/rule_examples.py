@@ -38,7 +38,8 @@ COMMON: Final[Mapping[str, Any]] = {
     "workload": JOB, "queue": QUEUE, "node": NODE, "victim": VICTIM, "facts": FACTS, "podSet": JOB.pod_sets[0],
     "now": 1_767_614_400_000, "at": 1_767_614_400_000, "usage": 20, "asked": 8, "borrow": 0, "parent": 4,
     "begins": 0, "belowRoot": False, "advantage": False, "outcome": "NoCandidates", "variant": "WithinQueue",
-    "borrowed": 4, "lendable": 16, "ratio": 250.0, "weight": 2000, "borrowing": True, "placement": Placement(4, 1, {GPU: 8}),
+    "borrowed": 4, "lendable": 16, "ratio": 250.0, "weight": 2000, "borrowing": True,
+    "placement": Placement(4, 1, {GPU: 8}),
     "contest": Contest(True, 0.25, 0.25, False), "option": Option(4, 1), "match": Match(Flavor("a100"), "", True),
     "reach": Reach(True, False, True), "found": Found(True, False, True), "shares": Shares(0.2, 0.5, 0.3),
 }  # fmt: skip
