@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry
 
 from webhook.cel.errors import Interrupted
@@ -28,7 +28,7 @@ from webhook.server.routes.state import StateHandler, state_routes
 log = logging.getLogger(__name__)
 
 CONVERT: Final = "/convert"
-BodyHandler = Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.Response]]
+BodyHandler = Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.StreamResponse]]
 """Answers a POST, with its body."""
 
 
@@ -47,7 +47,7 @@ class App:
     check_client: ClientCheck | None = None
     """Asked before a verdict. Not before a conversion: for those the API server has no way to show a certificate."""
 
-    async def __call__(self, request: web.BaseRequest) -> web.Response:
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request."""
         method, path = request.method, request.rel_url.raw_path
         try:
@@ -67,13 +67,13 @@ class App:
         self.metrics.failures[error.kind] += 1
         return status_response(error.status, str(error))
 
-    async def _review(self, request: web.BaseRequest, review: BodyHandler) -> web.Response:
+    async def _review(self, request: web.BaseRequest, review: BodyHandler) -> web.StreamResponse:
         metrics = self.metrics
         if metrics.in_flight >= self.limits.reviews:
             raise StatusError("too many requests at once", 503, "busy")
         if self.check_client is not None and request.rel_url.raw_path != CONVERT:
             self.check_client(request)
-        check_type(request.headers.get("Content-Type", ""))
+        check_type(request.headers.get(hdrs.CONTENT_TYPE, ""))
         metrics.in_flight += 1
         try:
             return await review(request, await read_body(request, self.limits))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.helpers import rfc822_formatted_time
 
-_JSON: Final = {"Content-Type": "application/json", "Server": "Sluice"}
+SERVER: Final = "Sluice"
+_JSON: Final = {"Content-Type": "application/json", "Server": SERVER}
 TEXT: Final = "text/plain; charset=utf-8"
 RETRY_AFTER: Final = "1"
 """Seconds. The API server sends a call with this answer again by itself, within the webhook's timeout."""
@@ -21,9 +24,41 @@ class StatusError(Exception):
         self.status, self.kind = status, kind
 
 
-def json_response(body: bytes) -> web.Response:
-    """Answer with JSON text."""
-    return web.Response(body=body, headers=_JSON)
+class JsonResponse(web.StreamResponse):
+    """JSON text, with status 200. Head and body go out as they are, in one write.
+
+    What aiohttp's `Response` looks at besides (cookies, compression, chunks, payloads, HEAD) costs a review a tenth.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.body, self.last = body, False
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection goes on behind this."""
+        return not self.last
+
+    def force_close(self) -> None:
+        """Let this be the last of its connection."""
+        self.last = True
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
+        """Send it."""
+        self.last = self.last or not request.keep_alive
+        headers = self.headers
+        headers[hdrs.CONTENT_TYPE] = "application/json"
+        headers[hdrs.CONTENT_LENGTH] = str(len(self.body))
+        headers[hdrs.DATE] = rfc822_formatted_time()
+        headers[hdrs.SERVER] = SERVER
+        if self.last:
+            headers[hdrs.CONNECTION] = "close"
+        await request.writer.write_headers("HTTP/1.1 200 OK", headers)
+        await request.writer.write_eof(self.body)
+        return request.writer
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Nothing is left to send."""
 
 
 def text_response(body: bytes, status: int = 200, content_type: str = TEXT) -> web.Response:

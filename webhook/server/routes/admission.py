@@ -16,7 +16,7 @@ from webhook.server.engine import Engine
 from webhook.server.json_body import read_json
 from webhook.server.limits import Limits
 from webhook.server.metrics import ServerMetrics
-from webhook.server.responses import StatusError, json_response
+from webhook.server.responses import JsonResponse, StatusError
 
 ROUNDS = 8
 """How often a review may ask for more checks: each round it goes on behind the answers of the last."""
@@ -24,14 +24,14 @@ ROUNDS = 8
 
 def admission(
     name: str, review: Review, engine: Engine, limits: Limits, metrics: ServerMetrics
-) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.Response]]:
+) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.StreamResponse]]:
     """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics.
 
     It waits only where the facts of the cluster are not known yet, or a policy needs something of the API server.
     """
     timing, warm, review = metrics.timings[name], engine.warm, with_deadline(review)
 
-    async def handle(call: web.BaseRequest, body: bytes | bytearray) -> web.Response:
+    async def handle(call: web.BaseRequest, body: bytes | bytearray) -> web.StreamResponse:
         if not warm.is_set():
             await _warmed(warm, _patience(call, limits))
         start = perf_counter()
@@ -45,7 +45,7 @@ def admission(
         metrics.reviewed(name, request.operation, request.resource.resource, outcome)
         metrics.warnings += len(verdict.warnings)
         timing.observe(perf_counter() - start)
-        return json_response(text)
+        return JsonResponse(text)
 
     return handle
 

@@ -11,17 +11,17 @@ from aiohttp import web
 
 from webhook.server.json_body import read_json
 from webhook.server.metrics import ServerMetrics
-from webhook.server.responses import StatusError, json_response
+from webhook.server.responses import JsonResponse, StatusError
 
 Convert = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def conversion(
     convert: Convert, metrics: ServerMetrics
-) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.Response]]:
+) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.StreamResponse]]:
     """Make the handler."""
 
-    async def handle(_: web.BaseRequest, body: bytes | bytearray) -> web.Response:
+    async def handle(_: web.BaseRequest, body: bytes | bytearray) -> web.StreamResponse:
         start = perf_counter()
         document = read_json(body)
         if not isinstance(document, dict) or document.get("kind") != "ConversionReview":
@@ -30,6 +30,6 @@ def conversion(
             raise StatusError('the ConversionReview is not one of "apiextensions.k8s.io/v1" with a request')
         answer = orjson.dumps(convert(document))
         metrics.timings["convert"].observe(perf_counter() - start)
-        return json_response(answer)
+        return JsonResponse(answer)
 
     return handle
