@@ -23,7 +23,7 @@ AUTHORIZER_TYPE: Final = object_type(_PREFIX + "Authorizer")
 PATH_CHECK_TYPE: Final = object_type(_PREFIX + "PathCheck")
 GROUP_CHECK_TYPE: Final = object_type(_PREFIX + "GroupCheck")
 RESOURCE_CHECK_TYPE: Final = object_type(_PREFIX + "ResourceCheck")
-DECISION_TYPE: Final = object_type(_PREFIX + "AuthorizerDecision")
+DECISION_TYPE: Final = object_type(_PREFIX + "Decision")
 CHECK_COST: Final = 350_000
 
 
