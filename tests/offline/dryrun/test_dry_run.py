@@ -58,8 +58,49 @@ def test_json_has_the_patch_and_the_place(run):
 def test_an_unknown_namespace_is_told(run):
     """Where policies select by namespace and the Namespace is not there, that is said, and labels can be given."""
     done = run("-f", "half.yaml")
-    assert (done.exit_code, "without labels of their own: team-a" in done.stdout) == (0, True)
+    assert (done.exit_code, "without labels of their own: team-a" in done.stdout) == (exits.BAD_INPUT, True)
     assert run("-f", "half.yaml", "--namespace-label", "team=yes").exit_code == exits.FAILED
+
+
+LIMITS = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: limits}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [batch], apiVersions: [v1], resources: [jobs], operations: [CREATE]}
+  validations: [{expression: "true"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: limits}
+spec:
+  policyName: limits
+  validationActions: [Deny]
+  paramRef: {name: max, namespace: team-a, parameterNotFoundAction: Allow}
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "missing"),
+    [
+        ((), "Namespace team-a, ConfigMap team-a/max, LocalQueue team-a/gpu"),
+        (("ns.yaml",), "ConfigMap team-a/max, LocalQueue team-a/gpu"),
+        (("ns.yaml", "queues.yaml"), "ConfigMap team-a/max"),
+        (("ns.yaml", "queues.yaml", "max.yaml"), ""),
+    ],
+)
+def test_what_decides_and_is_missing_is_named(run, known, missing):
+    """`no policy` for want of a namespace, a parameter or a queue is no pass: exit code 2, unless that is accepted."""
+    Path("policies/limits.yaml").write_text(LIMITS)
+    Path("queues.yaml").write_text(QUEUES)
+    Path("max.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: max, namespace: team-a}}")
+    context = [word for name in known for word in ("-c", name)]
+    done = run("-f", "job.yaml", *context)
+    assert done.exit_code == (exits.BAD_INPUT if missing else exits.PASSED)
+    assert (f"objects that are missing: {missing}; give them with -c FILE" in done.stderr) == bool(missing)
+    assert run("-f", "job.yaml", *context, "--allow-missing").exit_code == exits.PASSED
 
 
 def test_namespaces_among_the_objects_count(run):

@@ -68,6 +68,16 @@ def test_the_same_policies_decide_the_same(recorded):
     )
 
 
+def test_a_missing_namespace_is_no_pass(recorded):
+    """Without the namespace that policies select by, "0 differ" would say nothing: it is named, with exit code 2."""
+    lines = Path("recorded/reviews.jsonl").read_text().splitlines(keepends=True)
+    Path("recorded/reviews.jsonl").write_text(lines[1])  # the validation of the good one: allowed either way
+    done = recorded("recorded")
+    assert done.exit_code == exits.BAD_INPUT
+    assert "sluice replay: the outcome depends on objects that are missing: Namespace team-a; " in done.stderr
+    assert recorded("recorded", "--allow-missing").exit_code == exits.PASSED
+
+
 def test_other_policies_show_their_decisions(recorded):
     """A policy that refuses more is shown with both messages, one that shapes otherwise with both patches."""
     Path("policies/gpu.yaml").write_text(GPU.replace(".isInteger()", ".isInteger() && false"))

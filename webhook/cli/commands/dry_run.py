@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import click
 from rich.console import Console
@@ -24,6 +24,7 @@ from webhook.documents import Document
 from webhook.offline.dryrun.compare import Change, compare
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
+from webhook.offline.dryrun.missing import told
 from webhook.offline.dryrun.other_side import bundle_at, objects_at
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
@@ -95,6 +96,11 @@ class DryRunInputs:
 @click.option("--authorized", is_flag=True, help="Allow all authorizer checks in policies; otherwise they are denied.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
               help="Output format.")  # fmt: skip
+@click.option(
+    "--allow-missing",
+    is_flag=True,
+    help="Accept that objects which decide (namespaces, queues, parameters) are missing.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Also show objects that no policy matches.")
 def dry_run_command(
     files: tuple[str, ...],
@@ -110,12 +116,13 @@ def dry_run_command(
     labels: tuple[tuple[str, str], ...],
     authorized: bool,
     output: str,
+    allow_missing: bool,
     verbose: bool,
 ) -> None:
     """Say what would happen to objects: verdict, change, warnings, and what their queue would do.
 
     Exit code 0: all would be let in, 1: some would be refused (with --against: that are not now), 2: a file cannot be
-    used, 3: there is nothing to try.
+    used, or objects that decide are missing, 3: there is nothing to try.
     """
     if kubeconfig and context is None:
         raise click.UsageError("--kubeconfig is for --context NAME")
@@ -127,7 +134,7 @@ def dry_run_command(
         trial = _try(inputs, bundle)
     if against is None:
         _print_trial(trial, output, every=verbose)
-        sys.exit(exits.FAILED if any(not o.allowed for o in trial.outcomes) else exits.PASSED)
+        _end(any(not o.allowed for o in trial.outcomes), () if allow_missing or context else trial.missing)
     before = _before(inputs, against, paths, cluster)
     comparison = compare(before.outcomes, trial.outcomes)
     notes = tuple(dict.fromkeys((*trial.notes, *before.notes)))
@@ -137,7 +144,14 @@ def dry_run_command(
         click.echo(comparison_markdown(comparison, against, notes), nl=False)
     else:
         _print_lines(comparison_text(comparison, notes))
-    sys.exit(exits.FAILED if comparison.count(Change.REFUSED) else exits.PASSED)
+    _end(bool(comparison.count(Change.REFUSED)), () if allow_missing or context else trial.missing)
+
+
+def _end(refused: bool, missing: Sequence[str]) -> NoReturn:
+    """End with 1 where something is refused, with 2 where what decides is missing."""
+    if missing:
+        click.echo(f"sluice dry-run: {told(missing)}", err=True)
+    sys.exit(exits.FAILED if refused else exits.BAD_INPUT if missing else exits.PASSED)
 
 
 def _live(kubeconfig: Path | None, context: str | None, bundle: Bundle) -> tuple[list[Document], list[Document]]:

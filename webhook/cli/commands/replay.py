@@ -19,6 +19,7 @@ from webhook.cli import exits
 from webhook.cli.option_types import THERE
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.missing import missing_facts, told
 from webhook.offline.files import objects_of, read_files
 from webhook.offline.record.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
 from webhook.policy.loading.load_bundle import load_bundle
@@ -44,16 +45,24 @@ _SHOWN: Final = 50
     help="Context objects (namespaces, queues, params); read, not evaluated.",
 )
 @click.option("--authorized", is_flag=True, help="Allow all authorizer checks in policies; otherwise they are denied.")
+@click.option(
+    "--allow-missing", is_flag=True, help="Accept that objects which decide (namespaces, parameters) are missing."
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="Output format.")  # fmt: skip
 def replay_command(
-    recordings: tuple[Path, ...], policies: tuple[Path, ...], cluster: tuple[Path, ...], authorized: bool, output: str
+    recordings: tuple[Path, ...],
+    policies: tuple[Path, ...],
+    cluster: tuple[Path, ...],
+    authorized: bool,
+    allow_missing: bool,
+    output: str,
 ) -> None:
     """Run recorded reviews against policies and print what would be decided otherwise, and the latencies.
 
     RECORDINGS are files of JSON lines as the server records them (also .gz), or folders of such files. Secrets and
     values of environment variables were masked when they were recorded. Exit code 0: every decision is the same,
-    1: some differ, 2: a file cannot be used, 3: nothing was recorded.
+    1: some differ, 2: a file cannot be used, or objects that decide are missing, 3: nothing was recorded.
     """
     bundle = load_bundle(policies or (Path("policies"),))
     known = read_files(cluster)
@@ -75,7 +84,10 @@ def replay_command(
         console = Console(soft_wrap=True, highlight=False)
         for line in lines(found):
             console.print(line)
-    sys.exit(exits.FAILED if found.changed else exits.PASSED)
+    missing = () if allow_missing else tuple(missing_facts(facts, bundle))
+    if missing:
+        click.echo(f"sluice replay: {told(missing)}", err=True)
+    sys.exit(exits.FAILED if found.changed else exits.BAD_INPUT if missing else exits.PASSED)
 
 
 def _recorded(paths: tuple[Path, ...]) -> Iterator[Recorded]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from webhook.admission.gate import Check, Decision
+from webhook.admission.gate import Check, Decision, Selector
 from webhook.admission.memory_facts import NAME_LABEL, MemoryFacts
+from webhook.kube.gvk import GroupVersionKind
 
 Object = dict[str, Any]
 
@@ -22,6 +23,21 @@ class FileFacts(MemoryFacts):
         self._given, self._authorized = dict(labels), authorized
         self.asked: set[Check] = set()
         self.unknown_namespaces: set[str] = set()
+        self.unknown_params: set[str] = set()
+
+    @property
+    def labelled(self) -> bool:
+        """Whether labels were given for the namespaces that are not among the objects."""
+        return bool(self._given)
+
+    def params(
+        self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
+    ) -> Sequence[Object]:
+        """Give the objects of a kind by name or labels, and remember what is not there by its name."""
+        found = super().params(gvk, namespace, name, selector)
+        if not found and name is not None:
+            self.unknown_params.add(f"{gvk.kind} {namespace}/{name}" if namespace else f"{gvk.kind} {name}")
+        return found
 
     def stand_in(self, name: str) -> Object:
         """Give a Namespace with the labels given for such as are not among the objects, and remember its name."""

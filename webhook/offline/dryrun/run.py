@@ -13,6 +13,7 @@ from webhook.admission.wire import BadReview, parse
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.missing import missing_facts, missing_queues, selects_namespaces
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.policy.bundle import Bundle
@@ -71,10 +72,11 @@ def _ref(document: Document, value: Object, sender: Sender) -> ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Outcomes of all objects under one set of policies, and what was assumed on the way."""
+    """Outcomes of all objects under one set of policies, what was assumed on the way, and what was missing."""
 
     outcomes: tuple[ObjectOutcome, ...]
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def dry_run(
@@ -89,7 +91,8 @@ def dry_run(
     given = list(found)
     resources = Resources.of([*bundle.objects, *(i.obj for i in given)])
     outcomes = [outcome(item, bundle, facts, resources, sender, gate, clock) for item in given]
-    return Trial(tuple(outcomes), tuple(_notes(facts, bundle)))
+    missing = (*missing_facts(facts, bundle), *(missing_queues(outcomes) if gate is None else ()))
+    return Trial(tuple(outcomes), tuple(_notes(facts, bundle)), tuple(dict.fromkeys(missing)))
 
 
 def outcome(
@@ -132,9 +135,7 @@ def _outcome(ref: ObjectRef, verdict: Verdict, request: Request) -> ObjectOutcom
 
 def _notes(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
     """Say what was assumed."""
-    selects = any(p.match.namespace_selector for p in bundle.policies)
-    bound = any(b.match and b.match.namespace_selector for p in bundle.policies for b in p.bindings)
-    if facts.unknown_namespaces and (selects or bound):
+    if facts.unknown_namespaces and selects_namespaces(bundle):
         names = ", ".join(sorted(facts.unknown_namespaces))
         yield f"namespaces not among the files, so without labels of their own: {names}"
     if facts.asked:

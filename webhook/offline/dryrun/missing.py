@@ -1,0 +1,38 @@
+"""What a verdict depended on and the files do not have: namespaces, parameters and queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from webhook.jobs.describe import describe
+from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.outcome import ObjectOutcome
+from webhook.policy.bundle import Bundle
+
+
+def selects_namespaces(bundle: Bundle) -> bool:
+    """Say whether a policy or a binding chooses by the labels of namespaces."""
+    bound = (binding.match for policy in bundle.policies for binding in policy.bindings)
+    matches = (*(policy.match for policy in bundle.policies), *bound)
+    return any(match is not None and match.namespace_selector for match in matches)
+
+
+def missing_facts(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
+    """Name the namespaces whose labels decide, and the parameters, that were asked for and are not known."""
+    if not facts.labelled and selects_namespaces(bundle):
+        yield from (f"Namespace {name}" for name in sorted(facts.unknown_namespaces))
+    yield from sorted(facts.unknown_params)
+
+
+def missing_queues(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
+    """Name the LocalQueues of jobs that are let in: for files in which no queue is known at all."""
+    for outcome in outcomes:
+        job = describe(outcome.after) if outcome.allowed and outcome.after is not None else None
+        if job is not None and job.kind.queued and job.queue:
+            yield f"LocalQueue {outcome.ref.namespace}/{job.queue}"
+
+
+def told(missing: Iterable[str]) -> str:
+    """Say what is missing, and the ways out."""
+    names = ", ".join(dict.fromkeys(missing))
+    return f"the outcome depends on objects that are missing: {names}; give them with -c FILE, or pass --allow-missing"
