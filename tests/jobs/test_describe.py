@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.jobs.defaults import defaulted
 from webhook.jobs.describe import describe
 from webhook.jobs.kinds import KINDS
 from webhook.jobs.normalise import normalise
+from webhook.kube.typed.defaulted import defaulted
 
 T = {"spec": {"containers": [{"name": "c"}]}}
 RAY = {

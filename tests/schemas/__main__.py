@@ -4,13 +4,17 @@ Without a folder it starts an API server and asks it.
 """
 
 import json
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.controlplane.__main__ import openapi
+from tests.controlplane.build import HERE, cache_home
 from tests.controlplane.cluster import start
+from tests.controlplane.golang import go_command
 from tests.shared import ROOT
 from webhook.kube.schema import compact, reference
 from webhook.kube.schemas import package_of
@@ -52,9 +56,18 @@ def scopes_of(folder: Path) -> dict[str, str]:
     return found
 
 
+def fields_of(types: dict[str, Any]) -> dict[str, Any]:
+    """How Go writes the fields of the types, as `tests/controlplane/fields` finds it by reflection."""
+    command = [go_command(cache_home()), "run", "./fields"]
+    environment = os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
+    done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return {name: row for name, row in found.items() if name in types}
+
+
 def write(types: dict[str, Any], kinds: dict[str, str], scopes: dict[str, str]) -> None:
-    """Write one file for each package, the table of kinds, and that of their scopes."""
-    packages: dict[str, dict[str, Any]] = {"kinds": dict(kinds), "scopes": dict(scopes)}
+    """Write one file for each package, the tables of kinds and of their scopes, and that of how fields are written."""
+    packages: dict[str, dict[str, Any]] = {"kinds": dict(kinds), "scopes": dict(scopes), "fields": fields_of(types)}
     for name, node in types.items():
         packages.setdefault(package_of(name), {})[name] = node
     for package, content in packages.items():

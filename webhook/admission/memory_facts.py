@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Selector
 from webhook.api.scopes import Scopes
-from webhook.jobs.defaults import defaulted
 from webhook.jobs.normalise import normalise
 from webhook.jobs.owners import admits
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
+from webhook.kube.typed.defaulted import defaulted
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _WORKLOAD: Final = ("kueue.x-k8s.io", "Workload")

@@ -35,7 +35,7 @@ def test_text_tells_verdict_change_and_reason(run):
     assert done.exit_code == exits.FAILED
     assert done.stdout == (
         "Job team-a/train: changed  by suspend\n"
-        "  @@ -27,5 +27,5 @@\n"
+        "  @@ -28,5 +28,5 @@\n"
         "     backoffLimit: 6\n"
         "     completionMode: NonIndexed\n"
         "  -  suspend: false\n"

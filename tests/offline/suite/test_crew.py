@@ -9,8 +9,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from tests.offline.suite.test_suite import mutating, validating
 from tests.patience import wait
-from tests.policy.support import mutating, validating
 from webhook.cli import exits
 from webhook.cli.commands.test import test as command
 from webhook.offline.reports.junit import CaseOutcome
@@ -19,7 +19,7 @@ from webhook.offline.suite.session import run_session
 from webhook.offline.suite.suite_file import read_suites
 from webhook.offline.suite.workers import worker_count
 
-POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %d}}"
+POD = "{apiVersion: tests.dev/v1, kind: Pod, metadata: {name: a}, spec: {x: %d}}"
 CASE = "- {name: pod of %d, object: " + POD + ", expect: {allowed: %s}}\n"
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: Suite\n%s\ncases:\n"
 

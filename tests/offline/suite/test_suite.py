@@ -6,14 +6,27 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
-from tests.policy.support import mutating, validating
+from tests.policy import support
 from webhook.cli.commands.test import test as command
 from webhook.diagnostics import SourceError
 from webhook.offline.suite.session import run_session
 from webhook.offline.suite.suite_file import read_suites
 
+THINGS = "[{apiGroups: ['', tests.dev], apiVersions: [v1], resources: [pods], operations: ['*']}]"
+
+
+def validating(expression, rules=THINGS, **more):
+    """A validating policy for Pods and for objects with any fields."""
+    return support.validating(expression, rules, **more)
+
+
+def mutating(patch, rules=THINGS, **more):
+    """A mutating policy for the same."""
+    return support.mutating(patch, rules, **more)
+
+
 POLICY = validating("object.spec.x < 3", extra="    messageExpression: \"'x is ' + string(object.spec.x)\"")
-POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: %s}}"
+POD = "{apiVersion: tests.dev/v1, kind: Pod, metadata: {name: a}, spec: {x: %s}}"
 
 
 @pytest.fixture
@@ -44,7 +57,7 @@ def case(obj=POD % 1, expect="{}", more=""):
         (POD % 3, "{allowed: false, message: 'x is \\d', reason: Invalid, code: 422}"),
         (POD % 3, "{allowed: false, message: 'x is 3'}"),
         (POD % 1, "{patch: [], warnings: [], contains: {spec: {x: 1, y: null}}}"),
-        (POD % 1, "{patched: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: 1}}}"),
+        (POD % 1, "{patched: {apiVersion: tests.dev/v1, kind: Pod, metadata: {name: a}, spec: {x: 1}}}"),
         ("{apiVersion: v1, kind: Service, metadata: {name: a}}", "{matched: false}"),
     ],
 )
@@ -64,7 +77,12 @@ def test_expectation_that_holds(suite, body, expect):
         (POD % 1, "{auditAnnotations: {p/k: v}}", "SUI011", "p/k is not there"),
         (POD % 1, "{contains: {spec: {x: 2}}}", "SUI012", "spec.x is 1, not 2"),
         (POD % 1, "{patch: [{op: remove, path: /spec/x}]}", "SUI012", "the patch is another"),
-        (POD % 1, "{patched: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: 2}}}", "SUI012", "is another"),
+        (
+            POD % 1,
+            "{patched: {apiVersion: tests.dev/v1, kind: Pod, metadata: {name: a}, spec: {x: 2}}}",
+            "SUI012",
+            "is another",
+        ),
         ("{apiVersion: v1, kind: Service, metadata: {name: a}}", "{}", "SUI014", "no policy is for this object"),
         (POD % 1, "{matched: false}", "SUI014", "but p is"),
         (POD % 1, "{queue: {decision: admitted}}", "SUI013", "decision is none"),
@@ -84,7 +102,7 @@ def test_cases_say_who_when_and_where(suite):
         " oldObject.spec.x == 1 && namespaceObject.metadata.labels['team'] == 'a' &&"
         " authorizer.group('').resource('pods').check('create').allowed()"
     )
-    more = """  oldObject: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {x: 1}}
+    more = """  oldObject: {apiVersion: tests.dev/v1, kind: Pod, metadata: {name: a}, spec: {x: 1}}
   user: {name: bob, groups: [dev]}
   namespace: {name: ns, labels: {team: a}}
   authorizer: [{verb: create, resource: pods, allowed: true}]
@@ -258,7 +276,7 @@ def test_update_rewrites_what_was_expected(suite):
 - name: two
   object: {POD % 2}
   expect:
-    patched: {{apiVersion: v1, kind: Pod}}
+    patched: {{apiVersion: tests.dev/v1, kind: Pod}}
     warnings: []
 - name: three
   object: {POD % 3}
@@ -277,7 +295,7 @@ def test_update_rewrites_what_was_expected(suite):
 def test_a_mutation_that_never_settles_is_told(suite):
     """A policy that does its work again on its own result fails a case, whatever that expects."""
     policy = mutating('[JSONPatch{op: "add", path: "/spec/l/-", value: 1}]')
-    body = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {l: []}}"
+    body = "{apiVersion: tests.dev/v1, kind: Pod, metadata: {name: a}, spec: {l: []}}"
     (found,) = findings(suite(case(body), policy))
     assert (found.code, found.message) == ("SUI012", "m changes the object again in each pass: it never settles")
 
@@ -286,7 +304,7 @@ def test_an_unmatched_object_is_told_why(suite, tmp_path):
     """Resource rules, namespace labels, a missing binding: each policy's reason is in the hint, and nothing else is."""
     service = "{apiVersion: v1, kind: Service, metadata: {name: a}}"
     (rules,) = findings(suite(case(service, "{allowed: false, message: x}")))
-    assert rules.hint.startswith("p: its rules are for pods, not for services\n")
+    assert rules.hint.startswith("p: its rules are for pods, pods.tests.dev, not for services\n")
     selecting = POLICY.replace("{resourceRules:", "{namespaceSelector: {matchLabels: {a: b}}, resourceRules:", 1)
     (label,) = findings(suite(case(), selecting))
     assert 'p: namespaceSelector does not take namespace "default"' in label.hint

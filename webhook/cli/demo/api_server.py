@@ -18,10 +18,10 @@ import orjson
 
 from webhook.api.scopes import Scopes
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
+from webhook.kube.typed.defaulted import defaulted
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 

@@ -24,21 +24,22 @@ def package_of(name: str) -> str:
 
 
 @cache
-def _package(name: str) -> dict[str, Any]:
+def package(name: str) -> dict[str, Any]:
+    """The content of one file of data, empty where there is none."""
     data = pkgutil.get_data(__name__, f"{name}.json")
     return dict(json.loads(data)) if data is not None else {}
 
 
 @cache
 def _kinds() -> dict[str, str]:
-    return {str(kind): str(name) for kind, name in _package("kinds").items()}
+    return {str(kind): str(name) for kind, name in package("kinds").items()}
 
 
 @cache
 def built_in_scopes() -> Mapping[tuple[str, str], Served]:
     """Every built-in kind whose objects can be listed, by group and kind."""
     found: dict[tuple[str, str], Served] = {}
-    for name, scope in _package("scopes").items():
+    for name, scope in package("scopes").items():
         group, version, kind = name.split("/")
         versions = found[group, kind].versions if (group, kind) in found else frozenset()
         found[group, kind] = Served(Scope(scope), versions | {version})
@@ -48,7 +49,7 @@ def built_in_scopes() -> Mapping[tuple[str, str], Served]:
 @cache
 def find(name: str) -> Shape:
     """The shape of a type by its full name; KeyError for a name that no built-in kind uses."""
-    return decode_shape(_package(package_of(name))[name])
+    return decode_shape(package(package_of(name))[name])
 
 
 def built_in_kinds() -> list[GroupVersionKind]:

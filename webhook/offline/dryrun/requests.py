@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from webhook.admission.wire import API_VERSION, parse
 from webhook.api.scopes import Scopes
-from webhook.jobs.defaults import defaulted
 from webhook.jobs.kinds import kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.typed.defaulted import defaulted
+from webhook.kube.typed.plugins import admitted
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
@@ -59,14 +60,16 @@ class Resources:
 
 
 def received(obj: Object, resources: Resources, sender: Sender) -> Object:
-    """Give the object as it is when admission sees it: in a namespace, named, with the defaults of built-in kinds."""
+    """Give the object as admission sees it: in a namespace, named, and as the server reads built-in kinds."""
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    if not resources.scopes.clustered(gvk_of(obj)):
-        metadata.setdefault("namespace", sender.namespace)
+    if resources.scopes.clustered(gvk_of(obj)):
+        metadata.pop("namespace", None)
+    elif not metadata.get("namespace"):
+        metadata["namespace"] = sender.namespace
     if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
         metadata["name"] = f"{prefix}x"
-    return defaulted({**obj, "metadata": metadata})
+    return admitted(defaulted({**obj, "metadata": metadata}))
 
 
 def request_for(obj: Object, resources: Resources, sender: Sender) -> Request:

@@ -10,9 +10,9 @@ from typing import Any, Final
 from webhook.api.convert import VERSIONED, convert
 from webhook.api.kinds import KUEUE, OLD, STORED
 from webhook.api.workloads import priority_of, workload_of
-from webhook.jobs.defaults import defaulted
 from webhook.jobs.describe import describe, row_of
 from webhook.jobs.job import Job
+from webhook.kube.typed.defaulted import defaulted
 
 Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"

@@ -11,9 +11,9 @@ import orjson
 
 from webhook.admission.verdict import Verdict
 from webhook.diagnostics import Diagnostic
-from webhook.jobs.defaults import defaulted
 from webhook.kube.equality import same
 from webhook.kube.patch import diff
+from webhook.offline.dryrun.requests import Resources, Sender, received
 from webhook.offline.suite.queue_result import QueueResult
 from webhook.offline.suite.suite_file import Case, resolve
 from webhook.policy.loading.shapes import dotted
@@ -125,10 +125,7 @@ def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, An
 def whole(case: Case, value: Any, request: Request) -> Any:
     """Give the whole object a case expects, with the defaults and the namespace that the request's object got."""
     wanted = resolve(case, value)[0]
-    metadata = {**(wanted.get("metadata") or {})}
-    if request.namespace:
-        metadata.setdefault("namespace", request.namespace)
-    return defaulted({**wanted, "metadata": metadata})
+    return received(wanted, Resources(), Sender(namespace=request.namespace or "default"))
 
 
 def missing(wanted: Any, found: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:

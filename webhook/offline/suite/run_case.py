@@ -16,9 +16,9 @@ from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import dump
-from webhook.jobs.defaults import defaulted
 from webhook.kube.gvk import gvk_of
-from webhook.offline.dryrun.requests import Resources
+from webhook.kube.typed.defaulted import defaulted
+from webhook.offline.dryrun.requests import Resources, Sender, received
 from webhook.offline.laws.search import TRIES, counterexample
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import finds, problems
@@ -192,7 +192,8 @@ def _wire(case: Case, obj: Any, old: Any, operation: str) -> dict[str, Any]:
     spec = case.spec
     namespace = spec.get("namespace") or "default"
     where = namespace.get("name", "default") if isinstance(namespace, dict) else namespace
-    obj, old = (None if o is None else _received(o, where) for o in (obj, old))
+    sender = Sender(namespace=where)
+    obj, old = (None if o is None else received(o, Resources(), sender) for o in (obj, old))
     shown = obj or old or {}
     gvk, metadata = gvk_of(shown), shown.get("metadata") or {}
     kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
@@ -215,12 +216,3 @@ def _wire(case: Case, obj: Any, old: Any, operation: str) -> dict[str, Any]:
         "dryRun": False,
         "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.capitalize()}Options"},
     }
-
-
-def _received(obj: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """Give an object as admission sees it: in a namespace, and with the defaults of built-in kinds."""
-    metadata = obj.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    if not Resources().scopes.clustered(gvk_of(obj)):
-        metadata.setdefault("namespace", namespace)
-    return defaulted({**obj, "metadata": metadata})

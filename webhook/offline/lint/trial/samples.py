@@ -50,7 +50,7 @@ def of_kind(kind: JobKind) -> Iterator[SampleObject]:
             "metadata": {"name": f"{title}-sample", "namespace": NAMESPACE, **metadata},
         }
         for template in kind.templates:
-            _put(obj, template, spec)
+            _put(obj, template, spec, labelled=bool(metadata))
         yield SampleObject(f"a {title} {kind.gvk}", obj)
 
 
@@ -61,7 +61,7 @@ def large(kind: JobKind) -> SampleObject:
     metadata = {"name": "large-sample", "namespace": NAMESPACE, **_metadata()}
     obj: Object = {"apiVersion": kind.gvk.api_version, "kind": kind.kind, "metadata": metadata}
     for template in kind.templates:
-        _put(obj, template, {**_full_spec(), "containers": containers})
+        _put(obj, template, {**_full_spec(), "containers": containers}, labelled=True)
     return SampleObject(f"a {kind.gvk} of {_MANY_CONTAINERS} containers", obj)
 
 
@@ -81,7 +81,7 @@ def _full_spec() -> Object:
     return spec
 
 
-def _put(obj: Object, template: Template, spec: Object) -> None:
+def _put(obj: Object, template: Template, spec: Object, *, labelled: bool) -> None:
     """Put a pod template where the row says; templates that are made from other fields get an empty map."""
     node: Any = obj
     steps = [step for step in template.path if step != "[]"]
@@ -94,5 +94,5 @@ def _put(obj: Object, template: Template, spec: Object) -> None:
         node = child[0] if into_list else child
     if template.made is None:
         node.setdefault("spec", {}).update(spec)
-        if steps:
+        if steps and labelled:  # a Job without labels of its own gets those of its template
             node.setdefault("metadata", {"labels": {"app": "sample"}})

@@ -1,0 +1,1 @@
+"""Objects of built-in kinds as Sluice reads them, held against what a real API server sends to a webhook."""

@@ -1,0 +1,38 @@
+"""How Go writes each field of a built-in type, from the compact `schemas/fields.json`.
+
+Written by `python -m tests.schemas` out of the Go types themselves; read here as data of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+
+from webhook.kube.schemas import package
+
+
+class Written(StrEnum):
+    """When a field is part of an object's JSON, and what stands for one that was not given."""
+
+    UNLESS_EMPTY = "o"
+    UNLESS_NIL = "p"
+    ALWAYS = "k"
+    NULL_IF_NIL = "n"
+    STRUCT = "s"
+    STRUCT_UNLESS_ZERO = "z"
+
+
+STRUCTS = frozenset({Written.STRUCT, Written.STRUCT_UNLESS_ZERO})
+"""Fields that hold a struct itself and no pointer: it is there even where no file says so."""
+VALUES = frozenset({Written.UNLESS_EMPTY, Written.ALWAYS})
+"""Fields for which empty and not given are the same."""
+
+
+@cache
+def fields_of(name: str) -> Mapping[str, Written] | None:
+    """Give the fields of a type by its full name; None for a type that writes itself, or is none of Kubernetes'."""
+    row = package("fields").get(name)
+    if row is None:
+        return None
+    return {field: Written(code) for code, names in row.items() for field in names.split()}

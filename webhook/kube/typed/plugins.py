@@ -1,0 +1,107 @@
+"""What the admission plugins that are on by default put into a new object before any webhook or policy sees it.
+
+LimitRanger, DefaultStorageClass, DefaultIngressClass, RuntimeClass and a PriorityClass need other objects: they are not
+here. Rules: k8s.io/kubernetes plugin/pkg/admission, each plugin's Admit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Final
+
+Object = dict[str, Any]
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_ACCESS_VOLUME: Final = "kube-api-access-"
+_ACCESS_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+VOLUME_SUFFIX: Final = "x"
+"""Stands for the five random characters with which an API server ends the name of a token's volume."""
+_SECONDS: Final = 300
+_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_PRIORITIES: Final = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+_SOURCES: Final = (
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"items": [{"key": "ca.crt", "path": "ca.crt"}], "name": "kube-root-ca.crt"}},
+    {
+        "downwardAPI": {
+            "items": [{"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}, "path": "namespace"}]
+        }
+    },
+)
+_FINALIZERS: Final = {
+    ("v1", "PersistentVolume"): "kubernetes.io/pv-protection",
+    ("v1", "PersistentVolumeClaim"): "kubernetes.io/pvc-protection",
+    ("storage.k8s.io/v1", "VolumeAttributesClass"): "kubernetes.io/vac-protection",
+}
+
+
+def admitted(obj: Object) -> Object:
+    """Give a new object, `defaulted` before, with what the plugins put into it; `obj` stays."""
+    kind = (str(obj.get("apiVersion")), str(obj.get("kind")))
+    if kind == ("v1", "Pod") and isinstance(obj.get("spec"), dict):
+        obj = copy.deepcopy(obj)
+        _account(obj)
+        _tolerations(obj["spec"])
+        _priority(obj["spec"])
+    elif kind == ("v1", "Node") and isinstance(obj.get("spec"), dict):
+        obj = copy.deepcopy(obj)
+        _not_ready(obj["spec"])
+    elif (finalizer := _FINALIZERS.get(kind)) and isinstance(metadata := obj.get("metadata"), dict):
+        kept = list(metadata.get("finalizers") or ())
+        if finalizer not in kept:
+            obj = {**obj, "metadata": {**metadata, "finalizers": [*kept, finalizer]}}
+    return obj
+
+
+def _account(pod: Object) -> None:
+    """ServiceAccount: the namespace's default account, and its token in every container."""
+    spec, annotations = pod["spec"], (pod.get("metadata") or {}).get("annotations")
+    if isinstance(annotations, dict) and _MIRROR in annotations:
+        return
+    spec["serviceAccountName"] = spec["serviceAccount"] = spec.get("serviceAccountName") or "default"
+    if spec.get("automountServiceAccountToken", True) is not True:
+        return
+    volumes = list(_structs(spec, "volumes"))
+    there = next((v["name"] for v in volumes if str(v.get("name")).startswith(_ACCESS_VOLUME)), None)
+    name = there or f"{_ACCESS_VOLUME}{VOLUME_SUFFIX}"
+    needed = False
+    for container in (*_structs(spec, "initContainers"), *_structs(spec, "containers")):
+        if all(mount.get("mountPath") != _ACCESS_PATH for mount in _structs(container, "volumeMounts")):
+            mount = {"mountPath": _ACCESS_PATH, "name": name, "readOnly": True}
+            container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
+            needed = True
+    if needed and there is None:
+        projected = {"defaultMode": 0o644, "sources": copy.deepcopy(list(_SOURCES))}
+        spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, "projected": projected}]
+
+
+def _tolerations(spec: Object) -> None:
+    """DefaultTolerationSeconds: five minutes on a node that is lost, unless the Pod says otherwise."""
+    given = list(_structs(spec, "tolerations"))
+    added = [
+        {"effect": "NoExecute", "key": taint, "operator": "Exists", "tolerationSeconds": _SECONDS}
+        for taint in _TAINTS
+        if not any(t.get("key", "") in ("", taint) and t.get("effect", "") in ("", "NoExecute") for t in given)
+    ]
+    if added:
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *added]
+
+
+def _priority(spec: Object) -> None:
+    """Priority: that of the two classes each cluster has, or 0 for no class."""
+    name = spec.get("priorityClassName") or ""
+    if not name or name in _PRIORITIES:
+        spec.setdefault("priority", _PRIORITIES.get(name, 0))
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def _not_ready(spec: Object) -> None:
+    """TaintNodesByCondition: a new node takes no Pods until it is ready."""
+    taint = {"effect": "NoSchedule", "key": _TAINTS[0]}
+    if not any(all(t.get(k) == v for k, v in taint.items()) for t in _structs(spec, "taints")):
+        spec["taints"] = [*(spec.get("taints") or ()), taint]
+
+
+def _structs(holder: Object, field: str) -> Iterator[Object]:
+    items = holder.get(field)
+    yield from (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()
