@@ -41,6 +41,59 @@ def test_the_right_example_is_free_of_errors(code):
     assert [f.render() for f in report.findings if f.severity == "error" and f.code not in away] == []
 
 
+RIGHT = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  PARAMS
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: GROUPS, apiVersions: ["*"], resources: RESOURCES, operations: [CREATE, UPDATE]}
+  matchConditions: [{name: exclude-leases, expression: 'CONDITION'}]
+  variables: [{name: params, expression: "1"}]
+  validations: [{expression: "EXPRESSION"}]
+"""
+NOT_LEASES = '!(request.resource.group == "coordination.k8s.io" && request.resource.resource == "leases")'
+
+
+@pytest.mark.parametrize(
+    ("code", "given"),
+    [
+        *(
+            ("RCH001", {"GROUPS": f'["{group}"]', "RESOURCES": f"[{resource}]"})
+            for group, resource in [
+                ("", "bindings"),
+                ("", "componentstatuses"),
+                ("networking.k8s.io", "ipaddresses"),
+                ("networking.k8s.io", "servicecidrs"),
+                ("storage.k8s.io", "csistoragecapacities"),
+                ("storage.k8s.io", "volumeattributesclasses"),
+                ("coordination.k8s.io", "leasecandidates"),
+            ]
+        ),
+        ("SAF002", {"CONDITION": NOT_LEASES}),
+        ("REF004", {"EXPRESSION": "variables.params == 1"}),
+        ("REF004", {"EXPRESSION": "object.metadata.?labels['params'].orValue('') == ''"}),
+        (
+            "CEL016",
+            {
+                "PARAMS": "paramKind: {apiVersion: v1, kind: ConfigMap}",
+                "GROUPS": "[batch]",
+                "RESOURCES": "[jobs]",
+                "EXPRESSION": "params.data.most == '1'",
+            },
+        ),
+    ],
+)
+def test_what_is_right_is_not_told(code, given):
+    """Served resources, leases left out by a condition, a variable named `params`, and params that are elsewhere."""
+    usual = {"PARAMS": "failurePolicy: Fail", "GROUPS": '["*"]', "RESOURCES": '["*"]', "CONDITION": "true"}
+    text = RIGHT
+    for word, value in (usual | {"EXPRESSION": "true"} | given).items():
+        text = text.replace(word, value)
+    assert code not in found(text)
+
+
 def test_codes_are_given_once_and_said_in_one_line():
     """A code belongs to one rule, with a title that is one line and a text that says why."""
     codes = [rule.code for rule in BY_CODE.values()]

@@ -251,8 +251,9 @@ def validation_fails(context: LintContext) -> Iterator[Finding]:
     """
     runner = _runner(context)
     for policy in context.bundle.policies:
-        if policy.document is None:
-            continue
+        kind = policy.param_kind
+        if policy.document is None or (kind and not runner.facts.params(kind, None, None, None)):
+            continue  # what stands in its params is not known
         bundle, told = runner.alone(policy), set[tuple[str, int]]()
         for sample, request in requests_for(policy, ()):
             heard = _heard(runner, policy, bundle, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,6 +13,9 @@ from webhook.kube.gvk import gvk_of, split_api_version
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
 from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
+
+_PARAMS: Final = re.compile(r"(?<![\w.'\"])params\b(?!['\"])")
+"""`params` itself: no field (`variables.params`) and no key of a map of that name."""
 
 
 @rule("REF001", Severity.WARNING, "a policy has a binding")
@@ -113,11 +117,11 @@ def half_params(context: LintContext) -> Iterator[Finding]:
     for policy in policies(context):
         has_kind = bool(policy.map("spec", "paramKind"))
         cluster = scopes.clustered(gvk_of(policy.map("spec", "paramKind")))
-        reads = [e for e in expressions(policy) if "params" in e.text]
+        reads = [(e, read.start()) for e in expressions(policy) if (read := _PARAMS.search(e.text))]
         if reads and not has_kind:
-            found = reads[0].text.find("params")
+            expression, found = reads[0]
             hint = "add spec.paramKind, and paramRef to the binding"
-            yield policy.finding(reads[0].path, "params is read, but there is no paramKind", hint, span=(found, 6))
+            yield policy.finding(expression.path, "params is read, but there is no paramKind", hint, span=(found, 6))
         for binding in bindings_of(context, policy):
             has_ref = bool(binding.map("spec", "paramRef"))
             if has_kind and not has_ref:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from webhook.diagnostics import Severity
 from webhook.documents import Path
+from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
     bindings_of,
@@ -19,7 +20,8 @@ from webhook.offline.lint.reading.policies import (
     selects,
     words,
 )
-from webhook.policy.loading.policy_kinds import VALIDATING
+from webhook.offline.lint.trial.run_policies import Heard, PolicyTrial
+from webhook.policy.loading.policy_kinds import MUTATING, VALIDATING
 
 SYSTEM: Final = ("kube-system", "sluice-system")
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -27,6 +29,12 @@ _SELECTOR: Final = "namespaceSelector"
 _NAMESPACES: Final = re.compile(
     r"""namespaceObject|\bkube-|namespace\)?\s*(==|in\b|!=\s*['"]\w)|namespace\.(starts|ends|match)"""
 )
+_LEASE: Final = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "node-1", "namespace": "kube-node-lease"},
+    "spec": {"holderIdentity": "node-1"},
+}
 CLUSTER_SCOPED: Final = frozenset(
     {
         "namespaces",
@@ -107,7 +115,8 @@ def leases(context: LintContext) -> Iterator[Finding]:
     are taken for dead.
     """
     for policy in policies(context):
-        if path := could_match(policy, "coordination.k8s.io", "leases"):
+        path = could_match(policy, "coordination.k8s.io", "leases")
+        if path and not _conditions_leave_out(context, policy, _LEASE):
             hint = "name the groups and resources that are meant, or exclude leases by excludeResourceRules"
             yield policy.finding(_place(policy, path), f"{policy} covers leases", hint)
 
@@ -124,6 +133,22 @@ def own_objects(context: LintContext) -> Iterator[Finding]:
                 hint = f"name the groups and resources that are meant, or exclude {group}"
                 yield policy.finding(_place(policy, path), f"{policy} covers {resource}: {what}", hint)
                 break
+
+
+def _conditions_leave_out(context: LintContext, policy: Subject, obj: dict[str, Any]) -> bool:
+    """Say whether a match condition of the policy is false for an object, tried by the engine."""
+    runner, sender, resources = PolicyTrial(()), Sender("UPDATE"), Resources()
+    request = request_for(received(obj, resources, sender), resources, sender)
+    for made in context.bundle.policies:
+        if (made.name, made.mutating) != (policy.name, policy.gvk.kind == MUTATING) or not made.conditions:
+            continue
+        heard = Heard()
+        if made.mutating:
+            runner.changed(runner.alone(made), request, heard)
+        else:
+            heard = runner.judge(runner.alone(made), request)
+        return any(clause == "matchConditions" and outcome == "false" for clause, _, outcome in heard.seen)
+    return False
 
 
 def _place(policy: Subject, path: Path) -> Path:

@@ -28,16 +28,17 @@ from webhook.policy.matching.exceptions import read_date
 
 _BUILT_IN: Final = {
     "": "pods services configmaps secrets namespaces nodes serviceaccounts persistentvolumes persistentvolumeclaims"
-    " limitranges resourcequotas replicationcontrollers endpoints events podtemplates",
+    " limitranges resourcequotas replicationcontrollers endpoints events podtemplates bindings componentstatuses",
     "apps": "deployments statefulsets daemonsets replicasets controllerrevisions",
     "batch": "jobs cronjobs",
-    "networking.k8s.io": "ingresses networkpolicies ingressclasses",
+    "networking.k8s.io": "ingresses networkpolicies ingressclasses ipaddresses servicecidrs",
     "rbac.authorization.k8s.io": "roles rolebindings clusterroles clusterrolebindings",
     "policy": "poddisruptionbudgets",
     "autoscaling": "horizontalpodautoscalers",
     "scheduling.k8s.io": "priorityclasses",
-    "storage.k8s.io": "storageclasses volumeattachments csidrivers csinodes",
-    "coordination.k8s.io": "leases",
+    "storage.k8s.io": "storageclasses volumeattachments csidrivers csinodes csistoragecapacities"
+    " volumeattributesclasses",
+    "coordination.k8s.io": "leases leasecandidates",
     "kueue.x-k8s.io": "clusterqueues localqueues resourceflavors cohorts workloads workloadpriorityclasses"
     " admissionchecks topologies multikueueclusters multikueueconfigs provisioningrequestconfigs",
 }
