@@ -34,17 +34,17 @@ MAY_BE_EMPTY = {("serve", "--state-listen")}
 ANY_TEXT = {("explain", "--policy"), ("test", "--run")}
 """Filters, of which an empty one lets all through."""
 CHECKED = {
-    ("crds", "--kind=Nothing"): "no such kind: Nothing; known: ClusterQueue",
-    ("crds", "--ca-file=good.yaml"): "no bundle of certificates",
-    ("register", "--print", "--policies", "good.yaml", "--ca-file=good.yaml"): "no bundle of certificates",
-    ("generate", "schema", "--kind=Nothing"): 'no such kind: "Nothing"',
+    ("crds", "--kind=Nothing"): "unknown kind: Nothing; known kinds: ClusterQueue",
+    ("crds", "--ca-file=good.yaml"): "not a PEM certificate bundle",
+    ("register", "--print", "--policies", "good.yaml", "--ca-file=good.yaml"): "not a PEM certificate bundle",
+    ("generate", "schema", "--kind=Nothing"): 'unknown kind "Nothing"',
     ("lint", "good.yaml", "--only=LIM00X"): 'did you mean "LIM001"?',
-    ("lint", "good.yaml", "--ignore=nothing"): "no rule has the code NOTHING",
-    ("lint", "--explain=x"): "no rule has the code x",
+    ("lint", "good.yaml", "--ignore=nothing"): "unknown code NOTHING",
+    ("lint", "--explain=x"): "unknown code x",
     ("test", "--run=("): "missing )",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--against=nowhere"): "--against nowhere: fatal: not a git",
-    ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--kubeconfig=good.yaml"): "--kubeconfig is for --context NAME",
-    ("plan", "-f", "good.yaml", "--context=prod"): "--kubeconfig and --context need --live",
+    ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--kubeconfig=good.yaml"): "--kubeconfig requires --context NAME",
+    ("plan", "-f", "good.yaml", "--context=prod"): "--kubeconfig and --context require --live",
     ("serve", "--no-cluster", "--cert-dir=folder"): "`sluice certs --dir",
 }
 OPTIONS = [

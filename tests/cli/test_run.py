@@ -58,11 +58,11 @@ def test_articles_run_to_their_end(tmp_path):
     done = sluice_run(tmp_path, "--seconds", "0.5")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    jobs = done.stdout[done.stdout.index("jobs in their queues") :]
+    jobs = done.stdout[done.stdout.index("queued jobs") :]
     assert len(re.findall(r"^│ (?:Job|PyTorchJob|TFJob) ", jobs, re.MULTILINE)) == 8
-    assert "waits" not in jobs
+    assert "pending" not in jobs
     assert re.search(r"position 1, asks 6\s", done.stdout), "article 003's second job waits for the first"
-    assert re.search(r"LimitRange default/gpu-limit-range\s*│ refused", done.stdout)
+    assert re.search(r"LimitRange default/gpu-limit-range\s*│ denied", done.stdout)
 
 
 def test_jobs_share_the_quota_in_turn(tmp_path):
@@ -87,7 +87,7 @@ def test_half_a_gpu_is_refused_with_the_way_out(tmp_path):
     """A fraction of a GPU is refused at once, and the message says what to write."""
     done = sluice_run(tmp_path, "-f", written(tmp_path, ("half", "0.5")))
     assert done.returncode == 0, done.stderr
-    assert "refused" in row(done.stdout, "default/half")
+    assert "denied" in row(done.stdout, "default/half")
     assert "whole" in done.stdout
 
 

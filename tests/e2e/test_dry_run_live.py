@@ -95,11 +95,11 @@ def test_a_pull_request_gets_its_sentence(control_plane: ControlPlane, live: Cli
     """Against the main branch, and against a folder, the live object that would be refused from now on is counted."""
     done = run(control_plane, "--against", "main")
     assert done.exit_code == exits.FAILED, done.stderr
-    assert "PyTorchJob live/half: now refused" in done.stdout
+    assert "PyTorchJob live/half: now denied" in done.stdout
     total = done.stdout.rsplit("1 of ", 1)[1].split()[0]
     assert int(total) >= 5
-    assert done.stdout.endswith(f"1 of {total} objects would now be refused\n")
+    assert done.stdout.endswith(f"1 of {total} objects would now be denied.\n")
     markdown = run(control_plane, "--against", "main", "-o", "markdown").stdout
-    assert f"- 1 of {total} objects would now be refused" in markdown
+    assert f"- 1 of {total} objects would now be denied" in markdown
     same = run(control_plane, "--against", "policies")
-    assert (same.exit_code, same.stdout) == (exits.PASSED, f"none of {total} objects would be treated otherwise\n")
+    assert (same.exit_code, same.stdout) == (exits.PASSED, f"No change for {total} objects.\n")

@@ -132,7 +132,7 @@ def test_where_run_times_are_known_the_start_is_told():
     (pending,) = json.loads(run("-o", "json", text=text))["pending"]
     assert pending["start"] == "2026-01-15T13:00:00Z"
     assert pending["shortages"][0]["holders"][0]["ends"] == "2026-01-15T13:00:00Z"
-    assert "could start at 2026-01-15T13:00:00Z" in run(text=text)
+    assert "earliest start 2026-01-15T13:00:00Z" in run(text=text)
 
 
 def test_cycles_are_those_of_kueue():
@@ -149,7 +149,7 @@ def test_cycles_are_those_of_kueue():
         (["-f", "no-such-file.yaml"], "", "'--file': Path 'no-such-file.yaml' does not exist"),
         ([], "", "kubectl get"),
         (["-f", "-", "--cycles", "many"], STATE, "until-stable"),
-        (["-f", "-", "--now", "soon"], STATE, "is not a time"),
+        (["-f", "-", "--now", "soon"], STATE, "is not a valid time"),
         (["-f", "-", "--rules", "kueu"], STATE, "kueue"),
         (["--batch", "-"], "{", "not JSON"),
     ],

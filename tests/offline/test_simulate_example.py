@@ -45,7 +45,7 @@ def test_a_trace_needs_queues_and_a_readable_file(tmp_path):
     """Without `-f` a CSV trace has nowhere to go; a bad line ends with 2 and its place."""
     trace = tmp_path / "t.csv"
     trace.write_text("time,queue,run,cpu\nsoon,q,1,1\n")
-    assert "give -f FILE" in CliRunner().invoke(simulate, [str(trace)]).output
+    assert "use -f FILE" in CliRunner().invoke(simulate, [str(trace)]).output
     queues = tmp_path / "q.yaml"
     queues.write_text("apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\n")
     result = CliRunner().invoke(simulate, [str(trace), "-f", str(queues)])

@@ -134,5 +134,5 @@ def _internal(error: Exception) -> int:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     said = f"{type(error).__name__}: {error}".splitlines()[0]
     click.echo(f"sluice: internal error: {said} ({Path(frame.filename).name}:{frame.lineno})", err=True)
-    click.echo("  this is a bug of Sluice, not of your files; SLUICE_TRACEBACK=1 shows where it happened", err=True)
+    click.echo("  this is a bug in Sluice; set SLUICE_TRACEBACK=1 to see the traceback", err=True)
     return exits.INTERNAL

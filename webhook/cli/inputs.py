@@ -17,7 +17,7 @@ from webhook.policy.loading.list_items import entries
 
 STDIN: Final = "<stdin>"
 _MAX_PEM: Final = 2**20
-_NO_OBJECT: Final = "this is no Kubernetes object: apiVersion and kind are needed, and metadata is a map"
+_NO_OBJECT: Final = "not a Kubernetes object: apiVersion, kind and a metadata map are required"
 
 
 def standard_input() -> Files:
@@ -35,7 +35,7 @@ def one_value(file: Path) -> Any:
     found = documents.read(text_of(file, str(file)), str(file))
     if len(found) != 1:
         told = f"{len(found)} documents" if found else "no document"
-        raise SourceError([Diagnostic("LOAD002", Place(str(file)), f"{told} in this file, one is needed")])
+        raise SourceError([Diagnostic("LOAD002", Place(str(file)), f"{told} in this file, expected one")])
     return found[0].value
 
 
@@ -59,10 +59,10 @@ def _object(line: bytes, place: Place) -> dict[str, Any]:
         value = orjson.loads(line.rstrip(b"\r\n"))
     except orjson.JSONDecodeError as error:
         at = Place(place.file, place.line, error.colno)
-        hint = "each line is one JSON object"
+        hint = "each line must be a JSON object"
         raise SourceError([Diagnostic("YAML001", at, f"not JSON: {error.msg}", hint=hint)]) from None
     if not isinstance(value, dict):
-        raise SourceError([Diagnostic("LOAD002", place, "a JSON object is needed on each line")])
+        raise SourceError([Diagnostic("LOAD002", place, "each line must be a JSON object")])
     return value
 
 
@@ -74,7 +74,7 @@ def certificates(file: Path) -> bytes:
     except OSError as error:
         raise click.UsageError(f"{file}: {error.strerror or error}") from None
     if b"-----BEGIN CERTIFICATE-----" not in data or len(data) > _MAX_PEM:
-        raise click.UsageError(f"{file}: this is no bundle of certificates (PEM); `sluice certs` writes ca.crt")
+        raise click.UsageError(f"{file}: not a PEM certificate bundle; `sluice certs` writes ca.crt")
     return data
 
 

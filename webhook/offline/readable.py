@@ -50,7 +50,7 @@ def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
 
 def _unreadable(document: Document) -> Iterator[Diagnostic]:
     if not is_object(document.value):
-        yield document.diagnostic("LOAD002", (), "this is no Kubernetes object: apiVersion and kind are needed")
+        yield document.diagnostic("LOAD002", (), "not a Kubernetes object: apiVersion and kind are required")
         return
     try:
         snapshot(cluster_of([document.value]).objects)

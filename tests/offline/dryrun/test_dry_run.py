@@ -34,7 +34,7 @@ def test_text_tells_verdict_change_and_reason(run):
     done = run("-f", "job.yaml", "-f", "half.yaml", "-c", "ns.yaml")
     assert done.exit_code == exits.FAILED
     assert done.stdout == (
-        "Job team-a/train: changed  by suspend\n"
+        "Job team-a/train: patched  by suspend\n"
         "  @@ -28,5 +28,5 @@\n"
         "     backoffLimit: 6\n"
         "     completionMode: NonIndexed\n"
@@ -44,7 +44,7 @@ def test_text_tells_verdict_change_and_reason(run):
         "     podReplacementPolicy: TerminatingOrFailed\n"
         "Job team-a/half: denied\n"
         "  denied: whole-gpus: spec.template: give GPUs in whole units\n"
-        "2 objects: 1 denied, 1 changed\n"
+        "2 objects: 1 denied, 1 patched\n"
     )
 
 
@@ -52,13 +52,13 @@ def test_json_has_the_patch_and_the_place(run):
     """The JSON form is one document with the patch as the API server would get it."""
     (found,) = json.loads(run("-f", "job.yaml", "-c", "ns.yaml", "-o", "json").stdout)["objects"]
     assert found["patch"] == [{"op": "replace", "path": "/spec/suspend", "value": True}]
-    assert (found["state"], found["file"], found["line"]) == ("changed", "job.yaml", 1)
+    assert (found["state"], found["file"], found["line"]) == ("patched", "job.yaml", 1)
 
 
 def test_an_unknown_namespace_is_told(run):
     """Where policies select by namespace and the Namespace is not there, that is said, and labels can be given."""
     done = run("-f", "half.yaml")
-    assert (done.exit_code, "without labels of their own: team-a" in done.stdout) == (exits.BAD_INPUT, True)
+    assert (done.exit_code, "assumed to have no labels: team-a" in done.stdout) == (exits.BAD_INPUT, True)
     assert run("-f", "half.yaml", "--namespace-label", "team=yes").exit_code == exits.FAILED
 
 
@@ -118,7 +118,7 @@ def test_lists_are_unpacked(run):
         for first, line in zip([True, *[False] * 99], text.splitlines(keepends=True), strict=False)
     )
     done = run("-f", "-", "-c", "ns.yaml", stdin=body)
-    assert done.stdout.endswith("2 objects: 1 denied, 1 changed\n")
+    assert done.stdout.endswith("2 objects: 1 denied, 1 patched\n")
 
 
 def test_a_whole_review_is_tried_as_it_is(run):
@@ -183,21 +183,21 @@ def test_against_a_folder_tells_only_differences(branch):
     done = branch("-f", "job.yaml", "-f", "half.yaml", "-f", "plain.yaml", "-c", "ns.yaml", "--against", "old")
     assert done.exit_code == exits.FAILED
     text = done.stdout
-    assert "Job team-a/train: now refused\n  + denied: whole-gpus: spec.template: give GPUs in whole units\n" in text
-    assert "Job team-a/plain: stored in another form\n" in text
+    assert "Job team-a/train: now denied\n  + denied: whole-gpus: spec.template: give GPUs in whole units\n" in text
+    assert "Job team-a/plain: stored differently\n" in text
     assert "  -  backoffLimit: 6\n" in text
     assert "team-a/half" not in text
-    assert "1 of 3 objects would now be refused\n1 of 3 objects would be stored in another form\n" in text
+    assert "1 of 3 objects would now be denied.\n1 of 3 objects would be stored differently.\n" in text
 
 
 def test_against_as_markdown_and_json(branch):
     """The same as a comment for a pull request and as JSON."""
     args = ("-f", "job.yaml", "-c", "ns.yaml", "--against", "old", "-o")
     markdown = branch(*args, "markdown").stdout
-    assert "- 1 of 1 objects would now be refused\n" in markdown
+    assert "- 1 of 1 objects would now be denied.\n" in markdown
     assert "- **Job team-a/train**\n  - denied: whole-gpus: spec.template: give GPUs in whole units\n" in markdown
     found = json.loads(branch(*args, "json").stdout)
-    assert (found["total"], found["summary"]) == (1, {"now refused": 1})
+    assert (found["total"], found["summary"]) == (1, {"now denied": 1})
     assert [d["old"]["allowed"] for d in found["differences"]] == [True]
 
 
@@ -214,10 +214,11 @@ def test_against_a_revision_reads_git(run):
     git("commit", "-q", "-m", "first")
     Path("policies/gpu.yaml").write_text(GPU.replace(".isInteger()", ".isInteger() && false"))
     done = run("-f", "job.yaml", "-c", "ns.yaml", "--against", "HEAD")
-    assert "1 of 1 objects would now be refused" in done.stdout
+    assert "1 of 1 objects would now be denied." in done.stdout
     assert "&& false" in Path("policies/gpu.yaml").read_text()
     assert (
-        "none of 1 objects" in run("-f", "job.yaml", "-c", "ns.yaml", "-p", "policies", "--against", "policies").stdout
+        "No change for 1 object."
+        in run("-f", "job.yaml", "-c", "ns.yaml", "-p", "policies", "--against", "policies").stdout
     )
 
 
@@ -228,10 +229,10 @@ def test_against_a_revision_reads_the_context_of_that_revision(run):
     git("add", "policies", "queues.yaml")
     git("commit", "-q", "-m", "first")
     against = ("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", "--against", "HEAD")
-    assert "none of 1 objects" in run(*against, stdin=job("large", 4)).stdout
+    assert "No change for 1 object." in run(*against, stdin=job("large", 4)).stdout
     Path("queues.yaml").write_text(QUEUES.replace("nominalQuota: 4", "nominalQuota: 2"))
     done = run(*against, stdin=job("large", 4))
-    assert (done.exit_code, "1 of 1 objects would now be refused" in done.stdout) == (exits.FAILED, True)
+    assert (done.exit_code, "1 of 1 objects would now be denied" in done.stdout) == (exits.FAILED, True)
     Path("queues.yaml").write_text("kind: [")
     git("commit", "-q", "-a", "-m", "broken")
     Path("queues.yaml").write_text(QUEUES)
@@ -262,8 +263,8 @@ spec: {NODE containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu
     pods = pod.replace("NAME", "pinned").replace("NODE", "nodeName: gpu-1,")
     pods += f"---{pod.replace('NAME', 'other').replace('NODE', '')}"
     text = run("-f", "-", "-c", "queues.yaml", "-v", stdin=pods).stdout
-    assert "  queue: goes past its queue: it names its node, and a scheduling gate would hold nothing\n" in text
-    assert text.count("  queue: starts in research\n") == 1
+    assert "  queue: bypasses its queue: it sets spec.nodeName, so a scheduling gate cannot hold it\n" in text
+    assert text.count("  queue: admitted in research\n") == 1
 
 
 def test_the_queue_is_told(run):
@@ -273,12 +274,12 @@ def test_the_queue_is_told(run):
     done = run("-f", "-", "-c", "queues.yaml", "-o", "json", stdin=jobs)
     found = {o["name"]: o.get("queue", {}) for o in json.loads(done.stdout)["objects"] if o["kind"] == "Job"}
     assert {name: (q["state"], q["clusterQueue"]) for name, q in found.items()} == {
-        "first": ("starts", "research"),
-        "second": ("waits", "research"),
+        "first": ("admitted", "research"),
+        "second": ("pending", "research"),
     }
     assert "nvidia.com/gpu" in found["second"]["message"]
     text = run("-f", "-", "-c", "queues.yaml", stdin=jobs).stdout
-    assert "  queue: starts in research\n" in text
+    assert "  queue: admitted in research\n" in text
 
 
 @pytest.mark.parametrize("gpus", [4, 9])

@@ -37,17 +37,17 @@ def test_the_deciding_clause_is_shown_with_its_parts(run):
 @pytest.mark.parametrize(
     ("args", "policy", "reason"),
     [
-        (("--operation", "UPDATE"), "suspend", "its rules are for CREATE, not for UPDATE"),
+        (("--operation", "UPDATE"), "suspend", "its rules match CREATE, not UPDATE"),
         (
             (),
             "suspend",
-            'namespaceSelector does not take namespace "team-a" (labels: kubernetes.io/metadata.name=team-a)',
+            'namespaceSelector does not match namespace "team-a" (labels: kubernetes.io/metadata.name=team-a)',
         ),
-        ((), "services", "its rules are for services, not for jobs.batch"),
+        ((), "services", "its rules match services, not jobs.batch"),
         ((), "alone", "it has no binding"),
-        ((), "labels", "objectSelector does not take the object's labels"),
-        ((), "left-out", "its excludeResourceRules leave jobs out"),
-        ((), "bound", 'binding bound: namespaceSelector does not take namespace "team-a"'),
+        ((), "labels", "objectSelector does not match the object's labels"),
+        ((), "left-out", "excludeResourceRules exclude jobs"),
+        ((), "bound", 'binding bound: namespaceSelector does not match namespace "team-a"'),
     ],
 )
 def test_why_a_policy_says_nothing(run, args, policy, reason):
@@ -68,7 +68,7 @@ def test_why_a_policy_says_nothing(run, args, policy, reason):
         Path("policies/suspend.yaml").write_text(variants[policy].replace("suspend}", f"{policy}}}").replace(
             "policyName: suspend", f"policyName: {policy}"))  # fmt: skip
     done = run("-f", "-", "--policy", policy, *args, stdin=job("train"))
-    assert f"  not for this request: {reason}" in done.stdout
+    assert f"  not evaluated: {reason}" in done.stdout
 
 
 def test_json_has_every_part(run):

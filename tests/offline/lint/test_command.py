@@ -33,11 +33,11 @@ def test_text_shows_place_caret_and_hint(run):
     done = run("policies", "--only", "LIM001")
     assert done.exit_code == exits.FAILED
     assert done.stdout == (
-        "policies/limits.yaml:7:27: error[LIM001]: min of nvidia.com/gpu is 0.5: an extended resource is counted in "
-        "whole units\n"
+        "policies/limits.yaml:7:27: error[LIM001]: min of nvidia.com/gpu is 0.5: an extended resource must be a "
+        "whole number\n"
         "        min: {nvidia.com/gpu: 0.5}\n"
         "                              ^~~\n"
-        "    = write 1: no pod can ask for less than one unit but 0 (--fix does it)\n"
+        "    = write 1: a pod cannot request a part of one unit (--fix does it)\n"
         "1 error in 1 file\n"
     )
 
@@ -60,7 +60,7 @@ def test_fix_mends_the_file_and_says_so(run):
     """--fix writes the repair into the file and reports what is left: here, nothing."""
     write("limits.yaml", "LIM001")
     done = run("limits.yaml", "--fix", "--only", "LIM001")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "no findings in 1 file\n", "mended limits.yaml\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "no findings in 1 file\n", "fixed limits.yaml\n")
     assert Path("limits.yaml").read_text() == examples("LIM001")["right"]
 
 
@@ -108,7 +108,7 @@ def test_explain_prints_the_page(run):
     """--explain prints a code's page with its examples."""
     done = run("--explain", "lim001")
     assert done.exit_code == 0
-    assert done.stdout.startswith("# LIM001: an extended resource is counted in whole units\n")
+    assert done.stdout.startswith("# LIM001: an extended resource must be a whole number\n")
     assert "## Wrong" in done.stdout
 
 

@@ -61,10 +61,10 @@ def test_the_same_policies_decide_the_same(recorded):
     done = recorded("recorded", "-c", "ns.yaml")
     assert done.exit_code == exits.PASSED
     assert re.sub(r"\d+\.\d+ ms", "N", done.stdout) == (
-        "note: 1 refusals were the queue's; those are not replayed\n"
+        "note: 1 denials came from the queue and are not replayed\n"
         "latency recorded: p50 N, p95 N, p99 N\n"
         "latency replayed: p50 N, p95 N, p99 N\n"
-        "0 of 6 recorded reviews would be decided otherwise\n"
+        "0 of 6 recorded reviews would be decided differently\n"
     )
 
 
@@ -84,11 +84,11 @@ def test_other_policies_show_their_decisions(recorded):
     Path("policies/suspend.yaml").write_text(SUSPEND.replace("suspend: true", "backoffLimit: 0"))
     done = recorded("recorded", "-c", "ns.yaml")
     assert done.exit_code == exits.FAILED
-    assert "CREATE Job team-a/good: now refused  recorded/reviews.jsonl:2\n  - allowed: true\n  + allowed: false\n" in (
+    assert "CREATE Job team-a/good: now denied  recorded/reviews.jsonl:2\n  - allowed: true\n  + allowed: false\n" in (
         done.stdout
     )
-    assert "CREATE Job team-a/half: other patch" in done.stdout
-    assert done.stdout.endswith("4 of 6 recorded reviews would be decided otherwise\n")
+    assert "CREATE Job team-a/half: different patch" in done.stdout
+    assert done.stdout.endswith("4 of 6 recorded reviews would be decided differently\n")
 
 
 def test_json_has_both_verdicts(recorded):
@@ -104,7 +104,7 @@ def test_compressed_recordings_are_read(recorded):
     """A recording that was compressed is read as well."""
     Path("old.jsonl.gz").write_bytes(gzip.compress(Path("recorded/reviews.jsonl").read_bytes()))
     assert recorded("old.jsonl.gz", "-c", "ns.yaml").stdout.endswith(
-        "0 of 6 recorded reviews would be decided otherwise\n"
+        "0 of 6 recorded reviews would be decided differently\n"
     )
 
 

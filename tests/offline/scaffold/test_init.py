@@ -70,7 +70,7 @@ def test_files_that_are_there_stay(here):
     invoke(init_command)
     Path("README.md").write_text("mine")
     done = invoke(init_command)
-    assert "kept  README.md (it was there; --force writes over it)\n" in done.stdout
+    assert "kept  README.md (already exists; use --force to overwrite)\n" in done.stdout
     assert Path("README.md").read_text() == "mine"
     invoke(init_command, "--force")
     assert Path("README.md").read_text() != "mine"
@@ -149,12 +149,12 @@ TOLD = (
     (POLICY, 'managed: "true"', 'manged: "true"', "sluice.dev/managed=true"),
     (POLICY, "policyName: whole-gpus", "policyName: whole-gpu", "whole-gpus: it has no binding"),
     (POLICY, "kind: ValidatingAdmissionPolicy\n", "kind: ValidatingAdmisionPolicy\n", 'did you mean "ValidatingAdm'),
-    (POLICY, 'apiGroups: [""]', "apiGroups: [core]", 'the group of pods and the like is written ""'),
-    (POLICY, "c.?resources.?limits", "c.resources.limits", "read a field that may be absent as .?limits"),
+    (POLICY, 'apiGroups: [""]', "apiGroups: [core]", 'write the core group as ""'),
+    (POLICY, "c.?resources.?limits", "c.resources.limits", "for a field that may be absent, use .?limits"),
     (POLICY, "[CREATE, UPDATE]", "[CREATE, UPDATE", "the bracket that opens in line 18 is not closed"),
     (POLICY, "  failurePolicy", "\tfailurePolicy", "indent with spaces"),
     (SUITE, "expect: {allowed: true}", "expect: {alowed: true}", 'did you mean "allowed"?'),
-    (SUITE, "expect: {allowed: true}", "expect: {allowed: false}", "expected to be denied, was allowed"),
+    (SUITE, "expect: {allowed: true}", "expect: {allowed: false}", "expected denied, got allowed"),
     (SUITE, "metadata: {name: train}", "metadata: {name: train", "the bracket that opens in line 13 is not closed"),
 )
 

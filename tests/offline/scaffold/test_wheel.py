@@ -90,7 +90,7 @@ def test_a_url_is_written_with_its_hash(wheel, ci):
 def test_without_a_wheel_ci_fails_and_says_what_to_write(wheel, tmp_path, ci):
     """No bare name is installed: the step fails with the line that has to stand there, and `init` says so at once."""
     done = invoke(init_command, "--ci", ci)
-    assert "CI fails until its workflow names a wheel of Sluice to install: see --wheel.\n" in done.stdout
+    assert "CI fails until its workflow installs a Sluice wheel; see --wheel.\n" in done.stdout
     failed = run(installing(ci), tmp_path / "site")
     assert failed.returncode == 1
     assert 'pip install "https://HOST/sluice_gate-VERSION-py3-none-any.whl#sha256=HASH"' in failed.stderr
@@ -98,16 +98,16 @@ def test_without_a_wheel_ci_fails_and_says_what_to_write(wheel, tmp_path, ci):
 
 
 WRONG = (
-    (f"https://wheels.example.com/{NAME}", "add #sha256= and the 64 digits that `sha256sum` prints"),
+    (f"https://wheels.example.com/{NAME}", "add #sha256= and the wheel's 64-digit `sha256sum`"),
     (f"https://wheels.example.com/{NAME}#sha256=abc", "add #sha256="),
     (f"https://wheels.example.com/{NAME}#md5={HASH}", "add #sha256="),
-    (f"http://wheels.example.com/{NAME}#sha256={HASH}", "write an https:// URL"),
-    (f"https://wheels.example.com/$(id)/{NAME}#sha256={HASH}", "write an https:// URL"),
-    (f'https://wheels.example.com/";id;"/{NAME}#sha256={HASH}', "write an https:// URL"),
-    (f"https://wheels.example.com/sluice-0.3.1-py3-none-any.whl#sha256={HASH}", "is no wheel of Sluice"),
-    ("sluice", "'sluice' is no wheel of Sluice"),
-    ("sluice-0.3.1-py3-none-any.whl", "is no wheel of Sluice"),
-    ("sluice_gate-1$(id)-py3-none-any.whl", "is no wheel of Sluice"),
+    (f"http://wheels.example.com/{NAME}#sha256={HASH}", "use an https:// URL"),
+    (f"https://wheels.example.com/$(id)/{NAME}#sha256={HASH}", "use an https:// URL"),
+    (f'https://wheels.example.com/";id;"/{NAME}#sha256={HASH}', "use an https:// URL"),
+    (f"https://wheels.example.com/sluice-0.3.1-py3-none-any.whl#sha256={HASH}", "is not a Sluice wheel"),
+    ("sluice", "'sluice' is not a Sluice wheel"),
+    ("sluice-0.3.1-py3-none-any.whl", "is not a Sluice wheel"),
+    ("sluice_gate-1$(id)-py3-none-any.whl", "is not a Sluice wheel"),
     (f"nowhere/{NAME}", "does not exist"),
 )
 

@@ -87,7 +87,7 @@ def test_a_lost_worker_is_a_failure_with_a_name(repository, monkeypatch):
     session = run_session([repository], jobs=2)
     broken = {r.case.title: r for r in session.results if r.outcome is CaseOutcome.ERROR}
     assert list(broken) == ["own-2//pod of 2", "own-2//pod of 3", "own-2//pod of 4"]
-    assert "SIGKILL: is there memory enough?" in broken["own-2//pod of 2"].findings[0].message
+    assert "SIGKILL (out of memory?)" in broken["own-2//pod of 2"].findings[0].message
     assert len(session.results) == 17
     assert session.count(CaseOutcome.PASSED) == 13
 

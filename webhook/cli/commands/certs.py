@@ -58,7 +58,7 @@ def certs(
     try:
         if rotating:
             rotate(where, wanted, now)
-            done = "rotated: new authority and leaf, the old authority stays trusted"
+            done = "rotated: new CA and certificate; the old CA stays trusted"
         else:
             done = ensure(where, wanted, now, force=force)
         if client is not None:

@@ -79,7 +79,7 @@ def as_file(crd: dict[str, Any]) -> str:
 def _chosen(only: tuple[str, ...], among: tuple[CustomKind, ...]) -> list[CustomKind]:
     known = {k.kind.lower(): k for k in among} | {k.plural: k for k in among} | {s: k for k in among for s in k.short}
     if unknown := [name for name in only if name.lower() not in known]:
-        told = f"no such kind: {', '.join(unknown)}; known: {', '.join(k.kind for k in among)}"
+        told = f"unknown kind: {', '.join(unknown)}; known kinds: {', '.join(k.kind for k in among)}"
         raise click.BadParameter(told, param_hint="--kind")
     wanted = {known[name.lower()].kind for name in only}
     return [k for k in among if not only or k.kind in wanted]

@@ -121,11 +121,11 @@ def dry_run_command(
 ) -> None:
     """Say what would happen to objects: verdict, change, warnings, and what their queue would do.
 
-    Exit code 0: all would be let in, 1: some would be refused (with --against: that are not now), 2: a file cannot be
-    used, or objects that decide are missing, 3: there is nothing to try.
+    Exit code 0: all would be allowed, 1: some would be denied (with --against: newly denied), 2: a file cannot be used,
+    or objects that decide are missing, 3: nothing to evaluate.
     """
     if kubeconfig and context is None:
-        raise click.UsageError("--kubeconfig is for --context NAME")
+        raise click.UsageError("--kubeconfig requires --context NAME")
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
     paths = policies or (Path("policies"),)
     bundle = load_bundle(paths)
@@ -144,14 +144,14 @@ def dry_run_command(
         click.echo(comparison_markdown(comparison, against, notes), nl=False)
     else:
         _print_lines(comparison_text(comparison, notes))
-    _end(bool(comparison.count(Change.REFUSED)), () if allow_missing or context else trial.missing)
+    _end(bool(comparison.count(Change.DENIED)), () if allow_missing or context else trial.missing)
 
 
-def _end(refused: bool, missing: Sequence[str]) -> NoReturn:
-    """End with 1 where something is refused, with 2 where what decides is missing."""
+def _end(denied: bool, missing: Sequence[str]) -> NoReturn:
+    """End with 1 if something is denied, with 2 if objects that decide are missing."""
     if missing:
         click.echo(f"sluice dry-run: {told(missing)}", err=True)
-    sys.exit(exits.FAILED if refused else exits.BAD_INPUT if missing else exits.PASSED)
+    sys.exit(exits.FAILED if denied else exits.BAD_INPUT if missing else exits.PASSED)
 
 
 def _live(kubeconfig: Path | None, context: str | None, bundle: Bundle) -> tuple[list[Document], list[Document]]:
@@ -183,9 +183,9 @@ def _inputs(
     if errors:
         raise SourceError(errors)
     if not files and not from_cluster[0]:
-        raise click.UsageError("name objects to try: -f FILE, -f - or --context NAME")
+        raise click.UsageError("no objects given; use -f FILE, -f - or --context NAME")
     if not found:
-        click.echo("sluice dry-run: there are no objects in these files", err=True)
+        click.echo("sluice dry-run: no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     context, live = (tuple(objects_of(part)) for part in (known.documents, from_cluster[1]))
     return DryRunInputs(tuple(found), context, live, labels, authorized, sender)
@@ -219,7 +219,7 @@ def _before(inputs: DryRunInputs, against: str, paths: Sequence[Path], cluster: 
     except (RevisionError, OSError) as error:
         raise click.UsageError(f"--against {against}: {error}") from None
     if bundle is None:
-        click.echo(f"sluice dry-run: these policies were not there at {against}", err=True)
+        click.echo(f"sluice dry-run: these policies do not exist at {against}", err=True)
     return _try(replace(inputs, context=context), bundle or EMPTY)
 
 

@@ -53,7 +53,7 @@ def eval_command(expression: str | None, batch: str | None, output: str, traced:
         sys.stdout.buffer.flush()
         return
     if expression is None:
-        raise click.UsageError("an expression or --batch is needed")
+        raise click.UsageError("an expression or --batch is required")
     mutates = bool(options.pop("mutates"))
     files = {"object": options["object_"], "oldObject": options["old_object"], "params": options["params"]}
     files |= {"request": options["request"], "namespaceObject": options["namespace_object"]}
@@ -72,7 +72,7 @@ def _checked(row: dict[str, Any], place: Place) -> dict[str, Any]:
     """Answer one row. Raises SourceError where it is not one."""
     if not isinstance(row.get("expr"), str) or not isinstance(row.get("vars") or {}, dict):
         hint = 'a row is {"expr": "object.x > 1", "vars": {"object": {...}}}'
-        raise SourceError([Diagnostic("LOAD002", place, "a row needs an expr, and vars are a map", hint=hint)])
+        raise SourceError([Diagnostic("LOAD002", place, "a row requires expr; vars must be a map", hint=hint)])
     return _answer(row)
 
 

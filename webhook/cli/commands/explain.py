@@ -96,7 +96,7 @@ def explain_command(
     if errors := (*read.errors, *known.errors, *wrong):
         raise SourceError(errors)
     if not found:
-        click.echo("sluice explain: there are no objects in this file", err=True)
+        click.echo("sluice explain: no objects in this file", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     objects = objects_of(known.documents)
     tried = [i.obj for i in found]
@@ -132,7 +132,7 @@ def policy_text(trace: PolicyTrace) -> Iterator[Text]:
     head = (f"\n{kind} ", "dim"), (trace.name, "bold"), (f"  {trace.place}", "dim")
     yield Text.assemble(*head)
     if trace.why_not:
-        yield Text(f"  not for this request: {trace.why_not}", "dim")
+        yield Text(f"  not evaluated: {trace.why_not}", "dim")
     for clause in trace.clauses:
         yield from clause_text(clause)
 

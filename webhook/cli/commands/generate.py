@@ -44,7 +44,7 @@ def native(paths: tuple[Path, ...]) -> None:
     """Write native twins of the policies in PATHS (default: policies), expanded by kind, as YAML.
 
     A cluster keeps them as a floor while the webhook is away. What has no native form is said on standard error.
-    Exit code 2: a file cannot be used, 3: nothing has a native form.
+    Exit code 2: a file cannot be used, 3: no policy has a native form.
     """
     places = paths or (Path("policies"),)
     bundle = load_bundle(places)
@@ -54,7 +54,7 @@ def native(paths: tuple[Path, ...]) -> None:
     for line in _left_out(made.left_out):
         click.echo(line, err=True)
     if not made.objects:
-        click.echo("sluice generate native: nothing has a native form", err=True)
+        click.echo("sluice generate native: no policy has a native form", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     click.echo("---\n".join(documents.dump(obj) for obj in made.objects), nl=False)
 
@@ -66,7 +66,7 @@ def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
         policy, _, kind = title.partition(" for ")
         kinds.setdefault((policy, reason), []).extend([kind] if kind else [])
     for (policy, reason), found in kinds.items():
-        yield f"left out: {policy}{' for ' if found else ''}{', '.join(found)}: {reason}"
+        yield f"skipped: {policy}{' for ' if found else ''}{', '.join(found)}: {reason}"
 
 
 @generate_command.command(name="schema", epilog=SCHEMA_EXAMPLES)
@@ -80,5 +80,5 @@ def schema(kind: str | None) -> None:
     if found is None:
         known = sorted({name for _, name in of_kinds()})
         hint = did_you_mean(kind or "", known) or f"one of {', '.join(known)}"
-        raise click.BadParameter(f'no such kind: "{kind}"; {hint}', param_hint="--kind")
+        raise click.BadParameter(f'unknown kind "{kind}"; {hint}', param_hint="--kind")
     click.echo(json.dumps(found, indent=1, ensure_ascii=False))

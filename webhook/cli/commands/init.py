@@ -25,7 +25,7 @@ next:
   sluice test
 """
 NO_WHEEL: Final = """
-CI fails until its workflow names a wheel of Sluice to install: see --wheel.
+CI fails until its workflow installs a Sluice wheel; see --wheel.
 """
 
 
@@ -56,7 +56,7 @@ def init_command(folder: Path, ci: str, wheel: Wheel | None, force: bool) -> Non
     for path in written:
         click.echo(f"wrote {folder / path}")
     for path in kept:
-        click.echo(f"kept  {folder / path} (it was there; --force writes over it)")
+        click.echo(f"kept  {folder / path} (already exists; use --force to overwrite)")
     if written:
         where = "" if folder == Path() else f"\nnext:\n  cd {folder}"
         click.echo(NEXT.replace("\nnext:", where) if where else NEXT, nl=False)

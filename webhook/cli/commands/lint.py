@@ -48,7 +48,7 @@ def _codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     for code in sorted(found):
         if not any(known.startswith(code) for known in BY_CODE):
             hint = did_you_mean(code, BY_CODE)
-            raise click.BadParameter(f"no rule has the code {code}" + (f"; {hint}" if hint else ""))
+            raise click.BadParameter(f"unknown code {code}" + (f"; {hint}" if hint else ""))
     return frozenset(found)
 
 
@@ -57,7 +57,7 @@ def _explain(ctx: click.Context, param: click.Parameter, code: str | None) -> No
         return
     if code.upper() not in BY_CODE:
         hint = did_you_mean(code, BY_CODE)
-        raise click.BadParameter(f"no rule has the code {code}" + (f"; {hint}" if hint else ""))
+        raise click.BadParameter(f"unknown code {code}" + (f"; {hint}" if hint else ""))
     click.echo(page(BY_CODE[code.upper()]), nl=False)
     ctx.exit(exits.PASSED)
 
@@ -128,10 +128,10 @@ def lint_command(
 def _read(paths: tuple[Path, ...]) -> Files:
     """Read the paths; standard input only by itself."""
     if not paths:
-        raise click.UsageError("name files or folders to look at, or - for standard input")
+        raise click.UsageError("no paths given; name files or folders, or - for standard input")
     if Path("-") in paths:
         if len(paths) > 1:
-            raise click.UsageError("standard input (-) stands by itself")
+            raise click.UsageError("standard input (-) cannot be combined with other paths")
         return standard_input()
     return read_files(paths, Path.cwd())
 
@@ -142,7 +142,7 @@ def _write(report: LintReport, paths: Iterable[Path]) -> bool:
     written = False
     for name, text in mended([e for e in report.edits if e.document.file in named], lambda n: _raw(named[n])).items():
         _replace(named[name], text)
-        click.echo(f"mended {name}", err=True)
+        click.echo(f"fixed {name}", err=True)
         written = True
     return written
 
@@ -163,7 +163,7 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             fresh.unlink(missing_ok=True)
-        wrong = Diagnostic("FILE001", Place(str(path)), f"cannot be mended: {error.strerror or error}")
+        wrong = Diagnostic("FILE001", Place(str(path)), f"cannot be fixed: {error.strerror or error}")
         raise SourceError([wrong]) from None
 
 
@@ -192,7 +192,7 @@ def _exit_code(files: Files, findings: Sequence[Diagnostic], strict: bool) -> in
     if files.errors:
         return exits.BAD_INPUT
     if not files.documents:
-        click.echo("sluice lint: there are no documents in these files", err=True)
+        click.echo("sluice lint: no documents in these files", err=True)
         return exits.NOTHING_TO_RUN
     bad = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
     return exits.FAILED if any(f.severity in bad for f in findings) else exits.PASSED

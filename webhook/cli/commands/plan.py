@@ -51,7 +51,7 @@ def moment(text: object) -> int:
         found = datetime.fromisoformat(str(text))
         return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise ValueError(f'"{text}" is not a time such as 2026-01-15T12:00:00Z') from None
+        raise ValueError(f'"{text}" is not a valid time; use RFC 3339, such as 2026-01-15T12:00:00Z') from None
 
 
 EXAMPLES: Final = """\b
@@ -109,9 +109,9 @@ def plan(
         _lines(trace, _trace)
         return
     if not cluster and (kubeconfig or context):
-        raise click.UsageError("--kubeconfig and --context need --live")
+        raise click.UsageError("--kubeconfig and --context require --live")
     if not files and not cluster:
-        raise click.UsageError(f"nothing to decide: give --live, or -f FILE with what `{KUBECTL}` prints")
+        raise click.UsageError(f"no objects given; use --live, or -f FILE with the output of `{KUBECTL}`")
     at = _now() if now is None else now
     try:
         read = [] if cluster else _documents(files)
@@ -140,7 +140,7 @@ def _show(made: Plan, cluster: Cluster, output: str) -> None:
         if cluster.by_parts:
             console.print(f"not queued, only what they make is: {', '.join(cluster.by_parts)}", highlight=False)
         if cluster.unqueued:
-            console.print(f"not queued, since they name no queue: {', '.join(cluster.unqueued)}", highlight=False)
+            console.print(f"not queued (no queue name): {', '.join(cluster.unqueued)}", highlight=False)
 
 
 def _live(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
@@ -176,8 +176,8 @@ def _checked(
 ) -> dict[str, Any]:
     """Answer one line. Raises SourceError where it is no case or trace."""
     if "id" not in line or not isinstance(line.get("objects"), list):
-        hint = 'a case is {"id": "...", "objects": [...]}, with now, fairSharing and featureGates where they are wanted'
-        raise SourceError([Diagnostic("LOAD002", place, "a case needs an id and a list of objects", hint=hint)])
+        hint = 'a case is {"id": "...", "objects": [...]}, and optional now, fairSharing and featureGates'
+        raise SourceError([Diagnostic("LOAD002", place, "a case requires an id and a list of objects", hint=hint)])
     try:
         return answer(line, place)
     except (ConversionError, ValueError) as error:
@@ -193,6 +193,6 @@ def _trace(trace: dict[str, Any], place: Place) -> dict[str, Any]:
     if not isinstance(steps, list) or not all(isinstance(step, dict) and "now" in step for step in steps):
         hint = 'a trace is {"id": "...", "objects": [...], "steps": [{"now": "...", "events": [...]}, ...]}'
         raise SourceError(
-            [Diagnostic("LOAD002", place, "a trace needs a list of steps, each with its time", hint=hint)]
+            [Diagnostic("LOAD002", place, "a trace requires a list of steps, each with a time", hint=hint)]
         )
     return answer_trace(trace, tuple(moment(step["now"]) for step in steps))

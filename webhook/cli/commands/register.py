@@ -94,7 +94,7 @@ def register(
     """Register the webhooks with the API server, as the policies need them."""
     if removing:
         _write(kubeconfig, context, lambda store: registration.remove(store, name))
-        click.echo(f"removed {name}")
+        click.echo(f"deleted {name}")
         return
     namespace, own, port = service
     target = WebhookEndpoint(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)

@@ -58,7 +58,7 @@ def replay_command(
     allow_missing: bool,
     output: str,
 ) -> None:
-    """Run recorded reviews against policies and print what would be decided otherwise, and the latencies.
+    """Run recorded reviews against policies and print what would be decided differently, and the latencies.
 
     RECORDINGS are files of JSON lines as the server records them (also .gz), or folders of such files. Secrets and
     values of environment variables were masked when they were recorded. Exit code 0: every decision is the same,
@@ -76,7 +76,7 @@ def replay_command(
         click.echo(f"sluice replay: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
     if not found.total:
-        click.echo("sluice replay: there are no recorded reviews in these files", err=True)
+        click.echo("sluice replay: no recorded reviews in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     if output == "json":
         click.echo(json.dumps(as_json(found), indent=2, ensure_ascii=False))
@@ -127,7 +127,7 @@ def _latencies(values: list[float]) -> dict[str, float]:
 
 
 def lines(found: Replay) -> Iterator[Text]:
-    """Give a replay for people: each review that would be decided otherwise, and the counts."""
+    """Give a replay for people: each review that would be decided differently, and the counts."""
     for changed in found.changed[:_SHOWN]:
         request = changed.recorded.request
         name = f"{request.operation} {request.kind.kind} {request.namespace}/{request.name}"
@@ -140,16 +140,16 @@ def lines(found: Replay) -> Iterator[Text]:
     if len(found.changed) > _SHOWN:
         yield Text(f"... and {len(found.changed) - _SHOWN:,} more", "dim")
     if found.by_queue:
-        yield Text(f"note: {found.by_queue:,} refusals were the queue's; those are not replayed", "dim")
+        yield Text(f"note: {found.by_queue:,} denials came from the queue and are not replayed", "dim")
     for title, values in (("recorded", found.before_ms), ("replayed", found.after_ms)):
         told = ", ".join(f"{name} {ms:.3f} ms" for name, ms in _latencies(values).items())
         yield Text(f"latency {title}: {told}", "dim")
     style = "bold red" if found.changed else "bold green"
-    yield Text(f"{len(found.changed):,} of {found.total:,} recorded reviews would be decided otherwise", style)
+    yield Text(f"{len(found.changed):,} of {found.total:,} recorded reviews would be decided differently", style)
 
 
 def _headline(changed: Changed) -> str:
     before, after = changed.recorded.verdict.get("allowed"), changed.verdict.get("allowed")
     if before != after:
-        return "now refused" if before else "now admitted"
-    return f"other {', '.join(changed.fields)}"
+        return "now denied" if before else "now allowed"
+    return f"different {', '.join(changed.fields)}"

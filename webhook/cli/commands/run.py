@@ -143,7 +143,7 @@ async def _run(
                 await _send(front, happened, path, objects)
         await _settle(happened, once=once)
     except aiohttp.ClientError as error:
-        happened.console.print(f"[red]the endpoint failed:[/] {error}")
+        happened.console.print(f"[red]server error:[/] {error}")
         return exits.FAILED
     finally:
         kubelet.cancel()

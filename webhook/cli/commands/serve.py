@@ -108,8 +108,8 @@ def serve(file: Path | None, **options: Any) -> None:
     flags = {name: value for name, value in options.items() if value not in (None, ())}
     config = load(file, os.environ, flags)
     if not (config.cert_dir / "tls.crt").exists():
-        hint = f"`sluice certs --dir {config.cert_dir}` makes one, --cert-dir names another folder"
-        raise click.UsageError(f"there is no tls.crt in {config.cert_dir}; {hint}")
+        hint = f"run `sluice certs --dir {config.cert_dir}`, or set --cert-dir"
+        raise click.UsageError(f"no tls.crt in {config.cert_dir}; {hint}")
     logging.basicConfig(
         level=config.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )

@@ -129,11 +129,11 @@ def _load(trace: Path, files: tuple[Path, ...]) -> tuple[Snapshot, tuple[Arrival
     text = text_of(trace, str(trace))
     if trace.suffix not in GENERATORS:
         if not files:
-            raise click.UsageError("a trace has no queues: give -f FILE")
+            raise click.UsageError("a trace has no queues; use -f FILE")
         return _queues(files), tuple(read_trace(text, str(trace)))
     documents = read(text, str(trace))
     if len(documents) != 1:
-        raise click.UsageError(f"{trace} has {len(documents)} documents; a generator file has one")
+        raise click.UsageError(f"{trace} has {len(documents)} documents; a generator file must have one")
     made = generate(documents[0])
     return (_queues(files) if files else made.snapshot), made.arrivals
 

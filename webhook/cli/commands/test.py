@@ -130,7 +130,7 @@ def once(
         click.echo(hinted(error).render(), err=True)
         return exits.BAD_INPUT
     if not session.results:
-        said = f"no case matches {pattern!r}" if session.left else "no suite.yaml is here"
+        said = f"no case matches {pattern!r}" if session.left else "no suite.yaml found"
         click.echo(f"nothing to run: {said}", err=True)
         return exits.NOTHING_TO_RUN
     show(session, output, quiet=quiet, missed=missed)
@@ -159,7 +159,7 @@ def show(session: Session, output: str, *, quiet: bool, missed: bool) -> None:
 
 def wait_for_change(paths: list[Path], before: dict[Path, int]) -> dict[Path, int]:
     """Wait until a file below the paths is written, added or taken away; gives the new times."""
-    click.echo("waiting for a change (Ctrl-C ends) ...", err=True)
+    click.echo("waiting for changes (Ctrl-C to stop) ...", err=True)
     while (now := stamps(paths)) == before:
         time.sleep(0.3)
     return now

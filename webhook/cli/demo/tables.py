@@ -32,9 +32,9 @@ def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
     """
     table = Table(title=title, title_justify="left", caption_justify="left", expand=True)
     table.add_column("object", ratio=4, overflow="fold")
-    table.add_column("verdict", width=8)
-    table.add_column("changed", ratio=5, overflow="fold")
-    table.add_column("why, and where it waits", ratio=6, overflow="fold")
+    table.add_column("verdict", width=9)
+    table.add_column("patch", ratio=5, overflow="fold")
+    table.add_column("message and queue position", ratio=6, overflow="fold")
     silent = []
     for outcome in outcomes:
         if outcome.stored and not outcome.steps and not outcome.warnings:
@@ -42,13 +42,13 @@ def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
             continue
         table.add_row(_name(outcome.obj), _verdict(outcome), "\n".join(changes(outcome.steps)), _said(outcome))
     if silent:
-        table.caption = f"as they came: {', '.join(silent)}"
+        table.caption = f"unchanged: {', '.join(silent)}"
     return table
 
 
 def ended_table(lives: Iterable[Life]) -> Table:
     """Give a row per job that a queue holds: queue, and when it was sent, started and finished."""
-    table = Table(title="jobs in their queues", title_justify="left", expand=True)
+    table = Table(title="queued jobs", title_justify="left", expand=True)
     table.add_column("job", ratio=4, overflow="fold")
     table.add_column("queue", ratio=3, overflow="fold")
     for name in ("sent", "started", "finished"):
@@ -68,10 +68,10 @@ def _name(obj: dict[str, Any]) -> str:
 
 def _verdict(outcome: CreateOutcome) -> Text:
     if not outcome.allowed:
-        return Text("refused", "bold red")
+        return Text("denied", "bold red")
     if not outcome.stored:
-        return Text("no place", "magenta")
-    return Text("shaped", "yellow") if outcome.steps else Text("as is", "green")
+        return Text("rejected", "magenta")
+    return Text("patched", "yellow") if outcome.steps else Text("unchanged", "green")
 
 
 def _said(outcome: CreateOutcome) -> str:
@@ -79,4 +79,4 @@ def _said(outcome: CreateOutcome) -> str:
 
 
 def _seconds(at: float | None) -> str:
-    return "waits" if at is None else f"{at:.2f} s"
+    return "pending" if at is None else f"{at:.2f} s"

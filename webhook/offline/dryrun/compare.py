@@ -13,12 +13,12 @@ from webhook.offline.dryrun.outcome import ObjectOutcome, diff_of
 class Change(StrEnum):
     """How an object's outcome differs, the gravest first."""
 
-    REFUSED = "now refused"
-    ADMITTED = "now admitted"
-    REWORDED = "refused with another message"
-    RESHAPED = "stored in another form"
-    WARNED = "with other warnings"
-    QUEUED = "treated otherwise by the queue"
+    DENIED = "now denied"
+    ALLOWED = "now allowed"
+    REWORDED = "denied with a different message"
+    RESHAPED = "stored differently"
+    WARNED = "allowed with different warnings"
+    QUEUED = "queued differently"
 
 
 ORDER: Final = tuple(Change)
@@ -51,10 +51,10 @@ class Comparison:
         return sum(d.change is change for d in self.differences)
 
     def sentences(self) -> list[str]:
-        """Say it in words: `14 of 2,310 objects would now be refused`, a sentence per kind of change."""
+        """Say it in words: `14 of 2,310 objects would now be denied`, a sentence per kind of change."""
         counted = [(change, self.count(change)) for change in ORDER]
-        told = [f"{n:,} of {self.total:,} objects would {_be(change)}" for change, n in counted if n]
-        return told or [f"none of {self.total:,} objects would be treated otherwise"]
+        told = [f"{n:,} of {self.total:,} objects would {_be(change)}." for change, n in counted if n]
+        return told or [f"No change for {self.total:,} object{'' if self.total == 1 else 's'}."]
 
 
 def _be(change: Change) -> str:
@@ -71,7 +71,7 @@ def compare(old: Sequence[ObjectOutcome], new: Sequence[ObjectOutcome]) -> Compa
 
 def _change(old: ObjectOutcome, new: ObjectOutcome) -> Change | None:
     if old.allowed != new.allowed:
-        return Change.REFUSED if old.allowed else Change.ADMITTED
+        return Change.DENIED if old.allowed else Change.ALLOWED
     if not new.allowed:
         return None if set(old.denials) == set(new.denials) else Change.REWORDED
     if old.after != new.after:

@@ -18,7 +18,7 @@ class OutcomeState(StrEnum):
     """The short word for what would happen."""
 
     DENIED = "denied"
-    CHANGED = "changed"
+    PATCHED = "patched"
     WARNED = "warned"
     ALLOWED = "allowed"
     UNMATCHED = "no policy"
@@ -74,7 +74,7 @@ class ObjectOutcome:
 
     @property
     def changed(self) -> bool:
-        """Whether the object would be stored in another form."""
+        """Whether the object would be stored differently."""
         return self.allowed and self.after is not None and self.after != self.before
 
     @property
@@ -83,7 +83,7 @@ class ObjectOutcome:
         if not self.allowed:
             return OutcomeState.DENIED
         if self.changed:
-            return OutcomeState.CHANGED
+            return OutcomeState.PATCHED
         if self.warnings:
             return OutcomeState.WARNED
         return OutcomeState.ALLOWED if self.policies else OutcomeState.UNMATCHED

@@ -19,7 +19,7 @@ from webhook.queue.decisions import Pending, Reason
 
 NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})
 """Reasons that time alone does not mend."""
-PAST: Final = QueueOutcome("goes past its queue", message="it names its node, and a scheduling gate would hold nothing")
+PAST: Final = QueueOutcome("bypasses its queue", message="it sets spec.nodeName, so a scheduling gate cannot hold it")
 _DOORS: Final = frozenset({"LocalQueue", "Queue"})
 
 
@@ -45,7 +45,7 @@ def decisions(cluster: Cluster, plan: Plan) -> dict[str, QueueOutcome]:
     for admitted in plan.admitted:
         victims = [cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == admitted.workload]
         found[cluster.jobs.get(admitted.workload, "")] = QueueOutcome(
-            "starts, borrowing" if admitted.borrowing else "starts", admitted.cluster_queue, preempts=tuple(victims)
+            "admitted, borrowing" if admitted.borrowing else "admitted", admitted.cluster_queue, preempts=tuple(victims)
         )
     for pending in plan.pending:
         found[cluster.jobs.get(pending.workload, "")] = _pending(pending)
@@ -53,7 +53,7 @@ def decisions(cluster: Cluster, plan: Plan) -> dict[str, QueueOutcome]:
 
 
 def _pending(pending: Pending) -> QueueOutcome:
-    state = "can never run as it is" if pending.reason in NEVER else "waits"
+    state = "can never run" if pending.reason in NEVER else "pending"
     return QueueOutcome(state, pending.cluster_queue, pending.position, pending.reason, message_of(pending))
 
 

@@ -67,10 +67,10 @@ def _extract(top: Path, commit: str, inner: str, target: Path) -> bool:
 def _git(folder: Path, *args: str) -> bytes:
     git = shutil.which("git")
     if git is None:
-        raise RevisionError("git is not installed: give a folder instead of a revision")
+        raise RevisionError("git is not installed; give a folder instead of a revision")
     command = [git, "-C", str(folder), *args]
     done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 (no shell; a fixed program)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
-        raise GitError(said or "there is no such folder and no such git revision")
+        raise GitError(said or "no such folder or git revision")
     return done.stdout

@@ -45,7 +45,9 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
     for document in (entry for whole in documents for entry in entries(whole)):
         value = document.value
         if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
-            wrong.append(document.diagnostic("LOAD002", (), "no Kubernetes object: apiVersion and kind are needed"))
+            wrong.append(
+                document.diagnostic("LOAD002", (), "not a Kubernetes object: apiVersion and kind are required")
+            )
         elif value["kind"] == _REVIEW:
             try:
                 found.append(_review_input(document))
@@ -137,10 +139,10 @@ def _notes(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
     """Say what was assumed."""
     if facts.unknown_namespaces and selects_namespaces(bundle):
         names = ", ".join(sorted(facts.unknown_namespaces))
-        yield f"namespaces not among the files, so without labels of their own: {names}"
+        yield f"namespaces not in the files, assumed to have no labels: {names}"
     if facts.asked:
         checks = ", ".join(sorted({f"{c.user} {c.verb} {c.resource or c.path}" for c in facts.asked}))
-        yield f"authorizer checks were answered without a cluster: {checks}"
+        yield f"authorizer checks answered without a cluster: {checks}"
     for note in bundle.notes:
         if note.severity is not Severity.NOTE:
             yield f"{note.place}: {note.message}"

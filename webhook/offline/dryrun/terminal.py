@@ -14,12 +14,12 @@ from webhook.offline.dryrun.show import sentences, totals
 
 STYLES: Final = {
     OutcomeState.DENIED: "bold red",
-    OutcomeState.CHANGED: "bold cyan",
+    OutcomeState.PATCHED: "bold cyan",
     OutcomeState.WARNED: "bold yellow",
     OutcomeState.ALLOWED: "bold green",
     OutcomeState.UNMATCHED: "dim",
 }
-_CHANGES: Final = {Change.REFUSED: "bold red", Change.REWORDED: "bold red", Change.ADMITTED: "bold green"}
+_CHANGES: Final = {Change.DENIED: "bold red", Change.REWORDED: "bold red", Change.ALLOWED: "bold green"}
 _SAID: Final = {"denied": "red", "warning": "yellow", "queue": "cyan"}
 _LINES: Final = {"+": "green", "-": "red", "@": "dim cyan"}
 
@@ -34,7 +34,7 @@ def trial_text(trial: Trial, *, every: bool) -> Iterator[Text]:
     total = len(trial.outcomes)
     counted = ", ".join(f"{n:,} {state}" for state, n in totals(trial.outcomes).items())
     worst = next((STYLES[s] for s in OutcomeState if any(o.state is s for o in trial.outcomes)), "")
-    yield Text.assemble(f"{total:,} object{'s' if total != 1 else ''}: ", (counted or "nothing to try", worst))
+    yield Text.assemble(f"{total:,} object{'s' if total != 1 else ''}: ", (counted or "nothing to evaluate", worst))
 
 
 def outcome_text(outcome: ObjectOutcome) -> Iterator[Text]:
@@ -63,5 +63,5 @@ def comparison_text(comparison: Comparison, notes: Sequence[str]) -> Iterator[Te
         yield from (Text(f"  + {said}", "green") for said in now if said not in was)
         yield from diff_text(difference.diff())
     yield from (Text(f"note: {note}", "dim") for note in notes)
-    grave = comparison.count(Change.REFUSED)
+    grave = comparison.count(Change.DENIED)
     yield from (Text(sentence, "bold red" if grave else "bold") for sentence in comparison.sentences())

@@ -20,14 +20,14 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     context = ReviewContext(request, facts, obj, old)
     target = ResourceOperation.of(request)
     if policy.name in excused(bundle.exceptions, request, obj, old, now):
-        return "an exception frees the request from it"
+        return "an exception exempts the request"
     if not policy.bindings:
         return "it has no binding"
     entry = entry_for(policy, target)
     if entry is None:
-        return _rules(policy.match, target) or "no binding is for this kind of request"
+        return _rules(policy.match, target) or "no binding matches this request"
     if policy.skip_owned and context.owned():
-        return "the object belongs to a job that is looked at as a whole"
+        return "the object belongs to a job that is evaluated as a whole"
     if reason := _matcher(policy.match, entry.matcher, context):
         return reason
     for binding, matcher in entry.bindings:
@@ -36,23 +36,23 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     if policy.param_kind is not None:
         if facts.scope(policy.param_kind) is None:
             return f"its paramKind {policy.param_kind} is not served, and its failurePolicy is Ignore"
-        return f"no {policy.param_kind.kind} was found for it, and its binding allows that"
-    return "nothing in it was evaluated"
+        return f"no {policy.param_kind.kind} was found, and parameterNotFoundAction is Allow"
+    return "nothing was evaluated"
 
 
 def _rules(match: MatchResources, target: ResourceOperation) -> str:
     """Say in what the resource rules differ from the request."""
     if any(rule.fits(target) for rule in match.excludes):
-        return f"its excludeResourceRules leave {target.resource} out"
+        return f"excludeResourceRules exclude {target.resource}"
     about = [rule for rule in match.rules if _names(rule, target)]
     if not about:
         if any("core" in rule.groups for rule in match.rules):
-            return 'its rules name the group "core"; the group of pods and the like is written ""'
+            return 'its rules name the group "core"; write the core group as ""'
         names = sorted({_named(name, group) for r in match.rules for name, _ in r.resources for group in r.groups})
-        return f"its rules are for {', '.join(names)}, not for {_full(target)}"
+        return f"its rules match {', '.join(names)}, not {_full(target)}"
     operations = sorted({o for rule in about for o in rule.operations})
     if target.operation not in operations and "*" not in operations:
-        return f"its rules are for {', '.join(operations)}, not for {target.operation}"
+        return f"its rules match {', '.join(operations)}, not {target.operation}"
     return ""
 
 
@@ -76,9 +76,9 @@ def _matcher(match: MatchResources, matcher: RequestMatcher, context: ReviewCont
     labels = context.namespace_labels()
     if labels is not None and not matcher.in_namespace(labels):
         shown = ", ".join(f"{k}={v}" for k, v in sorted(labels.items())) or "none"
-        return f'namespaceSelector does not take namespace "{context.request.namespace}" (labels: {shown})'
+        return f'namespaceSelector does not match namespace "{context.request.namespace}" (labels: {shown})'
     if not matcher.named(context.request):
-        return "its rules are for other names, or another scope"
+        return "resourceNames or scope do not match"
     if not matcher.selects(context.object, context.old):
-        return "objectSelector does not take the object's labels"
+        return "objectSelector does not match the object's labels"
     return ""

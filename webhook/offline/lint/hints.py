@@ -19,42 +19,42 @@ MACROS: Final = ("all", "exists", "exists_one", "filter", "map", "has", "optMap"
 _SYNTAX: Final = (
     (
         re.compile(r"(token recognition error at|extraneous input|mismatched input|missing '\(' at): ?'=[ ']"),
-        "write == to compare",
+        "use == to compare",
     ),
-    (re.compile(r"token recognition error at: '&"), "write && for and"),
-    (re.compile(r"(token recognition error at: '\||extraneous input '\|')"), "write || for or"),
-    (re.compile(r"input 'and'"), "write && for and"),
-    (re.compile(r"input 'or'"), "write || for or"),
-    (re.compile(r"input 'not'"), "write ! for not"),
+    (re.compile(r"token recognition error at: '&"), "use && for and"),
+    (re.compile(r"(token recognition error at: '\||extraneous input '\|')"), "use || for or"),
+    (re.compile(r"input 'and'"), "use && for and"),
+    (re.compile(r"input 'or'"), "use || for or"),
+    (re.compile(r"input 'not'"), "use ! for not"),
     (
         re.compile(r"mismatched input '[^']*' expecting \{'\['"),
-        "something to compare or to call is missing before this",
+        "an operand is missing before this",
     ),
     (
         re.compile(r"mismatched input '<EOF>' expecting"),
-        "the expression ends too early: a bracket is not closed, or a part is missing",
+        "unexpected end of expression: a bracket is not closed, or an operand is missing",
     ),
     (re.compile(r"extraneous input '[])}]'"), "this bracket was never opened"),
-    (re.compile(r"input '(if|else|then)'"), "write CONDITION ? A : B for a choice"),
+    (re.compile(r"input '(if|else|then)'"), "use CONDITION ? A : B"),
     (
         re.compile(r"token recognition error at: '[\"'`]"),
-        "a text is not closed, here or before: quotes go in pairs",
+        "a string is not closed, here or before",
     ),
 )
 _FORMS: Final = {
     **dict.fromkeys(("all", "exists", "exists_one", "filter"), "{0} takes a name and a condition: .{0}(x, x > 1)"),
-    **dict.fromkeys(("map", "optMap", "optFlatMap"), "{0} takes a name and what becomes of it: .{0}(x, x + 1)"),
-    "has": "has takes a field, with what it is in: has(object.spec.replicas)",
+    **dict.fromkeys(("map", "optMap", "optFlatMap"), "{0} takes a name and a result: .{0}(x, x + 1)"),
+    "has": "has takes a field selection: has(object.spec.replicas)",
 }
 """How the macros are called: one with other arguments is read as a function, of which there is none."""
 _TYPES: Final = (
-    (re.compile(r"must evaluate to bool"), "a condition is needed: compare it with something, as in x == 1"),
-    (re.compile(r"must evaluate to string"), "a text is needed: put it in string(...)"),
-    (re.compile(r"Object, not list\(JSONPatch"), "write patchType: JSONPatch, and its expression under jsonPatch"),
-    (re.compile(r"must evaluate to Object"), "write Object{spec: Object.spec{replicas: 1}}: each map by its path"),
+    (re.compile(r"must evaluate to bool"), "expected a condition; compare it with a value, as in x == 1"),
+    (re.compile(r"must evaluate to string"), "expected a string; use string(...)"),
+    (re.compile(r"Object, not list\(JSONPatch"), "set patchType: JSONPatch, with the expression under jsonPatch"),
+    (re.compile(r"must evaluate to Object"), "write Object{spec: Object.spec{replicas: 1}}; name each map by its path"),
     (
         re.compile(r"list\(JSONPatch\), not Object"),
-        "write patchType: ApplyConfiguration, and its expression there",
+        "set patchType: ApplyConfiguration, with the expression there",
     ),
     (re.compile(r"must evaluate to list\(JSONPatch"), 'write [JSONPatch{op: "add", path: "/spec/replicas", value: 1}]'),
 )
@@ -63,16 +63,16 @@ _RUN: Final = (
     (re.compile(r"quantities must match|unable to parse quantity"), _UNITS),
     (
         re.compile(r"unexpected type name|not declared in schema"),
-        "each Object{...} is named by the path of its field",
+        "name each Object{...} by the path of its field",
     ),
     (re.compile(r"Unexpected kind"), "op is one of add, remove, replace, move, copy, test"),
-    (re.compile(r"atomic"), "a list that is replaced as a whole is written by a JSONPatch"),
+    (re.compile(r"atomic"), "use a JSONPatch to replace a whole list"),
 )
 """Ways out of what fails on an object."""
 _WAYS: Final = {
-    "params": "say spec.paramKind in the policy, and paramRef in its binding",
-    "variables": "say spec.variables: a list of names and expressions",
-    "oldObject": "oldObject is not there in this place",
+    "params": "set spec.paramKind in the policy and paramRef in its binding",
+    "variables": "define it in spec.variables, a list of names and expressions",
+    "oldObject": "oldObject is not available here",
 }
 _FIELD: Final = re.compile(r"undefined field '([^']+)'")
 _NAME: Final = re.compile(r"undeclared reference to '([^']+)'")
@@ -139,12 +139,12 @@ def _hint(message: str, documents: list[Document]) -> str:
     if match := _NAME.search(message):
         name = match[1]
         if name in _declared(documents):
-            return f"a variable of the policy is read as variables.{name}"
+            return f"use variables.{name} to read a variable of the policy"
         if name in _FORMS:
             return _FORMS[name].format(name)
         return _WAYS.get(name) or did_you_mean(name, {*VARIABLES, *functions()} - {name}) or _longer(name)
     if match := _TWO.search(message):
-        return f"{match[1]} and {match[2]} are not compared or added: turn one into the other, as by int(), string()"
+        return f"{match[1]} and {match[2]} cannot be combined; convert one, as with int() or string()"
     if match := _OVERLOAD.search(message):
         known = next((row for row in rows() if row.name == match[1]), None)
         examples = getattr(known, "examples", ())

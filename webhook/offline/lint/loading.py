@@ -20,157 +20,169 @@ def _row(code: str, title: str, why: str, severity: Severity = Severity.ERROR) -
 READING: Final[tuple[LintRule, ...]] = (
     _row(
         "FILE001",
-        "a file can be read",
-        "The file is not there, may not be read, is not UTF-8 text, or is larger than 64 MiB.",
+        "a file must be readable",
+        "The file does not exist, is not readable, is not UTF-8 text, or is larger than 64 MiB.",
     ),
     _row(
         "YAML001",
-        "a file is YAML or JSON",
-        "The text cannot be read as YAML: the caret stands where reading stopped, which may be after the mistake.\n"
-        "A key that is there twice is an error too (the last would win in silence), and so is nesting without end.",
+        "a file must be valid YAML or JSON",
+        "The text is not valid YAML. The caret is where parsing stopped, which may be after the mistake.\n"
+        "A duplicate key is an error too (the last would win silently), and so is very deep nesting.",
     ),
-    _row("LOAD001", "a policy file can be read", "The file or folder is not there, or is not UTF-8 text."),
+    _row("LOAD001", "a policy file must be readable", "The file or folder does not exist, or is not UTF-8 text."),
     _row(
         "LOAD002",
-        "a document is a Kubernetes object",
-        "Each document of a policy folder has `apiVersion` and `kind`. Other YAML belongs elsewhere.",
+        "a document must be a Kubernetes object",
+        "Each document of a policy folder has `apiVersion` and `kind`. Keep other YAML elsewhere.",
     ),
     _row(
         "LOAD003",
-        "a kind and its version are known",
+        "a kind and its version must be known",
         "Policies are read in `admissionregistration.k8s.io/v1`, `v1beta1` and `v1alpha1`; of `sluice.dev` it is\n"
         "`v1alpha1`, with the kinds `QueuePolicy`, `PolicyException` and `Suite`.",
     ),
     _row(
         "LOAD004",
-        "a policy is there once",
-        "Two policies (or two bindings) of one kind and name: only one of them could be in force.",
+        "a policy must be defined once",
+        "Two policies (or two bindings) of one kind and name: only one of them can be in force.",
     ),
     _row(
         "POL001",
-        "a policy has only known fields",
-        "The field does not exist in this kind. Some clients would drop it in silence, and the policy (or the suite)\n"
-        "would do less than it says; the nearest field that exists is named.",
+        "a policy must have only known fields",
+        "The field does not exist in this kind. Some clients drop it silently, and the policy (or the suite)\n"
+        "then does less than it says. The finding suggests the nearest field.",
     ),
-    _row("POL002", "a policy has all fields it needs", "A field that must be there is missing, or a list is empty."),
+    _row("POL002", "a policy must have all required fields", "A required field is missing, or a list is empty."),
     _row(
         "POL003",
-        "a field holds what it can hold",
-        "The value is of another type than the field (a string for a list, a number for a string), or a word that the\n"
-        "field does not know, such as `failurePolicy: Abort`.",
+        "a field must have a valid value",
+        "The value has the wrong type (a string for a list, a number for a string), or is not a value that the\n"
+        "field accepts, such as `failurePolicy: Abort`.",
     ),
     _row(
         "POL004",
-        "a selector can be used",
+        "a selector must be valid",
         "`matchLabels` maps names to values; each of `matchExpressions` has a key, an operator (`In`, `NotIn`,\n"
         "`Exists`, `DoesNotExist`) and, for the first two, values.",
     ),
     _row(
         "POL005",
-        "the parts of a policy go together",
-        "Each part is right by itself, but not beside another: a patch type with the other type's expression, `Deny`\n"
+        "the parts of a policy must be consistent",
+        "Each part is valid alone, but not together: a patch type with the other type's expression, `Deny`\n"
         "with `Warn`, a name and a selector, a variable that starts with two underscores.",
     ),
-    _row("POL010", "a policy has a binding", "See [REF001](REF001.md).", Severity.WARNING),
-    _row("POL011", "a binding's policy is there", "See [REF002](REF002.md).", Severity.WARNING),
+    _row("POL010", "a policy must have a binding", "See [REF001](REF001.md).", Severity.WARNING),
+    _row("POL011", "a binding must reference an existing policy", "See [REF002](REF002.md).", Severity.WARNING),
     _row(
         "CEL001",
-        "an expression compiles",
-        "The expression is no CEL, uses a name or a function that does not exist here, or its types do not fit. It is\n"
-        "checked as the API server checks it at 1.36, and the caret stands at the place inside the expression.\n"
-        "`sluice eval` tries an expression by itself.",
+        "an expression must compile",
+        "The expression is not valid CEL, uses an unknown name or function, or its types do not match. It is\n"
+        "checked as the API server checks it at 1.36, and the caret is at the place inside the expression.\n"
+        "`sluice eval` evaluates a single expression.",
     ),
     _row(
         "RUL001",
-        "a QueuePolicy names only rule points and settings that there are",
-        "The name is none of `spec`; the nearest that is one is named. `docs/reference/queue-rules.md` lists them all.",
+        "a QueuePolicy must use only known rule points and settings",
+        "`spec` has no such name; the finding suggests the nearest. `docs/reference/queue-rules.md` lists them all.",
     ),
     _row(
         "RUL002",
-        "a setting of a QueuePolicy holds what it can hold",
-        "The value is of another type than the setting or the rule point takes, or out of its range.",
+        "a setting of a QueuePolicy must have a valid value",
+        "The value has the wrong type for the setting or rule point, or is out of range.",
     ),
     _row(
         "RUL003",
-        "an expression of a rule compiles",
-        "The expression is no CEL, uses a name that its rule point does not see, or its types do not fit. Fields are\n"
-        "spelled as in the API (`workload.queuedAt`). `docs/reference/queue-rules.md` says what each point sees.",
+        "a rule expression must compile",
+        "The expression is not valid CEL, uses a name that its rule point lacks, or its types do not fit. Fields are\n"
+        "spelled as in the API (`workload.queuedAt`). `docs/reference/queue-rules.md` lists what each point provides.",
     ),
     _row(
         "RUL004",
-        "an expression of a rule gives what its point takes",
-        "Each point takes one type, and sort keys a type that has an order: a map has none.",
+        "a rule expression must return the type of its rule point",
+        "Each rule point has one return type. Sort keys need a type that has an order; a map has none.",
     ),
     _row(
         "RUL005",
-        "a parameter is read by a rule, or replaces one",
-        "No rule of the file reads `parameters.<name>`, and nothing it extends declares it: it would change nothing.\n"
-        "Or it is of another type than the parameter it replaces.",
+        "a parameter must be used by a rule",
+        "No rule of the file reads `parameters.<name>`, and nothing it extends declares it, so it has no effect.\n"
+        "Or its type differs from that of the parameter it replaces.",
     ),
     _row(
         "RUL006",
-        "the rules that are named are there",
+        "the referenced rules must exist",
         "`extends` of a QueuePolicy, `--rules` names rules that are neither among the files nor\n"
         "shipped. A path is read from the folder of the file that names it.",
     ),
     _row(
         "RUL007",
-        "a QueuePolicy does not extend itself",
-        "The files extend each other in a circle, so none of them comes first.",
+        "a QueuePolicy must not extend itself",
+        "The files extend each other in a cycle.",
     ),
     _row(
         "RUL009",
-        "fair sharing has the comparisons it names and the points it needs",
+        "fair sharing must have known strategies and the rule points it needs",
         "A name in `fairSharing.strategies` is none of `preempt.allowed`, or fair sharing is on and the file extends\n"
         "nothing that has `tournament`, `preempt.entitled` and `preempt.allowed`: extend `kueue-fair`.",
     ),
     _row(
         "RUL010",
-        "rules keep the laws that they promise",
-        "`sluice test` tried a law of `laws.keeps` on random clusters, and found one in which the rules break it: the\n"
-        "file it prints is that cluster, as small as it could be made. Change the rule back, or give the law up in\n"
+        "rules must keep the laws that they declare",
+        "`sluice test` tested a law of `laws.keeps` on random clusters and found one in which the rules break it. The\n"
+        "printed file is that cluster, reduced. Change the rule back, or list the law in\n"
         "`laws.givesUp` and say why. `docs/reference/queue-rules.md` says what each law means.",
     ),
     _row(
         "EXC001",
-        "an exception ends on a date",
-        "Write a day such as `2026-12-31` (its end counts), or a time with its zone (RFC 3339).",
+        "an exception must have a valid end date",
+        "Write a day such as `2026-12-31` (valid until its end, UTC), or a time with a zone (RFC 3339).",
     ),
     _row(
         "REV001",
-        "an AdmissionReview can be read",
-        "The review has no request, or one that lacks what each request has: uid, kind, resource, operation, object.",
+        "an AdmissionReview must be valid",
+        "The review has no request, or the request lacks a required field: uid, kind, resource, operation, object.",
     ),
-    _row("SUI001", "the files of a suite are there", "The suite, or a file that one of its cases names, is not there."),
+    _row(
+        "SUI001",
+        "the files of a suite must exist",
+        "The suite, or a file that one of its cases references, does not exist.",
+    ),
     _row(
         "SUI002",
-        "a suite is well made",
-        "A suite has named cases, each with an object (or a file that must be refused) and what is expected of it.",
+        "a suite must be valid",
+        "A suite has named cases, each with an object (or an invalid file) and its expected result.",
     ),
     _row(
         "SUI003",
-        "a case can be run",
-        "No request can be made of the case's object, or a policy asks the authorizer and the case does not say what\n"
-        "it answers: write that under `authorizer`.",
+        "a case must be able to run",
+        "The case's object cannot be made into a request, or a policy calls the authorizer and the case does not set\n"
+        "its answer. Set the answer under `authorizer`.",
     ),
-    _row("SUI010", "the verdict is as expected", "`allowed`, `code` or `reason` is another than the policies give."),
-    _row("SUI011", "the words are as expected", "A message, warning or audit annotation is another than expected."),
+    _row("SUI010", "the verdict must be as expected", "`allowed`, `code` or `reason` differs from the result."),
+    _row(
+        "SUI011",
+        "the messages must be as expected",
+        "A message, warning or audit annotation differs from the expected one.",
+    ),
     _row(
         "SUI012",
-        "the object is as expected",
-        "The object or the patch is another than expected. `sluice test --update` writes what it is now: read it.",
+        "the object must be as expected",
+        "The object or the patch differs from the expected one. `sluice test --update` writes the new one; review it.",
     ),
-    _row("SUI013", "the queue decides as expected", "The queue's decision, its reason or its victims are others."),
+    _row(
+        "SUI013",
+        "the queue decision must be as expected",
+        "The queue's decision, its reason or its victims differ from the expected ones.",
+    ),
     _row(
         "SUI014",
-        "a policy is for the object",
-        "No policy is for the case's object, so nothing was tested: mostly the Namespace lacks the label that\n"
-        "policies select by. A case that means it says `matched: false`.",
+        "a policy must match the object",
+        "No policy matches the case's object, so nothing was tested. Often the Namespace lacks the label that\n"
+        "policies select by. If this is intended, set `matched: false`.",
     ),
     _row(
         "COV001",
-        "every branch of a policy runs in some case",
-        "No case of the suites makes this expression, or this part of it, come to that result.",
+        "every branch of a policy must be covered by a case",
+        "No case makes this expression, or this part of it, give that result.",
         Severity.NOTE,
     ),
 )

@@ -57,12 +57,12 @@ def index() -> str:
     lines = [
         "# Findings",
         "",
-        "What `sluice lint` and the loader of policies say, code by code. `sluice lint --explain CODE` prints a page.",
-        "The pages are made from the table of rules; do not edit them.",
+        "Every finding of `sluice lint`, `sluice test` and policy loading. `sluice lint --explain CODE` prints a page.",
+        "These pages are generated from the rules (`sluice lint --pages`); do not edit them.",
     ]
     families = dict.fromkeys(_family(code) for code in BY_CODE)
     for family in families:
-        lines += ["", f"## {family}", "", "| code | severity | what holds where all is well |", "|---|---|---|"]
+        lines += ["", f"## {family}", "", "| code | severity | requirement |", "|---|---|---|"]
         rules = (rule for rule in BY_CODE.values() if _family(rule.code) == family)
         lines += [f"| [{r.code}]({r.code}.md) | {r.severity} | {r.title} |" for r in rules]
     return "\n".join(lines) + "\n"

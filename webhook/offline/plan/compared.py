@@ -64,7 +64,7 @@ def _reading() -> Iterator[None]:
     except ValueError:
         raise
     except MALFORMED as error:
-        raise ValueError(f"it cannot be read: {error!r}") from None
+        raise ValueError(f"cannot be read: {error!r}") from None
 
 
 def _step(state: State, rules: Rules, now: int) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _happen(state: State, reader: Reader, event: Mapping[str, Any]) -> None:
             for entry in (state.entries[key] for key in value if key in state.entries):
                 state.apply(WorkloadEvicted(entry.key, entry.workload.created))
         case _:
-            raise ValueError(f'"{what}" is no event: there are apply, finish, delete and evicted')
+            raise ValueError(f'"{what}" is not an event; use apply, finish, delete or evicted')
 
 
 def _with_status(state: State, event: Event) -> Event:

@@ -34,7 +34,7 @@ def summary(plan: Plan) -> str:
     """Say in one line what was decided."""
     cycles = f"{plan.cycles} cycle{'s' if plan.cycles != 1 else ''}"
     counts = f"{len(plan.admitted)} admitted, {len(plan.preempted)} preempted, {len(plan.pending)} pending"
-    return f"{counts}, after {cycles}{'' if plan.stable else '; another cycle may change more'}"
+    return f"{counts}, after {cycles}{'' if plan.stable else '; not stable yet'}"
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -45,7 +45,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _admitted(plan: Plan, jobs: Mapping[str, str]) -> Table:
-    table = _table("admitted", "Workload", "ClusterQueue", "Pods", "Gets", "")
+    table = _table("admitted", "Workload", "ClusterQueue", "Pods", "Assigned", "")
     for a in plan.admitted:
         pods = ", ".join(f"{p.name} x{p.count}" for p in a.pod_sets)
         table.add_row(_name(a.workload, jobs), a.cluster_queue, pods, _gets(a), _notes(a))
@@ -54,14 +54,14 @@ def _admitted(plan: Plan, jobs: Mapping[str, str]) -> Table:
 
 def _gets(admitted: Admitted) -> str:
     return ", ".join(
-        f"{text(resource, p.usage.get(resource, 0))} {resource} of {flavor}"
+        f"{text(resource, p.usage.get(resource, 0))} {resource} ({flavor})"
         for p in admitted.pod_sets
         for resource, flavor in sorted(p.flavors.items())
     )
 
 
 def _notes(admitted: Admitted) -> str:
-    notes = ["borrows"] if admitted.borrowing else []
+    notes = ["borrowing"] if admitted.borrowing else []
     return ", ".join([*notes, *([] if admitted.admitted else ["checks pending"])])
 
 
@@ -77,7 +77,7 @@ def _why(pending: Pending, jobs: Mapping[str, str]) -> str:
     """Tell the numbers where there are any, else the message; and when it could start, where that is known."""
     lines = [_short(s, jobs) for s in pending.shortages] or [pending.message]
     if pending.start is not None:
-        lines.append(f"could start at {moment(pending.start)}")
+        lines.append(f"earliest start {moment(pending.start)}")
     return "\n".join(line for line in lines if line)
 
 

@@ -48,12 +48,10 @@ def install_commands(wheel: Wheel | None) -> tuple[str, ...]:
 def _remote(url: str) -> Wheel:
     parts = urlsplit(url)
     if not URL.fullmatch(url) or set(url) & set("\"'`$\\"):
-        raise ValueError("write an https:// URL, without quotes, $ and backslashes")
+        raise ValueError("use an https:// URL without quotes, $ or backslashes")
     _check_name(parts.path.rsplit("/", 1)[-1])
     if not re.fullmatch(r"sha256=[0-9a-f]{64}", parts.fragment):
-        raise ValueError(
-            "add #sha256= and the 64 digits that `sha256sum` prints of the wheel, so that CI installs no other"
-        )
+        raise ValueError("add #sha256= and the wheel's 64-digit `sha256sum`, so that CI installs exactly this wheel")
     return Wheel(url)
 
 
@@ -68,4 +66,4 @@ def _local(path: Path) -> Wheel:
 
 def _check_name(name: str) -> None:
     if not FILE.fullmatch(name):
-        raise ValueError(f"{name!r} is no wheel of Sluice: its file is called {SHOWN} or the like")
+        raise ValueError(f"{name!r} is not a Sluice wheel; expected a file such as {SHOWN}")

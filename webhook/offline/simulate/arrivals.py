@@ -44,7 +44,7 @@ def milliseconds(text: object) -> int:
     """Read a time such as `200ms`, `1.5s`, `10m`, or a number of seconds. Raises ValueError."""
     match = DURATION.fullmatch(str(text).strip())
     if match is None:
-        raise ValueError(f'"{text}" is not a time; write 200ms, 1.5s, 10m, 2h, or seconds')
+        raise ValueError(f'"{text}" is not a valid time; use 200ms, 1.5s, 10m, 2h or seconds')
     return round(float(match[1]) * UNITS[match[2]])
 
 
@@ -73,7 +73,7 @@ def arrival(row: Mapping[str, Any], line: int) -> Arrival:
     """Read one row; columns that are none of `COLUMNS` are resources of one pod. Raises ValueError."""
     given = {k: v for k, v in row.items() if k and v not in (None, "")}
     if missing := [c for c in ("time", "queue", "run") if c not in given]:
-        raise ValueError(f"no {', '.join(missing)}: a row needs time, queue and run")
+        raise ValueError(f"no {', '.join(missing)}; time, queue and run are required")
     requests = {**given.pop("requests", {}), **{k: v for k, v in given.items() if k not in COLUMNS}}
     return Arrival(
         at=milliseconds(given["time"]),
@@ -131,7 +131,7 @@ def _swf(text: str) -> Iterator[Row]:
 
 def _swf_row(fields: list[str]) -> Mapping[str, Any] | None:
     if len(fields) < SWF_FIELDS:
-        raise ValueError(f"{len(fields)} fields; the standard workload format has {SWF_FIELDS}")
+        raise ValueError(f"{len(fields)} fields; the Standard Workload Format has {SWF_FIELDS}")
     allocated, asked, user, queue = (int(fields[i]) for i in (4, 7, 11, 14))
     processors = asked if asked > 0 else allocated
     if float(fields[3]) <= 0 or processors <= 0:

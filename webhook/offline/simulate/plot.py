@@ -118,11 +118,11 @@ def _column(
         x=50 + i * (WIDTH + 70),
         title=outcome.name,
         subtitle=f"mean wait {seconds(summary.total.wait_mean)}, {summary.total.preemptions} preemptions, "
-        f"Jain {summary.fairness:.3f}, {summary.utilisation.get(resource, 0):.0%} of {resource} used",
+        f"fairness (Jain) {summary.fairness:.3f}, {summary.utilisation.get(resource, 0):.0%} of {resource} used",
         end=seconds(end),
         panels=(
-            Panel(f"use of {resource}, by queue", 70, "100%", _stack(outcome, end, resource, names, quota)),
-            Panel("workloads that wait", 310, f"{most:.0f}", (_line(waiting, most),)),
+            Panel(f"{resource} usage by queue", 70, "100%", _stack(outcome, end, resource, names, quota)),
+            Panel("pending workloads", 310, f"{most:.0f}", (_line(waiting, most),)),
         ),
     )
 

@@ -36,13 +36,13 @@ def document(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
 def _totals(summaries: Sequence[Summary]) -> Table:
     table = _table("totals", "", *(s.name for s in summaries))
     lines: list[tuple[str, list[str]]] = [
-        ("last job finished after", [seconds(s.makespan) for s in summaries]),
+        ("last job finished at", [seconds(s.makespan) for s in summaries]),
         ("mean wait", [seconds(s.total.wait_mean) for s in summaries]),
-        ("longest wait", [seconds(s.total.wait_max) for s in summaries]),
+        ("maximum wait", [seconds(s.total.wait_max) for s in summaries]),
         ("preemptions", [str(s.total.preemptions) for s in summaries]),
-        ("run time lost by them", [seconds(s.total.lost) for s in summaries]),
+        ("run time lost to preemption", [seconds(s.total.lost) for s in summaries]),
         ("fairness (Jain)", [f"{s.fairness:.3f}" for s in summaries]),
-        ("never started", [str(s.never_started) for s in summaries]),
+        ("never admitted", [str(s.never_started) for s in summaries]),
     ]
     used = sorted({r for s in summaries for r in s.utilisation})
     lines += [(f"use of {r}", [f"{s.utilisation.get(r, 0):.1%}" for s in summaries]) for r in used]

@@ -96,7 +96,11 @@ class Coverage:
             for i, item in enumerate(items):
                 for outcome in outcomes:
                     ran = (policy.name, policy.mutating, clause, i, outcome) in self.outcomes
-                    what = f"{clause}[{i}] never was {outcome}" if outcome != "ran" else f"{clause}[{i}] never ran"
+                    what = (
+                        f"{clause}[{i}] was never {outcome}"
+                        if outcome != "ran"
+                        else f"{clause}[{i}] was never evaluated"
+                    )
                     finding = _finding(policy, item.expression, 0, what)
                     yield Branch(policy.name, what, finding, ran)
 
@@ -170,11 +174,16 @@ def _forks(root: nodes.Node) -> Iterator[tuple[nodes.Node, nodes.Node, bool, str
             continue
         if node.function == nodes.CONDITIONAL:
             condition, yes, no = node.args
-            yield yes, condition, True, "the branch after ? never ran"
-            yield no, condition, False, "the branch after : never ran"
+            yield yes, condition, True, "the branch after ? was never evaluated"
+            yield no, condition, False, "the branch after : was never evaluated"
         elif node.function in (nodes.AND, nodes.OR):
             left, right = node.args
-            yield right, left, node.function == nodes.AND, f"what follows {node.function.strip('_')} never ran"
+            yield (
+                right,
+                left,
+                node.function == nodes.AND,
+                f"what follows {node.function.strip('_')} was never evaluated",
+            )
 
 
 def _generated(node: nodes.Call) -> bool:

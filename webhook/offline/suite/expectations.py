@@ -51,11 +51,11 @@ def problems(
 def _matched(case: Case, verdict: Verdict, expect: dict[str, Any], why: Callable[[], str]) -> Iterator[Diagnostic]:
     matched = bool(verdict.policies or verdict.denials)
     if expect.get("matched", True) and not matched:
-        hint = f"{why()}\n    = if it is meant so, write expect: {{matched: false}}"
-        yield case.diagnostic("SUI014", "no policy is for this object, so nothing was tested", "object", hint=hint)
+        hint = f"{why()}\n    = if this is intended, write expect: {{matched: false}}"
+        yield case.diagnostic("SUI014", "no policy matches this object, so nothing was tested", "object", hint=hint)
     elif not expect.get("matched", True) and matched:
         names = ", ".join(verdict.policies)
-        yield case.diagnostic("SUI014", f"no policy was to be for this object, but {names} is", "expect", "matched")
+        yield case.diagnostic("SUI014", f"expected no policy to match, but matched: {names}", "expect", "matched")
 
 
 def _verdict(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
@@ -63,7 +63,7 @@ def _verdict(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[D
     if verdict.allowed is not wanted:
         said = f": {verdict.message}" if verdict.message else ""
         words = ("allowed", "denied") if wanted else ("denied", "allowed")
-        message = f"expected to be {words[0]}, was {words[1]}{said}"
+        message = f"expected {words[0]}, got {words[1]}{said}"
         yield case.diagnostic("SUI010", message, "expect", "allowed", hint=_way_out(verdict.message))
         return
     for name in ("reason", "code"):
@@ -74,7 +74,7 @@ def _verdict(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[D
 def _way_out(message: str) -> str:
     """Say how to mend an expression that failed for want of a field."""
     found = _NO_FIELD.search(message)
-    return f"read a field that may be absent as .?{found[1]}, with .orValue(...), or ask has() first" if found else ""
+    return f"for a field that may be absent, use .?{found[1]} with .orValue(...), or check has() first" if found else ""
 
 
 def _words(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
@@ -85,7 +85,7 @@ def _words(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Dia
     for key, pattern in (expect.get("auditAnnotations") or {}).items():
         value = verdict.audit_annotations.get(key)
         if value is None or not finds(pattern or "")(value):
-            said = "is not there" if value is None else f'is "{value}"'
+            said = "is missing" if value is None else f'is "{value}"'
             yield case.diagnostic("SUI011", f"the audit annotation {key} {said}", "expect", "auditAnnotations", key)
 
 
@@ -93,7 +93,7 @@ def _warnings(case: Case, verdict: Verdict, patterns: list[str]) -> Iterator[Dia
     for i, pattern in enumerate(patterns):
         if not any(map(finds(pattern), verdict.warnings)):
             said = "; ".join(verdict.warnings) or "none"
-            yield case.diagnostic("SUI011", f"no such warning; there is: {said}", "expect", "warnings", i)
+            yield case.diagnostic("SUI011", f"no warning matches; warnings: {said}", "expect", "warnings", i)
     for warning in verdict.warnings:
         if not any(finds(p)(warning) for p in patterns):
             yield case.diagnostic("SUI011", f"unexpected warning: {warning}", "expect", "warnings")
@@ -101,8 +101,8 @@ def _warnings(case: Case, verdict: Verdict, patterns: list[str]) -> Iterator[Dia
 
 def _restless(case: Case, names: Iterable[str]) -> Iterator[Diagnostic]:
     for name in names:
-        hint = "look whether it is done already before doing it; or another policy undoes it"
-        yield case.diagnostic("SUI012", f"{name} changes the object again in each pass: it never settles", hint=hint)
+        hint = "make the mutation a no-op when it is already applied, or check whether another policy undoes it"
+        yield case.diagnostic("SUI012", f"{name} changes the object on every pass (not idempotent)", hint=hint)
 
 
 def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
@@ -110,12 +110,12 @@ def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, An
     if "patch" in expect:
         steps = [step.wire() for step in verdict.patch]
         if not same(steps, expect["patch"] or []):
-            yield case.diagnostic("SUI012", "the patch is another", "expect", "patch", hint=shown(steps))
+            yield case.diagnostic("SUI012", "the patch differs", "expect", "patch", hint=shown(steps))
     if "patched" in expect:
         wanted = whole(case, expect["patched"], request)
         if not same(wanted, made):
             steps = [step.wire() for step in diff(wanted, made)]
-            yield case.diagnostic("SUI012", "the object is another", "expect", "patched", hint=shown(steps))
+            yield case.diagnostic("SUI012", "the object differs", "expect", "patched", hint=shown(steps))
     if "contains" in expect:
         for path, wanted, found in missing(expect["contains"], made, ()):
             message = f"{dotted(path)} is {_value(found)}, not {_value(wanted)}"
@@ -179,4 +179,4 @@ def shown(steps: list[dict[str, Any]]) -> str:
     for step in steps:
         value = f" {_value(step['value'])}" if "value" in step else ""
         lines.append(f"{step['op']} {step['path']}{value}")
-    return "\n      ".join(lines) or "nothing is changed"
+    return "\n      ".join(lines) or "no changes"

@@ -77,7 +77,7 @@ def run_case(
         result = Result(case, CaseOutcome.ERROR, tuple(error.diagnostics))
     except BadReview as error:
         result = Result(
-            case, CaseOutcome.ERROR, (case.diagnostic("SUI003", f"no request can be made of this: {error}"),)
+            case, CaseOutcome.ERROR, (case.diagnostic("SUI003", f"cannot build a request from this: {error}"),)
         )
     return replace(result, seconds=time.perf_counter() - start)
 
@@ -90,7 +90,7 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
     if isinstance(verdict, NeedsFacts):
         checks = [question for question in verdict.questions if isinstance(question, Check)]
         asked = ", ".join(sorted({f"{check.verb} {check.resource or check.path}" for check in checks}))
-        message = f"the policy asks the authorizer ({asked}); say under authorizer whether that is allowed"
+        message = f"the policy calls the authorizer ({asked}); set the answer under authorizer"
         return Result(case, CaseOutcome.ERROR, (case.diagnostic("SUI003", message),))
     queue = None
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
@@ -119,7 +119,7 @@ def _lawful(case: Case, bundle: Bundle, examples: int) -> Result:
     broken = counterexample(law, rules_among(bundle.queue_policies, [name]), examples)
     if broken is None:
         return Result(case, CaseOutcome.PASSED)
-    hint = f"save the objects below, then see: sluice plan -f FILE --rules {case.document.file}"
+    hint = f"save the objects below and run: sluice plan -f FILE --rules {case.document.file}"
     found = case.diagnostic("RUL010", f"{law} does not hold: {broken.why}", hint=hint)
     text = "".join(f"---\n{dump(obj)}" for obj in broken.objects)
     return Result(case, CaseOutcome.FAILURE, (found,), counterexample=text)
@@ -136,13 +136,17 @@ def _invalid(case: Case) -> Result:
             raise
         found = tuple(_unlike(case, wanted, error.render()))
     else:
-        found = (case.diagnostic("SUI010", f"{case.spec['invalid']} was to be refused, and can be loaded", "invalid"),)
+        found = (
+            case.diagnostic("SUI010", f"{case.spec['invalid']} loads without an error, but should not", "invalid"),
+        )
     return Result(case, CaseOutcome.FAILURE if found else CaseOutcome.PASSED, found)
 
 
 def _unlike(case: Case, wanted: str, text: str) -> Iterable[Diagnostic]:
     if wanted and not finds(wanted)(text):
-        yield case.diagnostic("SUI011", "the file is refused with another message", "expect", "message", hint=text)
+        yield case.diagnostic(
+            "SUI011", "the file fails to load with a different message", "expect", "message", hint=text
+        )
 
 
 def moment(case: Case) -> float:

@@ -20,14 +20,14 @@ _MARKS: Final = {
     CaseOutcome.SKIPPED: ("-", "yellow"),
 }
 TITLES: Final = {
-    "SUI003": "A case that cannot be run",
-    "SUI010": "The verdict is another than expected",
-    "SUI011": "A message, warning or annotation is another than expected",
-    "SUI012": "The object or the patch is another than expected",
-    "SUI013": "The queue decides otherwise than expected",
-    "SUI014": "No policy is for the object, or one is against expectation",
-    "RUL010": "The queue's rules break a law that they promise",
-    "COV001": "A branch of a policy that no case runs",
+    "SUI003": "A case that cannot run",
+    "SUI010": "Unexpected verdict",
+    "SUI011": "Unexpected message, warning or audit annotation",
+    "SUI012": "Unexpected object or patch",
+    "SUI013": "Unexpected queue decision",
+    "SUI014": "No policy matches the object, or one matches unexpectedly",
+    "RUL010": "The queue rules break a law that they declare",
+    "COV001": "A policy branch that no case covers",
 }
 """What each code is about."""
 
@@ -90,7 +90,7 @@ def _coverage(session: Session, *, missed: bool) -> Iterator[Text]:
         yield from _finding(branch.finding)
     if session.missed and not missed:
         many = len(session.missed)
-        yield Text(f"  {many} branch{'es were' if many > 1 else ' was'} never run: --missed shows", style="dim")
+        yield Text(f"  {many} branch{'es' if many > 1 else ''} not covered; use --missed to list", style="dim")
 
 
 def bar(percent: int, width: int = 20) -> str:
@@ -108,7 +108,7 @@ def _sum(session: Session) -> Text:
     if skipped:
         line.append(f", {skipped} skipped", style="yellow")
     if session.left:
-        line.append(f", {session.left} not picked", style="dim")
+        line.append(f", {session.left} not selected", style="dim")
     line.append(f" in {session.seconds:.2f} s", style="dim")
     return line
 

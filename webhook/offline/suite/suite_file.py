@@ -140,7 +140,7 @@ def read_suites(paths: Iterable[Path]) -> list[Suite]:
     tried: set[Path] = set()
     for path in paths:
         if not path.exists():
-            findings.append(Diagnostic("SUI001", Place(str(path)), "there is no such file or folder"))
+            findings.append(Diagnostic("SUI001", Place(str(path)), "no such file or folder"))
         for file in [path] if path.is_file() else sorted(_below(path)):
             try:
                 suites += _suites_of(file, findings, tried)
@@ -162,7 +162,7 @@ def _suites_of(file: Path, findings: list[Diagnostic], tried: set[Path]) -> Iter
     for document in read_file(file):
         value = document.value
         if not isinstance(value, dict) or value.get("kind") != "Suite" or value.get("apiVersion") != GROUP:
-            findings.append(document.diagnostic("SUI002", (), f"this is no Suite of {GROUP}"))
+            findings.append(document.diagnostic("SUI002", (), f"not a {GROUP} Suite"))
             continue
         wrong = list(check(document, SHAPE))
         findings += wrong
@@ -222,15 +222,15 @@ def _mistakes(suite: Suite) -> Iterator[Diagnostic]:
     seen: set[str] = set()
     for case in suite.cases:
         if case.name in seen:
-            yield case.diagnostic("SUI002", f'the case "{case.name}" is there twice', "name")
+            yield case.diagnostic("SUI002", f'duplicate case name "{case.name}"', "name")
         seen.add(case.name)
         if "invalid" not in case.spec and "object" not in case.spec and "oldObject" not in case.spec:
-            yield case.diagnostic("SUI002", "a case needs an object, an oldObject, or a file that is invalid", "name")
+            yield case.diagnostic("SUI002", "a case needs object, oldObject or invalid", "name")
         if "now" in case.spec and read_date(case.spec["now"]) is None:
-            yield case.diagnostic("SUI002", "this is not a time", "now", hint="write 2026-11-21T08:00:00Z")
+            yield case.diagnostic("SUI002", "not a valid time", "now", hint="write 2026-11-21T08:00:00Z")
         expect = case.spec.get("expect") or {}
         if len({"patched", "patch"} & expect.keys()) == 2:
-            yield case.diagnostic("SUI002", "patched and patch say the same; keep one", "expect", "patch")
+            yield case.diagnostic("SUI002", "use either patched or patch, not both", "expect", "patch")
 
 
 def resolve(case: Case, value: Any) -> list[Any]:
@@ -240,13 +240,13 @@ def resolve(case: Case, value: Any) -> list[Any]:
         if isinstance(item, str):
             path = case.folder / item
             if not _is_file(path):
-                raise SourceError([case.diagnostic("SUI001", f'there is no file "{item}" beside the suite')])
+                raise SourceError([case.diagnostic("SUI001", f'no file "{item}" next to the suite')])
             found += [d.value for d in documents.read(text_of(path, str(path)), str(path))]
         else:
             found.append(item)
     if not all(_is_object(item) for item in found):
-        hint = "an object is a map, with apiVersion, kind and metadata"
-        raise SourceError([case.diagnostic("SUI003", "what stands here is no Kubernetes object", hint=hint)])
+        hint = "an object is a map with apiVersion, kind and metadata"
+        raise SourceError([case.diagnostic("SUI003", "not a Kubernetes object", hint=hint)])
     return found
 
 

@@ -22,9 +22,9 @@ def unmatched(request: Request, facts: Facts, bundle: Bundle, now: float) -> str
     strange = list(_strange(bundle.objects))
     policies = [p for p in bundle.policies if p.bindings] or list(bundle.policies)
     if not policies:
-        return "; ".join(strange) or "there is no policy in the files that the suite names under policies"
+        return "; ".join(strange) or "no policies in the files that the suite lists under policies"
     said = [f"{p.name}: {why_not(p, request, facts, bundle, now)}" for p in policies[:_MOST]]
-    more = [f"and {len(policies) - _MOST} more policies"] if len(policies) > _MOST else []
+    more = [f"and {len(policies) - _MOST} more"] if len(policies) > _MOST else []
     return "\n    = ".join((*strange, *said, *more))
 
 
@@ -35,5 +35,5 @@ def _strange(objects: Iterable[dict[str, object]]) -> Iterator[str]:
         kinds = _KINDS.get(group)
         if kinds and obj.get("kind") not in kinds:
             kind = str(obj.get("kind"))
-            hint = did_you_mean(kind, kinds) or f"known are {', '.join(kinds)}"
-            yield f'there is no kind "{kind}" in {group}: {hint}'
+            hint = did_you_mean(kind, kinds) or f"known kinds: {', '.join(kinds)}"
+            yield f'unknown kind "{kind}" in {group}; {hint}'

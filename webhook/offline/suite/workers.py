@@ -163,19 +163,17 @@ def _of_lost(suite: Suite, worker: _Worker, how: str) -> SuiteResult:
     """Give the part of a suite whose worker died: what it had sent, an error at the next case, the rest not run."""
     left = worker.cases[len(worker.results) :]
     if not left:
-        return SuiteResult(
-            broken=(Diagnostic("SUI003", Place(str(suite.file)), f"the process that ran this suite {how}"),)
-        )
-    blamed = left[0].diagnostic("SUI003", f"the process that ran this case {how}; those after it were not run")
+        return SuiteResult(broken=(Diagnostic("SUI003", Place(str(suite.file)), f"the worker process {how}"),))
+    blamed = left[0].diagnostic("SUI003", f"the worker process {how}; later cases did not run")
     lost = (Result(case, CaseOutcome.ERROR, (blamed,) if case is left[0] else ()) for case in left)
     return SuiteResult((*worker.results, *lost))
 
 
 def _ending(code: int) -> str:
     if code >= 0:
-        return f"ended with code {code}; what it said stands on standard error"
+        return f"exited with code {code}; see standard error"
     name = signal.Signals(-code).name
-    return f"was ended by {name}" + (": is there memory enough?" if name == "SIGKILL" else "")
+    return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
 def _work(door: Connection, suites: Sequence[Suite], how: tuple[str, bool, int], parent: int) -> None:

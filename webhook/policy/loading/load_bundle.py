@@ -41,7 +41,7 @@ def files_of(paths: Iterable[Path], findings: list[Diagnostic]) -> Iterator[Path
     seen: set[Path] = set()
     for path in paths:
         if not _exists(path):
-            findings.append(Diagnostic("LOAD001", Place(str(path)), "there is no such file or folder"))
+            findings.append(Diagnostic("LOAD001", Place(str(path)), "no such file or folder"))
             continue
         for file in [path] if path.is_file() else sorted(_below(path)):
             if file.resolve() not in seen:

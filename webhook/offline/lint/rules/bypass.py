@@ -49,11 +49,10 @@ def _denying(context: LintContext) -> Iterator[Subject]:
             yield policy
 
 
-@rule("BYP001", Severity.WARNING, "a queued job asks for what it uses")
+@rule("BYP001", Severity.WARNING, "a queued job must set resource requests")
 def zero_requests(context: LintContext) -> Iterator[Finding]:
-    """Quota is counted from requests. A job without any takes no quota: it is admitted at once, whatever the queue
-    holds, and its pods then compete with those that waited. Give requests, or a LimitRange with `defaultRequest` in
-    the namespace.
+    """Quota is counted from requests. A job without requests uses no quota: it is admitted at once, and its pods then
+    compete with those of other jobs. Set requests, or add a LimitRange with `defaultRequest` to the namespace.
     """
     for subject, job in jobs(context):
         if not job.queue:
@@ -61,8 +60,8 @@ def zero_requests(context: LintContext) -> Iterator[Finding]:
         ranges = [s.value for s in context.of("", "LimitRange") if in_namespace(s) == in_namespace(subject)]
         for pods in job.pod_sets:
             if pods.count and not _asks(pods, ranges):
-                message = f'the pods of "{pods.name}" ask for nothing: they take no quota'
-                hint = "add resources.requests to their containers"
+                message = f'pod set "{pods.name}" has no resource requests, so it uses no quota'
+                hint = "add resources.requests to its containers"
                 yield subject.finding((*pods.path, "spec", "containers"), message, hint, key=True)
 
 
@@ -82,10 +81,10 @@ def code(text: str) -> str:
     return _COMMENT.sub(lambda found: found[0] if found[1] else " " * len(found[0]), text)
 
 
-@rule("BYP002", Severity.WARNING, "init containers are looked at as well")
+@rule("BYP002", Severity.WARNING, "a policy must cover init containers")
 def init_containers(context: LintContext) -> Iterator[Finding]:
-    """A policy over `spec.containers` alone does not see `spec.initContainers`: the same image, the same device or
-    the same privilege passes there. (Ephemeral containers have no resources, but an image and privileges.)
+    """A policy over `spec.containers` alone does not cover `spec.initContainers`: the same image, device or privilege
+    is allowed there. (Ephemeral containers have no resources, but an image and privileges.)
     """
     for policy in policies(context):
         found = list(expressions(policy))
@@ -94,17 +93,17 @@ def init_containers(context: LintContext) -> Iterator[Finding]:
         for expression in found:
             match = _CONTAINERS.search(code(expression.text))
             if match and expression.role != "matchConditions" and not _NO_INIT.search(expression.text):
-                message = "containers are looked at, initContainers are not"
+                message = "only containers are checked; initContainers are not"
                 hint = "(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ...)"
                 yield policy.finding(expression.path, message, hint, span=(match.end() - 10, 10))
                 break
 
 
-@rule("BYP003", Severity.WARNING, "nobody chooses by a label whether a policy applies to him")
+@rule("BYP003", Severity.WARNING, "a user-written label must not exempt an object from a policy")
 def object_selector(context: LintContext) -> Iterator[Finding]:
-    """Labels are written by whoever sends the object. A policy that refuses, with an `objectSelector`, is escaped by
-    leaving a label out or adding one, and so is one with a match condition such as `!("skip" in
-    object.metadata.labels)`. Select by namespace, whose labels users cannot write.
+    """The requester writes the labels of an object. A denying policy with an `objectSelector`, or with a match
+    condition such as `!("skip" in object.metadata.labels)`, can be bypassed by adding or removing a label. Select
+    by namespace, whose labels users cannot change.
     """
     for policy in _denying(context):
         for subject, where in (
@@ -112,14 +111,14 @@ def object_selector(context: LintContext) -> Iterator[Finding]:
             *((b, "matchResources") for b in enforced(context, policy)),
         ):
             if subject.map("spec", where, "objectSelector"):
-                message = "an objectSelector goes by labels that the requester writes"
+                message = "objectSelector matches labels that the requester controls"
                 hint = "select by namespaceSelector or resourceRules; use objectSelector to opt in only"
                 yield subject.finding(("spec", where, "objectSelector"), message, hint, key=True)
         for expression in expressions(policy):
             match = _EXEMPT.search(code(expression.text)) if expression.role == "matchConditions" else None
             if match:
-                message = f"whoever writes the {match[1][:-1]} is not looked at"
-                hint = "let a PolicyException free named objects, or select namespaces"
+                message = f"any requester can skip this policy by setting the {match[1][:-1]}"
+                hint = "use a PolicyException for named objects, or select by namespace"
                 yield policy.finding(expression.path, message, hint, span=(match.start(1), len(match[1])))
 
 
@@ -131,10 +130,10 @@ def _resources(policy: Subject) -> set[str]:
     return {word for _, found in match_rules(policy) for word in words(found, "resources")}
 
 
-@rule("BYP004", Severity.WARNING, "a required label cannot be removed later")
+@rule("BYP004", Severity.WARNING, "a required label must be checked on UPDATE too")
 def label_removal(context: LintContext) -> Iterator[Finding]:
-    """Labels can be changed on any object at any time. A policy that asks for one on CREATE only is escaped by an
-    update that takes it away: without the queue's name a job runs past its quota.
+    """Labels can be changed on any object at any time. A policy that requires a label on CREATE only can be bypassed
+    by an update that removes it: without the queue name a job runs outside its quota.
     """
     guarded = {
         r for p in policies(context) if _reads_labels(p) and {"UPDATE", "*"} & _operations(p) for r in _resources(p)
@@ -144,9 +143,7 @@ def label_removal(context: LintContext) -> Iterator[Finding]:
         if found is None or {"UPDATE", "*"} & _operations(policy) or _resources(policy) <= guarded:
             continue
         expression, match = found
-        message = (
-            f"{match[0]} is looked at on CREATE only" if match[0] == QUEUE else "labels are looked at on CREATE only"
-        )
+        message = f"{match[0]} is checked on CREATE only" if match[0] == QUEUE else "labels are checked on CREATE only"
         span = (match.start(), len(match[0]))
         yield policy.finding(expression.path, message, "add UPDATE to operations", span=span)
 
@@ -161,10 +158,10 @@ def _reads_labels(policy: Subject) -> tuple[PolicyExpression, re.Match[str]] | N
     return None
 
 
-@rule("BYP005", Severity.WARNING, "what can be changed is checked when it changes")
+@rule("BYP005", Severity.WARNING, "a mutable field must be checked on UPDATE too")
 def create_only(context: LintContext) -> Iterator[Finding]:
-    """The pod templates of Deployments, StatefulSets, CronJobs and others can be changed after they were made. A
-    policy for them on CREATE only lets a clean object in, which then becomes what it wants.
+    """The pod templates of Deployments, StatefulSets, CronJobs and others can change after creation. A policy that
+    checks them on CREATE only can be bypassed by an update.
     """
     for policy in _denying(context):
         if "pods" in _resources(policy):
@@ -172,11 +169,11 @@ def create_only(context: LintContext) -> Iterator[Finding]:
         for path, found in match_rules(policy):
             mutable = sorted(_MUTABLE & set(words(found, "resources")))
             if mutable and words(found, "operations") == ["CREATE"]:
-                message = f"{', '.join(mutable)} can be changed after CREATE"
+                message = f"{', '.join(mutable)} can change after CREATE"
                 yield policy.finding((*path, "operations"), message, "add UPDATE to operations")
 
 
-@rule("BYP006", Severity.WARNING, "nobody is freed by an ownerReference that he wrote himself")
+@rule("BYP006", Severity.WARNING, "an ownerReference must not exempt an object from a policy")
 def forged_owner(context: LintContext) -> Iterator[Finding]:
     """`metadata.ownerReferences` is a field like any other: whoever creates a pod can write one. A policy that lets
     an object pass because it has an owner lets everybody pass. With the annotation `sluice.dev/skip:
@@ -187,24 +184,24 @@ def forged_owner(context: LintContext) -> Iterator[Finding]:
     for policy in policies(context):
         for expression in expressions(policy):
             if match := _OWNERS.search(code(expression.text)):
-                message = "an ownerReference can be written by anybody"
-                hint = "use the annotation sluice.dev/skip: owned-by-workload, which asks whether the owner has quota"
+                message = "any requester can write an ownerReference"
+                hint = "use the annotation sluice.dev/skip: owned-by-workload, which checks that the owner has quota"
                 yield policy.finding(expression.path, message, hint, span=(match.start(), len(match[0])))
                 break
 
 
-@rule("BYP007", Severity.WARNING, "a manifest does not claim an owner")
+@rule("BYP007", Severity.WARNING, "a manifest must not set ownerReferences")
 def owner_in_file(context: LintContext) -> Iterator[Finding]:
-    """Owners are written by controllers, with the UID of an object that exists. In a file the UID is of another
-    cluster or another time: the garbage collector deletes the object, and no exemption comes of it.
+    """Controllers write ownerReferences, with the UID of an existing object. In a file the UID is from another cluster
+    or another time: the garbage collector deletes the object, and the reference gives no exemption.
     """
     for subject, _ in jobs(context):
         if next(subject.each("metadata", "ownerReferences"), None) and not subject.map("status"):
-            message = f"{subject} claims an owner"
+            message = f"{subject} sets ownerReferences"
             yield subject.finding(("metadata", "ownerReferences"), message, "remove it", key=True)
 
 
-@rule("BYP008", Severity.WARNING, "a queued pod leaves its node to the scheduler")
+@rule("BYP008", Severity.WARNING, "a queued pod must not set nodeName")
 def own_node(context: LintContext) -> Iterator[Finding]:
     """`spec.nodeName` goes around the scheduler: the node's taints and what is left on it are not asked. A Pod with it
     cannot wait behind a scheduling gate (the API server refuses both together), so that it runs at once, outside of
@@ -217,9 +214,11 @@ def own_node(context: LintContext) -> Iterator[Finding]:
         for pods in job.pod_sets:
             path = (*pods.path, "spec", "nodeName")
             if name := subject.text(*path):
-                waits = "it does not wait for its quota" if job.kind.gate else "its flavor's nodes are not asked"
+                waits = (
+                    "it does not wait for quota" if job.kind.gate else "the node selection of its flavor is bypassed"
+                )
                 hint = f"nodeSelector: {{kubernetes.io/hostname: {name}}}"
-                yield subject.finding(path, f"{subject} names its node: {waits}", hint, key=True)
+                yield subject.finding(path, f"{subject} sets nodeName: {waits}", hint, key=True)
 
 
 RULES: Final[tuple[LintRule, ...]] = (

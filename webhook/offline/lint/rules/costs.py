@@ -50,7 +50,7 @@ def _trial_expressions(policy: Policy) -> dict[tuple[str, int], Expression]:
     return {(clause, i): expression for clause, found in rows.items() for i, expression in enumerate(found)}
 
 
-@rule("CEL017", Severity.WARNING, "an expression stays within its budget on a large object")
+@rule("CEL017", Severity.WARNING, "an expression must stay within its cost budget on a large object")
 def too_dear(context: LintContext) -> Iterator[Finding]:
     """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000; it is then an
     error, and `failurePolicy` decides. Loops inside loops over containers, variables or labels get there: the cost
@@ -69,17 +69,17 @@ def too_dear(context: LintContext) -> Iterator[Finding]:
 
 def _estimated(policy: Policy, document: Document) -> Iterator[Finding]:
     """Find expressions, or else the whole policy, that may cost more than they may."""
-    total, hint = NOTHING, "loops inside loops cost the product of their lengths"
+    total, hint = NOTHING, "nested loops multiply their costs"
     dear = False
     for expression in policy.expressions():
         cost = usual_cost(expression)
         total += cost
         if cost.max > CALL_LIMIT:
             dear = True
-            message = f"this may cost {cost.most} units where lists are long; {CALL_LIMIT:,} are allowed"
+            message = f"this may cost {cost.most} units on long lists; the limit is {CALL_LIMIT:,}"
             yield Finding(document, expression.path, message, hint)
     if not dear and total.max > POLICY_LIMIT:
-        message = f"the expressions may cost {total.most} units together; a policy may spend {POLICY_LIMIT:,}"
+        message = f"the expressions may cost {total.most} units in total; the limit for a policy is {POLICY_LIMIT:,}"
         yield Finding(document, (*policy.path, "spec"), message, hint, key=True)
 
 
@@ -94,8 +94,10 @@ def _tried(trial: PolicyTrial, policy: Policy, sample: SampleObject, request: Re
     for clause in _failed(trial, policy, bundle, request):
         expression = expressions.get(clause)
         if clause not in usual_failures and expression is not None:
-            message = f"this is too dear on {sample.title}, or fails there; estimated {usual_cost(expression)} units"
-            hint = "loops inside loops cost the product of their lengths"
+            message = (
+                f"this exceeds the cost limit on {sample.title}, or fails; estimated {usual_cost(expression)} units"
+            )
+            hint = "nested loops multiply their costs"
             yield Finding(policy.document, expression.path, message, hint)
 
 
@@ -108,7 +110,7 @@ def _failed(trial: PolicyTrial, policy: Policy, bundle: Bundle, request: Request
     return list(heard.failed)
 
 
-@rule("CEL021", Severity.NOTE, "what an expression may cost")
+@rule("CEL021", Severity.NOTE, "estimated cost of an expression")
 def each_cost(context: LintContext) -> Iterator[Finding]:
     """Said on request only, by `sluice lint --costs`: the least and the most units that an expression may cost, by its
     text and types alone, as the API server estimates it; then the most for values of usual sizes (see CEL017). A rule

@@ -86,20 +86,20 @@ def _wrong(schema: Schema, shape: Shape, value: Any, path: Path) -> Iterator[Wro
         return
     if isinstance(value, dict):
         if shape.map is None:
-            yield Wrong(path, f"{dotted(path)} is a map, {_wanted(shape)} is needed")
+            yield Wrong(path, f"{dotted(path)} is a map, expected {_wanted(shape)}")
         else:
             for key, child in value.items():
                 yield from _entry(schema, shape, key, child, path)
     elif isinstance(value, list):
         if shape.list is None:
-            yield Wrong(path, f"{dotted(path)} is a list, {_wanted(shape)} is needed")
+            yield Wrong(path, f"{dotted(path)} is a list, expected {_wanted(shape)}")
         else:
             element = schema.resolve(shape.list.element)
             for i, item in enumerate(value):
                 yield from _wrong(schema, element, item, (*path, i))
     elif not _fits(shape, value):
         hint = f'write "{value}"' if shape.scalar == "string" and not isinstance(value, bool) else ""
-        yield Wrong(path, f"{dotted(path)} is {_found(value)}, {_wanted(shape)} is needed", hint)
+        yield Wrong(path, f"{dotted(path)} is {_found(value)}, expected {_wanted(shape)}", hint)
 
 
 def _entry(schema: Schema, shape: Shape, key: str, child: Any, path: Path) -> Iterator[Wrong]:
@@ -108,7 +108,7 @@ def _entry(schema: Schema, shape: Shape, key: str, child: Any, path: Path) -> It
     ref = shape.map.fields.get(key, shape.map.others)
     if ref is None:
         where = f" in {dotted(path)}" if path else ""
-        hint = did_you_mean(key, shape.map.fields) or f"the fields there are {', '.join(sorted(shape.map.fields))}"
+        hint = did_you_mean(key, shape.map.fields) or f"known fields: {', '.join(sorted(shape.map.fields))}"
         yield Wrong((*path, key), f'unknown field "{key}"{where}', hint, unknown=True)
     else:
         yield from _wrong(schema, schema.resolve(ref), child, (*path, key))
@@ -147,32 +147,30 @@ def _checked(context: LintContext) -> Iterator[tuple[Subject, Wrong]]:
                     yield subject, wrong
 
 
-@rule("SCH001", Severity.ERROR, "a field exists")
+@rule("SCH001", Severity.ERROR, "a field must exist in its kind")
 def unknown_field(context: LintContext) -> Iterator[Finding]:
-    """The kind has no such field. `kubectl apply` refuses it, other clients drop it in silence: a limit that was
-    written one level too high is then no limit. Fields are those of Kubernetes 1.36, of the queue's kinds, and of
-    the CustomResourceDefinitions among the files.
+    """The kind has no such field. `kubectl apply` rejects it, other clients drop it silently: a limit at the wrong
+    level is then no limit. Fields are those of Kubernetes 1.36, of the queue's kinds, and of the
+    CustomResourceDefinitions in the files.
     """
     for subject, wrong in _checked(context):
         if wrong.unknown:
             yield subject.finding(wrong.path, wrong.message, wrong.hint, key=True)
 
 
-@rule("SCH002", Severity.ERROR, "a field holds a value of its type")
+@rule("SCH002", Severity.ERROR, "a field must have a value of its type")
 def wrong_type(context: LintContext) -> Iterator[Finding]:
-    """The value is of another type than the field. Labels, annotations, environment variables and node selectors hold
-    strings: `true`, `1` and `1.10` need quotes there.
+    """The value has the wrong type. Labels, annotations, environment variables and node selectors are strings: `true`,
+    `1` and `1.10` need quotes there.
     """
     for subject, wrong in _checked(context):
         if not wrong.unknown:
             yield subject.finding(wrong.path, wrong.message, wrong.hint)
 
 
-@rule("SCH003", Severity.ERROR, "a built-in kind is served")
+@rule("SCH003", Severity.ERROR, "a built-in kind must be served")
 def not_served(context: LintContext) -> Iterator[Finding]:
-    """Kubernetes 1.36 does not serve this version of the kind, or not the kind any more: applying it fails with "no
-    matches for kind".
-    """
+    """Kubernetes 1.36 does not serve this kind in this version: applying it fails with "no matches for kind"."""
     for subject in context.subjects:
         gvk = subject.gvk
         if gvk.group not in _SERVED or not gvk.kind or gvk.kind.endswith("List") or is_built_in(gvk):
@@ -181,7 +179,7 @@ def not_served(context: LintContext) -> Iterator[Finding]:
         group = "apps" if gvk.group == "extensions" and gvk.kind != "Ingress" else group
         others = [GroupVersionKind(group, version, gvk.kind) for version in _VERSIONS]
         served = next((other for other in others if is_built_in(other)), None)
-        hint = f"write apiVersion: {served.api_version}" if served else "the kind is gone"
+        hint = f"write apiVersion: {served.api_version}" if served else "the kind was removed"
         yield subject.finding(("apiVersion",), f"{gvk} is not served by Kubernetes 1.36", hint)
     yield from _params_not_served(context)
 

@@ -37,24 +37,24 @@ def in_namespace(subject: Subject) -> str:
     return subject.namespace or "default"
 
 
-@rule("QUE020", Severity.ERROR, "a LocalQueue leads to a ClusterQueue")
+@rule("QUE020", Severity.ERROR, "a LocalQueue must reference an existing ClusterQueue")
 def to_nowhere(context: LintContext) -> Iterator[Finding]:
-    """A LocalQueue is a door. Where the ClusterQueue behind it is not there, jobs go in and are never looked at."""
+    """A LocalQueue forwards jobs to its ClusterQueue. If that ClusterQueue does not exist, the jobs stay pending."""
     known = context.names(KUEUE, "ClusterQueue")
     for subject in context.of(KUEUE, "LocalQueue"):
         target = subject.text("spec", "clusterQueue")
         if not target:
-            yield subject.finding(("spec",), f"{subject} names no clusterQueue", "say spec.clusterQueue", key=True)
+            yield subject.finding(("spec",), f"{subject} does not set clusterQueue", "set spec.clusterQueue", key=True)
         elif target not in known:
             hint = did_you_mean(target, known) or f'add a ClusterQueue "{target}"'
-            message = f'{subject} leads to ClusterQueue "{target}", which is not in these files'
+            message = f'{subject} references ClusterQueue "{target}", which is not in these files'
             yield subject.finding(("spec", "clusterQueue"), message, hint)
 
 
-@rule("QUE021", Severity.ERROR, "a LocalQueue's namespace may use its ClusterQueue")
+@rule("QUE021", Severity.ERROR, "a ClusterQueue must select the namespace of its LocalQueue")
 def closed_to_namespace(context: LintContext) -> Iterator[Finding]:
-    """The ClusterQueue chooses namespaces by `namespaceSelector`. A LocalQueue in another namespace exists, and every
-    job in it stays inadmissible.
+    """The ClusterQueue selects namespaces with `namespaceSelector`. Every job in a LocalQueue of another namespace is
+    inadmissible.
     """
     queues = {s.name: s for s in context.of(KUEUE, "ClusterQueue")}
     namespaces = {s.name: s.map("metadata", "labels") for s in context.of("", "Namespace")}
@@ -86,10 +86,10 @@ def _selects(selector: dict[str, Any], labels: dict[str, Any]) -> bool:
         return True
 
 
-@rule("QUE022", Severity.ERROR, "a job names a queue of its namespace")
+@rule("QUE022", Severity.ERROR, "a job must reference a LocalQueue in its own namespace")
 def job_to_nowhere(context: LintContext) -> Iterator[Finding]:
-    """A job goes to the LocalQueue of its own namespace that it names; another namespace's queue of that name does
-    not count. Where there is none the job stays suspended, without an event that says so.
+    """A job can only use a LocalQueue in its own namespace. If there is none with that name, the job stays suspended,
+    and no event says so.
     """
     if not any(context.of(KUEUE, "LocalQueue")):
         return
@@ -101,29 +101,29 @@ def job_to_nowhere(context: LintContext) -> Iterator[Finding]:
         where, name = found
         elsewhere = sorted(s.namespace for s in context.of(KUEUE, "LocalQueue") if s.name == name)
         hint = did_you_mean(name, known) or (
-            f"there is one in namespace {elsewhere[0] or 'default'}" if elsewhere else f'add a LocalQueue "{name}"'
+            f"it exists in namespace {elsewhere[0] or 'default'}" if elsewhere else f'add a LocalQueue "{name}"'
         )
-        message = f'{subject} goes to LocalQueue "{name}", and namespace "{in_namespace(subject)}" has none'
+        message = f'{subject} references LocalQueue "{name}", which is not in namespace "{in_namespace(subject)}"'
         yield subject.finding(where, message, hint)
 
 
-@rule("QUE023", Severity.WARNING, "the queue's name is a label")
+@rule("QUE023", Severity.WARNING, "the queue name must be a label")
 def queue_as_annotation(context: LintContext) -> Iterator[Finding]:
-    """Kueue reads the label `kueue.x-k8s.io/queue-name`; the annotation of that name, which older texts show, means
-    nothing to it, and the job runs beside the queue. Sluice reads both and sets both. Write the label, so that the
-    file means the same in every cluster.
+    """Kueue reads the label `kueue.x-k8s.io/queue-name`. It ignores the annotation of that name, which older texts
+    show, and the job runs outside the queue. Sluice reads both and sets both. Use the label, so that the file means
+    the same in every cluster.
     """
     for subject, _ in jobs(context):
         if subject.text("metadata", "annotations", QUEUE) and not subject.text("metadata", "labels", QUEUE):
             path: Path = ("metadata", "annotations", QUEUE)
-            message = "the queue is named by an annotation, which Kueue does not read"
-            yield subject.finding(path, message, f"write it under metadata.labels: {QUEUE}", key=True)
+            message = "the queue name is an annotation, which Kueue does not read"
+            yield subject.finding(path, message, f"set it under metadata.labels: {QUEUE}", key=True)
 
 
-@rule("QUE024", Severity.ERROR, "a job's priority class is defined")
+@rule("QUE024", Severity.ERROR, "a job's priority class must exist")
 def priority_missing(context: LintContext) -> Iterator[Finding]:
-    """The label `kueue.x-k8s.io/priority-class` names a WorkloadPriorityClass. Where that is not there the job is not
-    queued by Kueue. The annotation of that name means nothing at all.
+    """The label `kueue.x-k8s.io/priority-class` references a WorkloadPriorityClass. If it does not exist, Kueue does
+    not queue the job. The annotation of that name has no effect.
     """
     known = context.names(KUEUE, "WorkloadPriorityClass")
     for subject, _ in jobs(context):
@@ -132,17 +132,17 @@ def priority_missing(context: LintContext) -> Iterator[Finding]:
             continue
         where, name = found
         if where[1] == "annotations":
-            message = "a priority class named by an annotation is not read"
-            yield subject.finding(where, message, f"write it under metadata.labels: {PRIORITY}", key=True)
+            message = "the priority class is an annotation, which is not read"
+            yield subject.finding(where, message, f"set it under metadata.labels: {PRIORITY}", key=True)
         elif known and name not in known:
             hint = did_you_mean(name, known) or f'add a WorkloadPriorityClass "{name}"'
             yield subject.finding(where, f'no WorkloadPriorityClass "{name}" is in these files', hint)
 
 
-@rule("QUE025", Severity.ERROR, "an object is there once")
+@rule("QUE025", Severity.ERROR, "an object must be defined once")
 def duplicates(context: LintContext) -> Iterator[Finding]:
-    """Two objects of one kind, name and namespace: whichever is applied last wins, and which one that is depends on
-    the order of the files.
+    """Two objects have the same kind, name and namespace. The one applied last wins, which depends on the order of the
+    files.
     """
     seen: dict[tuple[str, str, str, str], Subject] = {}
     for subject in context.subjects:
@@ -152,8 +152,8 @@ def duplicates(context: LintContext) -> Iterator[Finding]:
         first = seen.setdefault(key, subject)
         if first is not subject:
             place = first.document.place((*first.root, "metadata", "name"))
-            message = f"{subject} is there twice"
-            yield subject.finding(("metadata", "name"), message, f"the other stands at {place}")
+            message = f"{subject} is defined twice"
+            yield subject.finding(("metadata", "name"), message, f"the other definition is at {place}")
 
 
 RULES: Final[tuple[LintRule, ...]] = (

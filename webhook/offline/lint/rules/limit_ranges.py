@@ -36,14 +36,14 @@ def _values(context: LintContext) -> Iterator[tuple[Subject, Path, str, str, Any
             yield subject, ("spec", "hard", resource), "hard", resource, value
 
 
-@rule("LIM001", Severity.ERROR, "an extended resource is counted in whole units")
+@rule("LIM001", Severity.ERROR, "an extended resource must be a whole number")
 def whole_units(context: LintContext) -> Iterator[Finding]:
     """Extended resources such as `nvidia.com/gpu` exist in whole units only: no pod can ask for half a GPU.
 
-    The API server takes a LimitRange with `min: {nvidia.com/gpu: 0.5}` all the same, and the mistake stays unseen:
-    a container that follows it is refused later, with a message that does not name the LimitRange.
+    The API server accepts a LimitRange with `min: {nvidia.com/gpu: 0.5}` without an error:
+    a container that follows it is rejected later, with a message that does not name the LimitRange.
     In `min` and `max` the next whole number means the same, so `--fix` writes it (up for `min`, down for `max`).
-    To share a GPU, use what the device plugin offers for it: MIG profiles or time slices are resources of their own.
+    To share a GPU, use the resources of the device plugin: MIG profiles or time slices.
     """
     for subject, path, field, resource, value in _values(context):
         found = amount(value)
@@ -51,7 +51,7 @@ def whole_units(context: LintContext) -> Iterator[Finding]:
         ratio_or_negative = field == "maxLimitRequestRatio" or (found is not None and found.sign < 0)
         if found is None or ratio_or_negative or not is_extended(name) or is_whole(found):
             continue
-        message = f"{field} of {name} is {value}: an extended resource is counted in whole units"
+        message = f"{field} of {name} is {value}: an extended resource must be a whole number"
         finding = subject.finding(path, message, _whole_hint(field, found))
         if field in ("min", "max"):
             text = str(_up(found) if field == "min" else _up(found) - 1)
@@ -65,24 +65,26 @@ def _up(value: Quantity) -> int:
 
 def _whole_hint(field: str, value: Quantity) -> str:
     if field == "min":
-        return f"write {_up(value)}: no pod can ask for less than one unit but 0"
+        return f"write {_up(value)}: a pod cannot request a part of one unit"
     if field == "max":
         return f"write {_up(value) - 1}: it allows the same pods"
-    return f"write {max(1, _up(value))}; to share a device, use the resource its plugin offers for a part of it"
+    return (
+        f"write {max(1, _up(value))}; to share a device, request the resource that its plugin offers for a part of it"
+    )
 
 
-@rule("LIM002", Severity.ERROR, "an amount is not negative")
+@rule("LIM002", Severity.ERROR, "an amount must not be negative")
 def not_negative(context: LintContext) -> Iterator[Finding]:
-    """No container can ask for less than nothing. In `min` the entry has no effect, in `max` and in a quota it
-    refuses every pod that names the resource, and as a default it makes every pod of the namespace invalid.
+    """In `min` a negative amount has no effect, in `max` and in a quota it denies every pod that sets the resource,
+    and as a default it makes every pod of the namespace invalid.
     """
     for subject, path, field, resource, value in _values(context):
         found = amount(value)
         if found is not None and found.sign < 0:
-            yield subject.finding(path, f"{field} of {resource} is negative: {value}", "write 0 or more, or remove it")
+            yield subject.finding(path, f"{field} of {resource} is negative: {value}", "set 0 or more, or remove it")
 
 
-@rule("LIM003", Severity.ERROR, "an amount is a quantity")
+@rule("LIM003", Severity.ERROR, "an amount must be a valid quantity")
 def quantities(context: LintContext) -> Iterator[Finding]:
     """An amount is a number with an optional suffix: `500m`, `2`, `1.5`, `16Gi`, `1e3`. Suffixes are `m`, `k`, `M`,
     `G`, `T`, `P`, `E` and `Ki`, `Mi`, `Gi`, `Ti`, `Pi`, `Ei`; there is no space and no `B`.
@@ -90,13 +92,13 @@ def quantities(context: LintContext) -> Iterator[Finding]:
     for subject, path, field, resource, value in _values(context):
         if amount(value) is None and not isinstance(value, dict | list):
             hint = "a quantity is a number with a suffix such as m, k, M, G, Ki, Mi or Gi: 500m, 2, 16Gi"
-            yield subject.finding(path, f"{field} of {resource} is no quantity: {value!r}", hint)
+            yield subject.finding(path, f"{field} of {resource} is not a valid quantity: {value!r}", hint)
 
 
 @rule("LIM004", Severity.ERROR, "min <= defaultRequest <= default <= max")
 def in_order(context: LintContext) -> Iterator[Finding]:
-    """The four values of a resource must rise in this order, or the API server refuses the LimitRange. A `default`
-    above `max` would make every container that names no limit invalid.
+    """The four values of a resource must rise in this order, or the API server rejects the LimitRange. A `default`
+    above `max` would make every container without a limit invalid.
     """
     for subject, path, item in _items(context):
         table = {field: amounts(item.get(field)) for field in _ORDERED}
@@ -114,7 +116,7 @@ def _same_default(low: str, high: str, resource: str) -> bool:
     return (low, high) == ("defaultRequest", "default") and not overcommits(resource)
 
 
-@rule("LIM005", Severity.ERROR, "default equals defaultRequest where overcommit is not possible")
+@rule("LIM005", Severity.ERROR, "default must equal defaultRequest for a resource that cannot be overcommitted")
 def equal_defaults(context: LintContext) -> Iterator[Finding]:
     """Devices and huge pages cannot be overcommitted: a container's request must equal its limit. A LimitRange with
     another `defaultRequest` than `default` for such a resource is refused by the API server; where `default` is left
@@ -136,16 +138,16 @@ def equal_defaults(context: LintContext) -> Iterator[Finding]:
                 other = f"{limits[0][0]} is {item[limits[0][0]][resource]}"
                 message = f"defaultRequest of {resource} is {asked}, but {other}: it cannot be overcommitted"
             else:
-                message = f"defaultRequest of {resource} is {asked} without a default: a request without its limit"
+                message = f"defaultRequest of {resource} is {asked} without a default: a request without a limit"
             hint = (
-                f"leave defaultRequest out: it is taken from {limits[0][0]}"
+                f"remove defaultRequest; it defaults to {limits[0][0]}"
                 if limits
                 else f"write default: {{{resource}: {asked}}} instead"
             )
             yield subject.finding((*path, "defaultRequest", resource), message, hint)
 
 
-@rule("LIM006", Severity.ERROR, "a LimitRange type that exists, once, with the fields it allows")
+@rule("LIM006", Severity.ERROR, "a LimitRange type must be known, listed once, and use only fields it allows")
 def types(context: LintContext) -> Iterator[Finding]:
     """`type` is Container, Pod or PersistentVolumeClaim, each at most once in a LimitRange. A Pod has no `default`
     and no `defaultRequest`; a PersistentVolumeClaim needs `min` or `max` of `storage`.
@@ -156,11 +158,11 @@ def types(context: LintContext) -> Iterator[Finding]:
             kind = item.get("type")
             if not isinstance(kind, str) or kind not in TYPES:
                 hint = did_you_mean(str(kind), TYPES) or f"one of {', '.join(TYPES)}"
-                yield subject.finding((*path, "type"), f"type {kind!r} is not known", hint)
+                yield subject.finding((*path, "type"), f"unknown type {kind!r}", hint)
                 continue
             if kind in seen:
-                message = f"type {kind} is there twice in one LimitRange"
-                yield subject.finding((*path, "type"), message, "put its resources into the first")
+                message = f"type {kind} is listed twice in one LimitRange"
+                yield subject.finding((*path, "type"), message, "merge its resources into the first")
             seen.add(kind)
             yield from _fields_of_type(subject, path, item, kind)
 
@@ -168,13 +170,13 @@ def types(context: LintContext) -> Iterator[Finding]:
 def _fields_of_type(subject: Subject, path: Path, item: dict[str, Any], kind: str) -> Iterator[Finding]:
     for field in ("default", "defaultRequest"):
         if kind == "Pod" and item.get(field):
-            hint = "give defaults in an item of type Container"
+            hint = "set defaults in an item of type Container"
             yield subject.finding((*path, field), f"type Pod has no {field}", hint, key=True)
     if kind == "PersistentVolumeClaim" and not any("storage" in amounts(item.get(f)) for f in ("min", "max")):
         yield subject.finding((*path, "type"), "type PersistentVolumeClaim needs min or max of storage")
 
 
-@rule("LIM007", Severity.WARNING, "no default gives a device to containers that did not ask for one")
+@rule("LIM007", Severity.WARNING, "a default must not give devices to containers that do not request them")
 def unasked_devices(context: LintContext) -> Iterator[Finding]:
     """A LimitRange of type Container fills `default` into every container that does not name the resource: sidecars
     and init containers, too. Where `default` is left out the API server takes `max` for it, and where
@@ -190,16 +192,16 @@ def unasked_devices(context: LintContext) -> Iterator[Finding]:
             if not is_extended(resource) or value.sign <= 0:
                 continue
             field = next(f for f in ("default", "max", "min") if resource in limits[f])
-            unit = "" if field == "default" else f" ({field} stands in where default is left out)"
-            message = f"every container that does not name {resource} gets {item[field][resource]} of it{unit}"
-            hint = f"say default: {{{resource}: 0}}" if field != "min" else f"remove min of {resource}"
+            unit = "" if field == "default" else f" ({field} is the default where default is not set)"
+            message = f"every container that does not set {resource} gets {item[field][resource]}{unit}"
+            hint = f"set default: {{{resource}: 0}}" if field != "min" else f"remove min of {resource}"
             yield subject.finding((*path, field, resource), message, hint)
 
 
-@rule("LIM008", Severity.ERROR, "a limit is at least its request")
+@rule("LIM008", Severity.ERROR, "a limit must not be below its request")
 def ratio(context: LintContext) -> Iterator[Finding]:
-    """`maxLimitRequestRatio` bounds limit / request. Below 1 no pod can satisfy it; for devices and huge pages the
-    ratio is always 1, so a bound for them says nothing.
+    """`maxLimitRequestRatio` bounds limit / request. Below 1 no pod can satisfy it. For devices and huge pages the
+    ratio is always 1, so a bound for them has no effect.
     """
     for subject, path, item in _items(context):
         for resource, value in amounts(item.get("maxLimitRequestRatio")).items():
@@ -209,10 +211,10 @@ def ratio(context: LintContext) -> Iterator[Finding]:
                 yield subject.finding((*path, "maxLimitRequestRatio", resource), message, "write 1 or more")
 
 
-@rule("LIM009", Severity.WARNING, "a quota bounds devices by `requests.`")
+@rule("LIM009", Severity.WARNING, "a ResourceQuota must name devices as `requests.<resource>`")
 def quota_of_devices(context: LintContext) -> Iterator[Finding]:
     """Devices cannot be overcommitted, so a ResourceQuota counts their requests only: `requests.nvidia.com/gpu`. An
-    entry `limits.nvidia.com/gpu`, or the plain name, is stored but never counted, and bounds nothing.
+    entry `limits.nvidia.com/gpu`, or the plain name, is stored but never counted.
     """
     for subject in context.of("", "ResourceQuota"):
         hard = subject.map("spec", "hard")
@@ -221,14 +223,14 @@ def quota_of_devices(context: LintContext) -> Iterator[Finding]:
             plain = resource.removeprefix("limits.")
             if is_extended(plain) and ".k8s.io/" not in plain and not resource.startswith("count/"):
                 path: Path = ("spec", "hard", resource)
-                message = f"{resource} is not counted by a quota: it bounds nothing"
+                message = f"a ResourceQuota does not count {resource}; this has no effect"
                 wanted = f"requests.{plain}"
                 finding = subject.finding(path, message, f"write {wanted}", key=True)
                 if wanted not in there:
                     there.add(wanted)
                     yield replace(finding, edit=subject.edit(path, wanted, key=True))
                 else:
-                    yield replace(finding, hint=f"remove it: {wanted} is there")
+                    yield replace(finding, hint=f"remove it; {wanted} is already set")
 
 
 RULES: Final[tuple[LintRule, ...]] = (

@@ -70,36 +70,36 @@ def _at(policy: Policy, expression: Expression, message: str, hint: str = "") ->
         yield Finding(policy.document, expression.path, message, hint)
 
 
-@rule("CEL010", Severity.WARNING, "a validation can fail")
+@rule("CEL010", Severity.WARNING, "a validation must be able to fail")
 def always_true(context: LintContext) -> Iterator[Finding]:
-    """The expression is true whatever the object is: the validation refuses nothing. Common ways to get there are
-    `a || !a`, a test for an operation that the rules do not name, or repeating a match condition.
+    """The expression is always true: the validation never denies. Common causes are `a || !a`, a test for an operation
+    that the rules do not list, and repeating a match condition.
     """
     for policy in context.bundle.policies:
         known = holding(policy)
         for validation in policy.validations:
             if _judged(policy, validation.expression, known) is True:
-                yield from _at(policy, validation.expression, "this is always true: it refuses nothing")
+                yield from _at(policy, validation.expression, "this is always true: it never denies")
 
 
-@rule("CEL011", Severity.WARNING, "a validation can hold")
+@rule("CEL011", Severity.WARNING, "a validation must be able to pass")
 def never_true(context: LintContext) -> Iterator[Finding]:
-    """The expression is false whatever the object is: every request that gets here is refused. Where that is meant,
-    say it by `expression: "false"`, with the choice of requests in `matchConditions`.
+    """The expression is always false: every matched request is denied. If this is intended, write `expression:
+    "false"` and select the requests in `matchConditions`.
     """
     for policy in context.bundle.policies:
         known = holding(policy)
         for validation in policy.validations:
             plain = validation.expression.text.strip() == "false"
             if not plain and _judged(policy, validation.expression, known) is False:
-                said = "this is never true: it refuses every request that gets here"
-                yield from _at(policy, validation.expression, said, 'say expression: "false" if that is meant')
+                said = "this is never true: it denies every matched request"
+                yield from _at(policy, validation.expression, said, 'write expression: "false" if this is intended')
 
 
-@rule("CEL012", Severity.ERROR, "a match condition can hold")
+@rule("CEL012", Severity.ERROR, "a match condition must be able to be true")
 def unreachable(context: LintContext) -> Iterator[Finding]:
-    """A match condition that is never true switches the policy off: nothing below it is ever evaluated. Operations
-    are written in capitals (`CREATE`), and one that `resourceRules` does not name never comes.
+    """A match condition that is never true disables the policy. Operations are upper case (`CREATE`), and an operation
+    that `resourceRules` does not list never occurs.
     """
     for policy in context.bundle.policies:
         for i, condition in enumerate(policy.conditions):
@@ -112,19 +112,19 @@ def unreachable(context: LintContext) -> Iterator[Finding]:
                 yield from _at(policy, condition.expression, said, hint)
 
 
-@rule("CEL013", Severity.NOTE, "a match condition can be false")
+@rule("CEL013", Severity.NOTE, "a match condition should be able to be false")
 def idle_condition(context: LintContext) -> Iterator[Finding]:
-    """A match condition that is always true narrows nothing. Remove it, or mend it."""
+    """A match condition that is always true has no effect. Remove it, or correct it."""
     for policy in context.bundle.policies:
         for condition in policy.conditions:
             if _judged(policy, condition.expression, {}) is True:
-                yield from _at(policy, condition.expression, "this is always true: it narrows nothing", "remove it")
+                yield from _at(policy, condition.expression, "this is always true: it has no effect", "remove it")
 
 
-@rule("CEL014", Severity.WARNING, "a condition reads something")
+@rule("CEL014", Severity.WARNING, "a condition must read the request")
 def constant(context: LintContext) -> Iterator[Finding]:
-    """An expression that reads neither the object, nor the request, nor anything else gives the same every time. It
-    was left from a trial, or a name stands in quotes: `"object.spec"` is a text.
+    """The expression reads neither the object nor the request, so its value never changes. Often a name is in quotes
+    by mistake: `"object.spec"` is a string.
     """
     for policy in context.bundle.policies:
         known = holding(policy)
@@ -132,20 +132,20 @@ def constant(context: LintContext) -> Iterator[Finding]:
             root = expression.program.checked.root
             literal = isinstance(root, nodes.Literal)
             if not literal and not names(root) and _judged(policy, expression, known) is None:
-                yield from _at(policy, expression, "this reads nothing of the request: it is the same every time")
+                yield from _at(policy, expression, "this does not read the request: its value never changes")
 
 
-@rule("CEL015", Severity.WARNING, "a rule is said once")
+@rule("CEL015", Severity.WARNING, "an expression must not be repeated")
 def said_twice(context: LintContext) -> Iterator[Finding]:
-    """Two validations of a policy are the same expression: the user is told the same thing twice, or the second was
-    copied and not changed.
+    """Two validations of a policy have the same expression: the user sees the same message twice, or one was copied
+    and not changed.
     """
     for policy in context.bundle.policies:
         seen: set[Any] = set()
         for validation in policy.validations:
             this = key(validation.expression.program.checked.root)
             if this in seen:
-                yield from _at(policy, validation.expression, "the same expression stands above", "remove or change it")
+                yield from _at(policy, validation.expression, "this repeats an expression above", "remove or change it")
             seen.add(this)
 
 

@@ -64,12 +64,12 @@ def _finding(policy: Policy, message: str, hint: str, index: int = 0) -> Iterato
         yield Finding(policy.document, policy.mutations[index].expression.path, message, hint)
 
 
-@rule("MUT001", Severity.ERROR, "a patch does not crash the native server")
+@rule("MUT001", Severity.ERROR, "a patch must not crash the native API server")
 def native_panic(context: LintContext) -> Iterator[Finding]:
     """The API server's own MutatingAdmissionPolicy crashes (a panic in its CEL library at 1.36) on a JSONPatch whose
     `value` is a list of typed objects, as in `[Object.spec.tolerations{...}]`: every matching request fails with a
-    dropped connection, whatever `failurePolicy` says. Sluice takes it for an expression that fails, which is
-    `failurePolicy`'s to answer. Write the items as plain maps: `[{"key": "..."}]`.
+    dropped connection, whatever `failurePolicy` says. Sluice treats it as an expression error, so `failurePolicy`
+    decides. Write the items as plain maps: `[{"key": "..."}]`.
     """
     for policy in context.bundle.policies:
         for mutation in policy.mutations if policy.document is not None else ():
@@ -80,7 +80,7 @@ def native_panic(context: LintContext) -> Iterator[Finding]:
                     name, at = bad.type_name, bad.pos  # of the bracket behind the name
                     named = mutation.expression.text[:at].endswith(name)
                     span = (at - len(name), len(name)) if named else (at, 1)
-                    message = "a list of typed objects as a patch's value crashes the native server"
+                    message = "a list of typed objects as a patch value crashes the native API server"
                     hint = 'write plain maps in the list: [{"key": ...}]'
                     yield Finding(policy.document, mutation.expression.path, message, hint, span=span)
 
@@ -113,11 +113,11 @@ def _is_typed(node: Node) -> TypeGuard[CreateStruct]:
     return isinstance(node, CreateStruct) and node.type_name.startswith("Object")
 
 
-@rule("MUT002", Severity.ERROR, "a mutation is idempotent")
+@rule("MUT002", Severity.ERROR, "a mutation must be idempotent")
 def idempotent(context: LintContext) -> Iterator[Finding]:
-    """A mutation may run more than once on an object: by reinvocation, on the next update, in a pod that was shaped
-    in its template already. Run on its own result it must change nothing. Look for what it wants to add before adding
-    it: `object.spec.?tolerations.orValue([]).exists(t, ...) ? [] : [JSONPatch{...}]`.
+    """A mutation may run more than once on an object: by reinvocation, on the next update, or in a pod whose template
+    was already patched. Run on its own result it must change nothing. Check for the item before adding it:
+    `object.spec.?tolerations.orValue([]).exists(t, ...) ? [] : [JSONPatch{...}]`.
     """
     runner = _runner(context)
     for policy, bundle in _mutating(context):
@@ -128,22 +128,22 @@ def idempotent(context: LintContext) -> Iterator[Finding]:
                 changing = sorted(i for clause, i, said in heard.seen if (clause, said) == ("mutations", "changed"))
                 index = changing[0] if changing else 0
                 message = f"a second pass changes {trial.sample.title} again, at {steps[0].path}"
-                yield from _finding(policy, message, "look whether it is done already before doing it", index)
+                yield from _finding(policy, message, "skip the mutation where it is already applied", index)
                 break
 
 
-@rule("MUT003", Severity.ERROR, "mutations do not undo each other")
+@rule("MUT003", Severity.ERROR, "mutations must not undo each other")
 def fights(context: LintContext) -> Iterator[Finding]:
-    """Two policies that write different values to the same field never come to rest: whichever ran last wins, and an
-    update starts it again. Give the field to one of them, or make one leave it alone where it is set.
+    """Two policies write different values to the same field: the last one to run wins, and each update starts it
+    again. Set the field in one policy only, or skip it in one of them if it is already set.
     """
     yield from (finding for code, finding in _pairs(context) if code == "MUT003")
 
 
-@rule("MUT004", Severity.WARNING, "the order of mutations does not matter")
+@rule("MUT004", Severity.WARNING, "the result must not depend on the order of mutations")
 def order(context: LintContext) -> Iterator[Finding]:
-    """The outcome depends on which of two policies runs first. Sluice runs them in the order of their names; the
-    order of the native server is not defined, so there the same object may come out in two ways.
+    """The result depends on which of two policies runs first. Sluice runs them in the order of their names. The order
+    of the native API server is not defined, so the same object may get different results there.
     """
     yield from (finding for code, finding in _pairs(context) if code == "MUT004")
 
@@ -189,8 +189,8 @@ def _try_pairs(context: LintContext) -> Iterator[tuple[str, Finding]]:
 def _untried(left: dict[tuple[str, str], Policy]) -> Iterator[tuple[str, Finding]]:
     """Say how many pairs nobody has looked at."""
     for (a, b), policy in list(left.items())[:1]:
-        message = f'{len(left):,} pairs of mutations were not tried together: the first is "{a}" and "{b}"'
-        hint = f"{_MOST_PAIRS:,} pairs are tried in one run: lint them in smaller groups, or narrow what they match"
+        message = f'{len(left):,} pairs of mutations were not tested together; the first is "{a}" and "{b}"'
+        hint = f"{_MOST_PAIRS:,} pairs are tested in one run; lint smaller groups, or narrow what they match"
         for finding in _finding(policy, message, hint):
             yield "MUT004", replace(finding, severity=Severity.NOTE)
 
@@ -205,12 +205,12 @@ def _pair(runner: PolicyTrial, a: Tried, b: Tried) -> tuple[str, list[Finding]] 
         abab = runner.changed(b.bundle, again(a.request, aba)) or aba
         if steps := diff(aba, abab):
             message = f"{names} undo each other at {steps[0].path} of {a.sample.title}"
-            return "MUT003", list(_finding(b.policy, message, "let one of them own the field"))
+            return "MUT003", list(_finding(b.policy, message, "set the field in one of them only"))
     steps = diff(_settled(ab), _settled(ba))
     if not steps:
         return None
-    message = f"what becomes of {a.sample.title} depends on the order of {names}: {steps[0].path}"
-    return "MUT004", list(_finding(b.policy, message, "the native server has no defined order"))
+    message = f"the result for {a.sample.title} depends on the order of {names}: {steps[0].path}"
+    return "MUT004", list(_finding(b.policy, message, "the native API server has no defined order"))
 
 
 def _settled(value: Any, name: str = "") -> Any:
@@ -223,11 +223,11 @@ def _settled(value: Any, name: str = "") -> Any:
     return value
 
 
-@rule("MUT005", Severity.WARNING, "a mutation works on an ordinary object")
+@rule("MUT005", Severity.WARNING, "a mutation must not fail on an ordinary object")
 def mutation_fails(context: LintContext) -> Iterator[Finding]:
-    """Tried on ordinary objects of the kinds it matches, the mutation fails: a field is read that need not be there,
-    or a patch goes to a parent that is absent (`add /spec/tolerations/-` needs the list). With `failurePolicy: Fail`
-    such objects are refused.
+    """The mutation fails on an ordinary object of a kind that it matches: it reads a field that may be absent, or
+    patches a parent that is absent (`add /spec/tolerations/-` needs the list). With `failurePolicy: Fail` such
+    objects are denied.
     """
     runner = _runner(context)
     for policy, bundle in _mutating(context):
@@ -239,15 +239,15 @@ def mutation_fails(context: LintContext) -> Iterator[Finding]:
                 crashes = "could not marshal to JSON: ObjectValue" in heard.message  # MUT001 tells it
                 if clause == "mutations" and index not in told and not crashes:
                     told.add(index)
-                    hint = when_it_fails(heard.message, "test with has() or ?. before reading, or add the parent")
+                    hint = when_it_fails(heard.message, "check with has() or ?. before reading, or add the parent")
                     yield from _finding(policy, f"this fails on {sample.title}{heard.why()}", hint, index)
 
 
-@rule("CEL016", Severity.WARNING, "an expression works on an ordinary object")
+@rule("CEL016", Severity.WARNING, "an expression must not fail on an ordinary object")
 def validation_fails(context: LintContext) -> Iterator[Finding]:
-    """Tried on ordinary objects of the kinds it matches, the expression fails: mostly a field that need not be there
-    is read without `has()` or `?.`. With `failurePolicy: Fail` such objects are refused with an error that tells the
-    user nothing, with `Ignore` they pass unchecked.
+    """The expression fails on an ordinary object of a kind that it matches, mostly because it reads an optional field
+    without `has()` or `?.`. With `failurePolicy: Fail` such objects are denied with an unhelpful error; with
+    `Ignore` they are allowed unchecked.
     """
     runner = _runner(context)
     for policy in context.bundle.policies:
@@ -261,7 +261,7 @@ def validation_fails(context: LintContext) -> Iterator[Finding]:
                 if clause in ("matchConditions", "validations") and (clause, index) not in told:
                     told.add((clause, index))
                     path = _expressions(policy, clause)[index].path
-                    hint = when_it_fails(heard.why(), "test with has() or ?. before reading")
+                    hint = when_it_fails(heard.why(), "check with has() or ?. before reading")
                     yield Finding(policy.document, path, f"this fails on {sample.title}{heard.why()}", hint)
 
 

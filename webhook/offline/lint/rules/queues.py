@@ -27,10 +27,10 @@ from webhook.offline.lint.reading.quotas import (
 _AMOUNTS: Final = ("nominalQuota", "borrowingLimit", "lendingLimit")
 
 
-@rule("QUE001", Severity.ERROR, "a flavor in a queue is defined")
+@rule("QUE001", Severity.ERROR, "a flavor of a queue must exist")
 def flavor_missing(context: LintContext) -> Iterator[Finding]:
-    """A ClusterQueue whose flavor is no ResourceFlavor object is inactive: it takes work and never starts any of it.
-    Where the flavor is made elsewhere (another repository), lint those files together with these.
+    """A ClusterQueue whose flavor has no ResourceFlavor object is inactive: it accepts workloads and never admits any.
+    If the flavor is defined elsewhere (another repository), lint those files together with these.
     """
     known = context.names(KUEUE, "ResourceFlavor")
     for subject in holders(context):
@@ -41,11 +41,9 @@ def flavor_missing(context: LintContext) -> Iterator[Finding]:
                 yield subject.finding((*path, "name"), f'no ResourceFlavor "{name}" is in these files', hint)
 
 
-@rule("QUE002", Severity.ERROR, "cohorts form a tree")
+@rule("QUE002", Severity.ERROR, "cohorts must form a tree")
 def cohort_cycle(context: LintContext) -> Iterator[Finding]:
-    """A cohort that is its own ancestor has no root to lend from: every queue below it stops admitting until the
-    cycle is gone.
-    """
+    """A cohort that is its own ancestor has no root: every queue below it stops admitting."""
     parents = tree(context).parents
     for subject in context.of(KUEUE, "Cohort"):
         way = [subject.name]
@@ -53,13 +51,13 @@ def cohort_cycle(context: LintContext) -> Iterator[Finding]:
             way.append(parent)
         if parent and parent == subject.name:
             message = "cohort cycle: " + " -> ".join([*way, parent])
-            yield subject.finding(("spec", cohort_field(subject)), message, "take the parent away from one of them")
+            yield subject.finding(("spec", cohort_field(subject)), message, "remove the parent of one of them")
 
 
-@rule("QUE003", Severity.ERROR, "a queue that borrows or lends is in a cohort")
+@rule("QUE003", Severity.ERROR, "a queue that borrows or lends must be in a cohort")
 def borrowing_alone(context: LintContext) -> Iterator[Finding]:
-    """`borrowingLimit` and `lendingLimit` are about the other queues of the cohort. A ClusterQueue without a cohort
-    that has a limit for borrowing is refused by Kueue, and its quota is all it will ever have.
+    """`borrowingLimit` and `lendingLimit` refer to the other queues of the cohort. Kueue rejects a ClusterQueue that
+    has a borrowing limit and no cohort.
     """
     for subject in context.of(KUEUE, "ClusterQueue"):
         if cohort_of(subject):
@@ -67,15 +65,15 @@ def borrowing_alone(context: LintContext) -> Iterator[Finding]:
         for entry in entries(subject):
             for field, value in (("borrowingLimit", entry.borrowing), ("lendingLimit", entry.lending)):
                 if value is not None:
-                    message = f"{field} of {entry.resource}, but {subject} is in no cohort"
+                    message = f"{field} of {entry.resource}, but {subject} is not in a cohort"
                     hint = f"set spec.{cohort_field(subject)}, or remove the limit"
                     yield subject.finding((*entry.path, field), message, hint, key=True)
 
 
-@rule("QUE004", Severity.WARNING, "a queue can borrow no more than its cohort has")
+@rule("QUE004", Severity.WARNING, "a borrowing limit must not exceed what the cohort can lend")
 def borrowing_too_much(context: LintContext) -> Iterator[Finding]:
-    """A `borrowingLimit` above what all other members of the cohort own (and lend) promises capacity that is not
-    there: a job that counts on it passes the check against the limit, and then waits for ever.
+    """A `borrowingLimit` above what all other members of the cohort own (and lend) promises capacity that does not
+    exist: a job that relies on it passes the limit check and then stays pending.
     """
     cohorts = tree(context)
     for subject in context.of(KUEUE, "ClusterQueue"):
@@ -87,10 +85,10 @@ def borrowing_too_much(context: LintContext) -> Iterator[Finding]:
             if entry.borrowing.compare(there) > 0:
                 limit = subject.at(*entry.path, "borrowingLimit")
                 message = (
-                    f"may borrow {limit} {entry.resource} of {entry.flavor}, "
-                    f'but the others of cohort "{cohort}" have {there} to lend'
+                    f"borrowingLimit is {limit} {entry.resource} of {entry.flavor}, "
+                    f'but the others in cohort "{cohort}" can lend {there}'
                 )
-                hint = f"write {there} or less, or give the cohort more"
+                hint = f"set {there} or less, or add quota to the cohort"
                 yield subject.finding((*entry.path, "borrowingLimit"), message, hint)
 
 
@@ -108,10 +106,10 @@ def _lent_by_others(cohorts: QuotaTree, cohort: str, entry: QuotaEntry) -> Quant
     return total
 
 
-@rule("QUE005", Severity.ERROR, "each flavor has a quota for each covered resource, in their order")
+@rule("QUE005", Severity.ERROR, "each flavor must list the covered resources in order")
 def covered(context: LintContext) -> Iterator[Finding]:
-    """Within a resource group every flavor lists exactly the `coveredResources`, in the same order; Kueue refuses any
-    other list. A resource that should have none of a flavor gets `nominalQuota: 0`.
+    """Within a resource group every flavor must list exactly the `coveredResources`, in the same order; Kueue rejects
+    any other list. For a resource without quota in a flavor, set `nominalQuota: 0`.
     """
     for subject in holders(context):
         for path, _ in subject.each("spec", "resourceGroups"):
@@ -131,16 +129,16 @@ def _list(names: list[str]) -> str:
 
 def _difference(given: list[str], wanted: list[str]) -> str:
     if missing := [name for name in wanted if name not in given]:
-        return f"add {_list(missing)}, with nominalQuota: 0 where there is none"
+        return f"add {_list(missing)}, with nominalQuota: 0 if there is no quota"
     if extra := [name for name in given if name not in wanted]:
         return f"add {_list(extra)} to coveredResources, or remove it here"
     return f"put them in the order {_list(wanted)}"
 
 
-@rule("QUE006", Severity.ERROR, "a resource and a flavor stand in one resource group")
+@rule("QUE006", Severity.ERROR, "a resource or flavor must be in one resource group")
 def once(context: LintContext) -> Iterator[Finding]:
-    """A resource that two groups cover, or a flavor that stands in two groups, leaves open which quota counts; Kueue
-    refuses the queue.
+    """If a resource is covered by two groups, or a flavor is in two groups, it is unclear which quota applies. Kueue
+    rejects the queue.
     """
     for subject in holders(context):
         resources: Counter[str] = Counter()
@@ -150,19 +148,17 @@ def once(context: LintContext) -> Iterator[Finding]:
                 resources[resource] += 1
                 if resources[resource] == 2:
                     where: Path = (*path, "coveredResources", i)
-                    yield subject.finding(where, f"{resource} is covered twice", "keep it in one group")
+                    yield subject.finding(where, f"{resource} is in two resource groups", "keep it in one group")
             for deeper, flavor in subject.each(*path, "flavors"):
                 names[str(flavor.get("name"))] += 1
                 if names[str(flavor.get("name"))] == 2:
-                    message = f'flavor "{flavor.get("name")}" is there twice'
+                    message = f'flavor "{flavor.get("name")}" is listed twice'
                     yield subject.finding((*deeper, "name"), message, "keep it in one group")
 
 
-@rule("QUE007", Severity.ERROR, "a quota is a quantity of 0 or more, whole for devices")
+@rule("QUE007", Severity.ERROR, "a quota must be a quantity of 0 or more, whole for devices")
 def quota_amounts(context: LintContext) -> Iterator[Finding]:
-    """Quotas are quantities. A negative one is refused, and half a device can be given to nobody: a quota of 7.5 GPUs
-    is one of 7.
-    """
+    """Quotas are quantities. A negative quota is rejected. Devices are whole: a quota of 7.5 GPUs is the same as 7."""
     for subject in holders(context):
         for entry in entries(subject):
             for field in _AMOUNTS:
@@ -172,20 +168,20 @@ def quota_amounts(context: LintContext) -> Iterator[Finding]:
                 if found is None:
                     if value is not None:
                         hint = "a number with a suffix such as m, k, Ki, Mi or Gi"
-                        yield subject.finding(where, f"{field} is no quantity: {value!r}", hint)
+                        yield subject.finding(where, f"{field} is not a valid quantity: {value!r}", hint)
                 elif found.sign < 0:
                     yield subject.finding(where, f"{field} is negative: {value}", "write 0 or more")
                 elif is_extended(entry.resource) and not is_whole(found):
                     whole = found.nanos // 10**9
-                    message = f"{field} of {entry.resource} is {value}: devices are counted in whole units"
+                    message = f"{field} of {entry.resource} is {value}: devices must be whole numbers"
                     finding = subject.finding(where, message, f"write {whole}: it admits the same jobs")
                     yield replace(finding, edit=subject.edit(where, str(whole)))
 
 
-@rule("QUE008", Severity.WARNING, "a queue lends no more than it owns")
+@rule("QUE008", Severity.WARNING, "a lending limit must not exceed the nominal quota")
 def lending_too_much(context: LintContext) -> Iterator[Finding]:
-    """`lendingLimit` says how much of a queue's own quota others may use. Above `nominalQuota` it bounds nothing, and
-    Kueue refuses it.
+    """`lendingLimit` is the part of a queue's own quota that others may use. Above `nominalQuota` it has no effect,
+    and Kueue rejects it.
     """
     for subject in context.of(KUEUE, "ClusterQueue"):
         for entry in entries(subject):
@@ -195,21 +191,21 @@ def lending_too_much(context: LintContext) -> Iterator[Finding]:
                 yield subject.finding((*entry.path, "lendingLimit"), message, "remove it to lend everything")
 
 
-@rule("QUE009", Severity.WARNING, "a queue is open to some namespace")
+@rule("QUE009", Severity.WARNING, "a queue must select some namespace")
 def open_to_none(context: LintContext) -> Iterator[Finding]:
-    """A ClusterQueue without `namespaceSelector` selects no namespace at all: each job that is sent to it is
-    inadmissible. `namespaceSelector: {}` selects every namespace.
+    """A ClusterQueue without `namespaceSelector` selects no namespace: every job sent to it is inadmissible.
+    `namespaceSelector: {}` selects every namespace.
     """
     for subject in context.of(KUEUE, "ClusterQueue"):
         if subject.at("spec", "namespaceSelector") is None and subject.at("spec") is not None:
-            message = f"{subject} has no namespaceSelector: it is open to no namespace"
-            yield subject.finding(("spec",), message, "write namespaceSelector: {} to open it to all", key=True)
+            message = f"{subject} has no namespaceSelector, so it selects no namespace"
+            yield subject.finding(("spec",), message, "set namespaceSelector: {} to select all namespaces", key=True)
 
 
-@rule("QUE010", Severity.ERROR, "preemption while borrowing goes with reclaiming")
+@rule("QUE010", Severity.ERROR, "borrowWithinCohort requires reclaimWithinCohort")
 def borrow_without_reclaim(context: LintContext) -> Iterator[Finding]:
-    """`borrowWithinCohort` lets a workload preempt in other queues while it borrows. Where `reclaimWithinCohort` is
-    Never the queue may not even take back its own, and Kueue refuses the pair.
+    """`borrowWithinCohort` lets a workload preempt in other queues while it borrows. If `reclaimWithinCohort` is
+    Never, the queue may not even reclaim its own quota, and Kueue rejects the combination.
     """
     for subject in context.of(KUEUE, "ClusterQueue"):
         preemption = subject.map("spec", "preemption")
@@ -220,10 +216,10 @@ def borrow_without_reclaim(context: LintContext) -> Iterator[Finding]:
             yield subject.finding(("spec", "preemption", "borrowWithinCohort", "policy"), message, hint)
 
 
-@rule("QUE011", Severity.WARNING, "a cohort has more than one member")
+@rule("QUE011", Severity.WARNING, "a cohort must have more than one member")
 def lonely_cohort(context: LintContext) -> Iterator[Finding]:
-    """A cohort is there to share. With one ClusterQueue in its whole tree, and no quota of its own, nothing can be
-    borrowed or lent; often the other queue spells the cohort's name in another way.
+    """A cohort exists to share quota. With one ClusterQueue in its whole tree and no quota of its own, nothing can be
+    borrowed or lent. Often the other queue has a different spelling of the cohort's name.
     """
     cohorts = tree(context)
     used = sorted(cohorts.members)
@@ -232,14 +228,14 @@ def lonely_cohort(context: LintContext) -> Iterator[Finding]:
         queues = [m for m in members if m.gvk.kind == "ClusterQueue"]
         with_quota = [m for m in holders(context) if m.gvk.kind == "Cohort" and any(entries(m))]
         if len(queues) == 1 and cohort_of(queues[0]) == name and not with_quota:
-            message = f'{queues[0]} is alone in cohort "{name}": there is nobody to borrow from'
-            hint = did_you_mean(name, (n for n in used if n != name)) or "put another queue in it, or remove it"
+            message = f'{queues[0]} is the only member of cohort "{name}", so it cannot borrow'
+            hint = did_you_mean(name, (n for n in used if n != name)) or "add another queue, or remove the cohort"
             yield queues[0].finding(("spec", cohort_field(queues[0])), message, hint)
 
 
-@rule("QUE012", Severity.ERROR, "an admission check of a queue is defined")
+@rule("QUE012", Severity.ERROR, "an admission check of a queue must exist")
 def check_missing(context: LintContext) -> Iterator[Finding]:
-    """A ClusterQueue that names an AdmissionCheck which is not there is inactive: it takes work and starts none."""
+    """A ClusterQueue that references a missing AdmissionCheck is inactive: it accepts workloads and admits none."""
     known = context.names(KUEUE, "AdmissionCheck")
     for subject in context.of(KUEUE, "ClusterQueue"):
         named: list[tuple[Path, str]] = [

@@ -18,9 +18,9 @@ _PARAMS: Final = re.compile(r"(?<![\w.'\"])params\b(?!['\"])")
 """`params` itself: no field (`variables.params`) and no key of a map of that name."""
 
 
-@rule("REF001", Severity.WARNING, "a policy has a binding")
+@rule("REF001", Severity.WARNING, "a policy must have a binding")
 def unbound(context: LintContext) -> Iterator[Finding]:
-    """A policy without a binding is stored and never evaluated: it looks as if it were in force, and is not."""
+    """A policy without a binding is stored but never evaluated."""
     for policy in policies(context):
         if policy.name and not bindings_of(context, policy):
             wanted = policy.gvk.kind + BINDING
@@ -29,14 +29,14 @@ def unbound(context: LintContext) -> Iterator[Finding]:
             near = did_you_mean(policy.name, named - context.names(GROUP, policy.gvk.kind))
             hint = f"a binding names {near[13:-1]}" if near else f"add a {wanted}"
             if other is not None:
-                hint = f"{other} is for the other kind: write kind: {wanted}"
-            yield policy.finding(("metadata", "name"), f"{policy} has no binding: it is never evaluated", hint)
+                hint = f"{other} is for the other kind; use kind: {wanted}"
+            yield policy.finding(("metadata", "name"), f"{policy} has no binding, so it is never evaluated", hint)
 
 
-@rule("REF002", Severity.ERROR, "a binding's policy is there")
+@rule("REF002", Severity.ERROR, "a binding must reference an existing policy")
 def dangling(context: LintContext) -> Iterator[Finding]:
-    """A binding to a policy that is not there does nothing. A binding of one kind does not bind a policy of the
-    other: ValidatingAdmissionPolicyBinding goes with ValidatingAdmissionPolicy.
+    """A binding to a missing policy does nothing. A binding only works for a policy of its own kind:
+    ValidatingAdmissionPolicyBinding for ValidatingAdmissionPolicy.
     """
     for binding in bindings(context):
         kind = binding.gvk.kind.removesuffix(BINDING)
@@ -47,7 +47,7 @@ def dangling(context: LintContext) -> Iterator[Finding]:
         hint = did_you_mean(name, known) or f'add a {kind} "{name}"'
         if name in others:
             other = next(p.gvk.kind for p in policies(context) if p.name == name)
-            hint = f'"{name}" is a {other}: it needs a {other}{BINDING}'
+            hint = f'"{name}" is a {other}; use a {other}{BINDING}'
         elif misspelt := [s.gvk.kind for s in context.subjects if s.name == name and _nearly(s.gvk.kind, kind)]:
             hint = f'"{name}" has the kind {misspelt[0]}: write {kind}'
         yield binding.finding(("spec", "policyName"), f'no {kind} "{name}" is in these files', hint)
@@ -68,12 +68,12 @@ def _kind_of_params(context: LintContext, binding: Subject) -> tuple[str, str] |
     return None
 
 
-@rule("REF003", Severity.ERROR, "params are there")
+@rule("REF003", Severity.ERROR, "params must exist")
 def params_missing(context: LintContext) -> Iterator[Finding]:
-    """A binding whose `paramRef` finds nothing falls to `parameterNotFoundAction`: Deny refuses every matching
-    request, Allow lets every one pass unchecked. Without `namespace`, params of a namespaced kind are looked for in
-    the namespace of the request, so at least one such object must be among the files. Said under Deny, and under
-    Allow where another name is so near that it is meant.
+    """If `paramRef` finds nothing, `parameterNotFoundAction` decides: Deny denies every matching request, Allow allows
+    every one unchecked. Without `namespace`, params of a namespaced kind are looked up in the namespace of the
+    request, so at least one such object must be in the files. Reported under Deny, and under Allow if another name
+    is close enough to be a typo.
     """
     for binding in bindings(context):
         wanted = _kind_of_params(context, binding)
@@ -108,10 +108,10 @@ def _labels(subject: Subject) -> dict[str, str]:
     return {key: str(value) for key, value in subject.map("metadata", "labels").items()}
 
 
-@rule("REF004", Severity.ERROR, "paramKind and paramRef go together")
+@rule("REF004", Severity.ERROR, "paramKind and paramRef must be set together")
 def half_params(context: LintContext) -> Iterator[Finding]:
-    """`paramKind` of a policy says what `params` is, `paramRef` of a binding says which one. With only one of the two
-    `params` is null: an expression that reads it fails, and failurePolicy decides.
+    """`paramKind` of a policy sets the kind of `params`; `paramRef` of a binding selects the object. With only one of
+    the two, `params` is null: an expression that reads it fails, and failurePolicy decides.
     """
     scopes = Scopes.of(crd.value for crd in context.of("apiextensions.k8s.io", "CustomResourceDefinition"))
     for policy in policies(context):
@@ -121,51 +121,53 @@ def half_params(context: LintContext) -> Iterator[Finding]:
         if reads and not has_kind:
             expression, found = reads[0]
             hint = "add spec.paramKind, and paramRef to the binding"
-            yield policy.finding(expression.path, "params is read, but there is no paramKind", hint, span=(found, 6))
+            yield policy.finding(expression.path, "params is used, but paramKind is not set", hint, span=(found, 6))
         for binding in bindings_of(context, policy):
             has_ref = bool(binding.map("spec", "paramRef"))
             if has_kind and not has_ref:
-                message = f"{policy} has a paramKind, but its binding no paramRef: params is null"
+                message = f"{policy} has a paramKind, but its binding has no paramRef: params is null"
                 yield binding.finding(("spec",), message, "add spec.paramRef with a name or a selector", key=True)
             elif has_ref and cluster and binding.at("spec", "paramRef", "namespace") is not None:
-                message = f"{policy.text('spec', 'paramKind', 'kind')} stands in no namespace: nothing is found"
+                message = f"{policy.text('spec', 'paramKind', 'kind')} is cluster-scoped, so nothing is found"
                 yield binding.finding(("spec", "paramRef", "namespace"), message, "remove the namespace", key=True)
             elif has_ref and not has_kind:
-                message = f"the binding gives params, but {policy} has no paramKind"
+                message = f"the binding sets paramRef, but {policy} has no paramKind"
                 yield binding.finding(("spec", "paramRef"), message, "add spec.paramKind to the policy", key=True)
 
 
-@rule("REF005", Severity.ERROR, "a binding says in one way what comes of a failure")
+@rule("REF005", Severity.ERROR, "validationActions must not conflict")
 def actions(context: LintContext) -> Iterator[Finding]:
-    """`validationActions` lists Deny, Warn and Audit, each once. Deny and Warn together are refused by the API
-    server: the warning would only repeat the refusal.
+    """`validationActions` lists Deny, Warn and Audit, each at most once. The API server rejects Deny together with
+    Warn: the warning would only repeat the denial.
     """
     for binding in context.of(GROUP, VALIDATING + BINDING):
         found = binding.strings("spec", "validationActions")
         path: Path = ("spec", "validationActions")
         if {"Deny", "Warn"} <= set(found):
-            yield binding.finding(path, "Deny and Warn cannot both be there", "keep Deny, or Warn while trying it out")
+            yield binding.finding(
+                path, "Deny and Warn cannot be combined", "keep Deny, or keep Warn while testing the policy"
+            )
         for i, action in enumerate(found):
             if action in found[:i]:
-                yield binding.finding((*path, i), f"{action} is there twice", "remove one")
+                yield binding.finding((*path, i), f"{action} is listed twice", "remove one")
 
 
-@rule("REF006", Severity.NOTE, "a variable is used")
+@rule("REF006", Severity.NOTE, "a variable must be used")
 def unused_variable(context: LintContext) -> Iterator[Finding]:
-    """A variable that no expression reads is never computed. Often the expression spells its name in another way."""
+    """A variable that no expression uses is never computed. Often the expression misspells its name."""
     for policy in policies(context):
         texts = [e.text for e in expressions(policy)]
         texts.append(policy.text("metadata", "annotations", WARNING) or "")
         for path, variable in policy.each("spec", "variables"):
             name = variable.get("name")
             if isinstance(name, str) and not any(f"variables.{name}" in text for text in texts):
-                yield policy.finding((*path, "name"), f'variable "{name}" is never read', "remove it")
+                yield policy.finding((*path, "name"), f'variable "{name}" is never used', "remove it")
 
 
-@rule("REF007", Severity.ERROR, "an exception names policies that are there")
+@rule("REF007", Severity.ERROR, "an exception must reference existing policies")
 def exception_to_nothing(context: LintContext) -> Iterator[Finding]:
-    """A PolicyException frees some requests from named policies. A name that no policy has frees nobody, and the
-    author finds out when the request is refused.
+    """A PolicyException exempts some requests from named policies. A name that no policy has exempts nothing, and the
+    request is denied.
     """
     known = {p.name for p in policies(context)}
     for subject in context.of(OWN, EXCEPTION):
@@ -175,11 +177,9 @@ def exception_to_nothing(context: LintContext) -> Iterator[Finding]:
                 yield subject.finding(("spec", "policyNames", i), f'no policy "{name}" is in these files', hint)
 
 
-@rule("REF008", Severity.ERROR, "only one of name and selector chooses params")
+@rule("REF008", Severity.ERROR, "paramRef must set either name or selector")
 def params_by_both(context: LintContext) -> Iterator[Finding]:
-    """`paramRef` has a `name` or a `selector`, just one of them, and says what happens when nothing is found:
-    `parameterNotFoundAction` is Allow or Deny.
-    """
+    """`paramRef` sets either `name` or `selector`, and `parameterNotFoundAction`: Allow or Deny."""
     for binding in context.of(GROUP, *BINDINGS):
         ref = binding.map("spec", "paramRef")
         path: Path = ("spec", "paramRef")
@@ -189,7 +189,7 @@ def params_by_both(context: LintContext) -> Iterator[Finding]:
             message = "paramRef needs a name or a selector" + (", not both" if "name" in ref else "")
             yield binding.finding(path, message, key=True)
         if "parameterNotFoundAction" not in ref:
-            message = "paramRef does not say what happens when nothing is found"
+            message = "paramRef does not set parameterNotFoundAction"
             yield binding.finding(path, message, "add parameterNotFoundAction: Deny (or Allow)", key=True)
 
 

@@ -56,16 +56,16 @@ CLUSTER_SCOPED: Final = frozenset(
 _OWN: Final = (
     ("sluice.dev", "queuepolicies", "the rules of the queue"),
     ("kueue.x-k8s.io", "workloads", "what Sluice writes when a job is queued, started or evicted"),
-    ("authorization.k8s.io", "subjectaccessreviews", "what the API server's own parts ask before each step"),
-    ("authentication.k8s.io", "tokenreviews", "what tells who somebody is"),
+    ("authorization.k8s.io", "subjectaccessreviews", "requests of the control plane itself"),
+    ("authentication.k8s.io", "tokenreviews", "authentication and authorization"),
 )
 
 
-@rule("SAF001", Severity.WARNING, "a policy leaves system namespaces out")
+@rule("SAF001", Severity.WARNING, "a policy must exclude system namespaces")
 def system_namespaces(context: LintContext) -> Iterator[Finding]:
-    """Sluice itself never judges requests in `kube-system` and in its own namespace. The same file as a native policy
-    would: a policy that refuses there can keep the pods from starting that the cluster needs to heal. Leave the
-    namespaces out by a `namespaceSelector` in the policy or in each binding: opt in by a label, or `NotIn` on
+    """Sluice itself never evaluates requests in `kube-system` and in its own namespace. The same file as a native
+    policy would: a denial there can stop pods that the cluster needs to recover. Exclude the namespaces with a
+    `namespaceSelector` in the policy or in each binding: opt in by a label, or `NotIn` on
     `kubernetes.io/metadata.name`.
     """
     for policy in policies(context):
@@ -108,30 +108,30 @@ def _asks_for_namespace(policy: Subject) -> bool:
     return any(_NAMESPACES.search(text) for text in conditions)
 
 
-@rule("SAF002", Severity.ERROR, "a policy leaves leases alone")
+@rule("SAF002", Severity.ERROR, "a policy must not match leases")
 def leases(context: LintContext) -> Iterator[Finding]:
-    """Every node renews its lease each ten seconds, and every controller holds its leadership by one. A policy that
-    covers `coordination.k8s.io/leases`, mostly through `*`, stands in the way of each heartbeat: when it fails, nodes
-    are taken for dead.
+    """Every node renews its lease every ten seconds, and every controller holds its leadership by one. If a policy
+    matches `coordination.k8s.io/leases`, mostly through `*`, it runs on each heartbeat: when it fails, nodes are
+    considered dead.
     """
     for policy in policies(context):
         path = could_match(policy, "coordination.k8s.io", "leases")
         if path and not _conditions_leave_out(context, policy, _LEASE):
-            hint = "name the groups and resources that are meant, or exclude leases by excludeResourceRules"
-            yield policy.finding(_place(policy, path), f"{policy} covers leases", hint)
+            hint = "list only the groups and resources you need, or exclude leases by excludeResourceRules"
+            yield policy.finding(_place(policy, path), f"{policy} matches leases", hint)
 
 
-@rule("SAF003", Severity.WARNING, "a policy does not stand in Sluice's own way")
+@rule("SAF003", Severity.WARNING, "a policy must not match requests that Sluice itself needs")
 def own_objects(context: LintContext) -> Iterator[Finding]:
-    """A policy that covers Sluice's own kinds, or the Workloads it writes at each step of a job, is asked about every
-    write of Sluice itself: when it refuses or fails, jobs stop starting, and the rule file that would mend it may be
-    refused as well. (Policies, their bindings and webhook registrations are exempt in Kubernetes itself.)
+    """A policy that matches Sluice's own kinds, or the Workloads that it writes, runs on every write of Sluice itself.
+    When it denies or fails, jobs stop starting, and the rule file that would fix it may be denied as well.
+    (Kubernetes exempts policies, their bindings and webhook registrations.)
     """
     for policy in policies(context):
         for group, resource, what in _OWN:
             if path := could_match(policy, group, resource):
-                hint = f"name the groups and resources that are meant, or exclude {group}"
-                yield policy.finding(_place(policy, path), f"{policy} covers {resource}: {what}", hint)
+                hint = f"list only the groups and resources you need, or exclude {group}"
+                yield policy.finding(_place(policy, path), f"{policy} matches {resource}: {what}", hint)
                 break
 
 
@@ -160,17 +160,17 @@ def _place(policy: Subject, path: Path) -> Path:
     return (*path, "resources")
 
 
-@rule("SAF004", Severity.WARNING, "an error in a policy does not let requests through")
+@rule("SAF004", Severity.WARNING, "an error in a policy must not allow requests")
 def ignored_failures(context: LintContext) -> Iterator[Finding]:
-    """With `failurePolicy: Ignore` an expression that fails lets the request pass, as if there were no policy: a user
+    """With `failurePolicy: Ignore` the request is allowed if an expression fails, as if there were no policy: a user
     who finds an object that makes it fail (a missing field is enough) is not checked at all. Guard the fields with
     `has()` or `?.`, and write `failurePolicy: Fail`.
     """
     for policy in policies(context):
         validating = policy.gvk.kind == VALIDATING
         if validating and policy.text("spec", "failurePolicy") == "Ignore" and enforced(context, policy):
-            message = "an expression that fails lets the request pass"
-            yield policy.finding(("spec", "failurePolicy"), message, "write failurePolicy: Fail")
+            message = "the request is allowed if an expression fails"
+            yield policy.finding(("spec", "failurePolicy"), message, "set failurePolicy: Fail")
 
 
 RULES: Final[tuple[LintRule, ...]] = (system_namespaces, leases, own_objects, ignored_failures)

@@ -111,7 +111,7 @@ def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
     return [{"object": one, "oldObject": one, "params": known} for one in matched]
 
 
-@rule("CEL018", Severity.WARNING, "expressions read and set fields that the matched kinds have")
+@rule("CEL018", Severity.WARNING, "expressions must use fields of the matched kinds")
 def unknown_fields(context: LintContext) -> Iterator[Finding]:
     """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false; or a
     mutation sets it in `Object{...}`, which the server refuses or drops. The kinds are those of `matchConstraints` and
@@ -133,14 +133,14 @@ def _of(policy: Subject, scopes: list[dict[str, Any]]) -> Iterator[Finding]:
         for wrong in found:
             yield policy.finding(
                 expression.path,
-                f'no kind that the policy is for has the field "{wrong.name}" here',
+                f'no matched kind has the field "{wrong.name}" here',
                 _hint(wrong),
                 span=(wrong.offset, len(wrong.name)),
             )
 
 
 def _hint(wrong: Misspelt) -> str:
-    return did_you_mean(wrong.name, wrong.known) or f"the fields here: {', '.join(sorted(wrong.known)[:12])}"
+    return did_you_mean(wrong.name, wrong.known) or f"known fields: {', '.join(sorted(wrong.known)[:12])}"
 
 
 RULES: Final[tuple[LintRule, ...]] = (unknown_fields,)

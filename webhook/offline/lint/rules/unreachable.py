@@ -57,10 +57,10 @@ RESOURCES: Final = _known()
 """group -> the resources that are known here. Groups that are not in the table are left alone."""
 
 
-@rule("RCH001", Severity.ERROR, "a resource is written as in a URL: plural, in lower case")
+@rule("RCH001", Severity.ERROR, "a resource must be plural and lower case")
 def resource_names(context: LintContext) -> Iterator[Finding]:
-    """Rules name resources, not kinds: `pods`, not `Pod`; `jobs`, not `job`. A rule with another word matches
-    nothing, and the policy is never evaluated. `--fix` writes the resource where it is clear which one is meant.
+    """Rules name resources, not kinds: `pods`, not `Pod`; `jobs`, not `job`. A rule with any other word matches
+    nothing, and the policy is never evaluated. `--fix` writes the resource if it is clear which one is meant.
     """
     for policy in policies(context):
         for path, found in (*match_rules(policy), *match_rules(policy, "excludeResourceRules")):
@@ -86,21 +86,21 @@ def _unknown(policy: Subject, path: Path, word: str, known: frozenset[str]) -> F
     name, slash, sub = word.partition("/")
     plural = next((p for p in _plurals(name.lower()) if p in known), "")
     if plural:
-        finding = policy.finding(path, f'"{word}" matches nothing: a resource is plural and in lower case')
+        finding = policy.finding(path, f'"{word}" matches nothing: a resource is plural and lower case')
         return replace(finding, hint=f'write "{plural}{slash}{sub}"', edit=policy.edit(path, f"{plural}{slash}{sub}"))
-    hint = did_you_mean(name, known) or f"resources there: {', '.join(sorted(known))}"
-    return policy.finding(path, f'no resource "{name}" is known in these groups', hint)
+    hint = did_you_mean(name, known) or f"known resources: {', '.join(sorted(known))}"
+    return policy.finding(path, f'unknown resource "{name}" in these groups', hint)
 
 
 def _plurals(name: str) -> tuple[str, ...]:
     return name, f"{name}s", f"{name}es", f"{name[:-1]}ies"
 
 
-@rule("RCH002", Severity.ERROR, "a resource stands beside its own API group, in a version that is served")
+@rule("RCH002", Severity.ERROR, "a resource must be listed with its own API group and a served version")
 def wrong_group(context: LintContext) -> Iterator[Finding]:
     """Each resource belongs to a group: `jobs` to `batch`, `deployments` to `apps`, `pods` to the core group, written
-    `""`. A rule that names the resource beside another group matches nothing, and so does one with a group that does
-    not exist (`core`, `v1`, `batch/v1`), or with a version that Kubernetes 1.36 does not serve.
+    `""`. A rule that lists the resource with another group matches nothing. The same holds for a group that does
+    not exist (`core`, `v1`, `batch/v1`) and for a version that Kubernetes 1.36 does not serve.
     """
     for policy in policies(context):
         for path, found in match_rules(policy):
@@ -112,7 +112,7 @@ def wrong_group(context: LintContext) -> Iterator[Finding]:
                 name = word.partition("/")[0]
                 if known and name not in known and (right := _elsewhere(name)):
                     shown = " or ".join(f'"{group}"' for group in right)
-                    message = f"{name} is of group {shown}, not {_quoted(groups)}: the rule matches nothing"
+                    message = f"{name} is in group {shown}, not {_quoted(groups)}: the rule matches nothing"
                     yield policy.finding((*path, "resources", i), message, f"write apiGroups: [{shown}]")
 
 
@@ -121,14 +121,14 @@ def _no_groups(policy: Subject, path: Path, groups: list[str]) -> Iterator[Findi
     for i, group in enumerate(groups):
         bare = group.partition("/")[0]
         if "/" in group:
-            hint = f'write "{bare}": versions stand in apiVersions'
+            hint = f'write "{bare}": versions belong in apiVersions'
         elif group == "core" or re.fullmatch(r"v\d\w*", group):
-            hint = 'the core group is written ""'
+            hint = 'write the core group as ""'
         elif group in _UNDOTTED or "." in group:
             continue
         else:
-            hint = did_you_mean(group, RESOURCES) or "groups of custom kinds have a dot in them"
-        yield policy.finding((*path, i), f'there is no API group "{group}": the rule matches nothing', hint)
+            hint = did_you_mean(group, RESOURCES) or "groups of custom kinds contain a dot"
+        yield policy.finding((*path, i), f'unknown API group "{group}": the rule matches nothing', hint)
 
 
 def _no_versions(policy: Subject, path: Path, found: dict[str, Any]) -> Iterator[Finding]:
@@ -153,11 +153,11 @@ _OLD: Final = re.compile(r"(?<![\w.])oldObject\s*[.\[]")
 _GUARD: Final = re.compile(r"\b(object|oldObject)\s*[!=]=\s*null|request\.operation|has\(request\.\w+\)")
 
 
-@rule("RCH003", Severity.WARNING, "an expression reads only what the operation has")
+@rule("RCH003", Severity.WARNING, "an expression must read only what the operation provides")
 def null_objects(context: LintContext) -> Iterator[Finding]:
-    """On DELETE and CONNECT to some resources `object` is null, on CREATE `oldObject` is. An expression that reads a
-    field of null fails, and with `failurePolicy: Fail` every such request is refused: nothing can be deleted any
-    more.
+    """`object` is null on DELETE and on CONNECT to some resources; `oldObject` is null on CREATE. An expression that
+    reads a field of null fails. With `failurePolicy: Fail` every such request is denied: for example, nothing can
+    be deleted any more.
     """
     for policy in policies(context):
         operations = {word for _, found in match_rules(policy) for word in words(found, "operations")}
@@ -171,7 +171,7 @@ def null_objects(context: LintContext) -> Iterator[Finding]:
             for expression in found:
                 if match := pattern.search(expression.text):
                     message = f"{name} is null on {needed}: the expression fails there"
-                    hint = f'guard it: request.operation == "{needed}" ? {other}... : {name}..., or leave {needed} out'
+                    hint = f'guard it: request.operation == "{needed}" ? {other}... : {name}..., or remove {needed}'
                     yield _at(policy, expression, match, message, hint)
                     break
 
@@ -180,36 +180,36 @@ def _at(policy: Subject, expression: PolicyExpression, match: re.Match[str], mes
     return policy.finding(expression.path, message, hint, span=(match.start(), len(match[0]) - 1))
 
 
-@rule("RCH004", Severity.ERROR, "a mutating policy matches CREATE or UPDATE")
+@rule("RCH004", Severity.ERROR, "a mutating policy must match CREATE or UPDATE only")
 def mutating_operations(context: LintContext) -> Iterator[Finding]:
-    """Only objects that are being written can be changed: on DELETE and CONNECT a mutation has nothing to work on,
-    and the API server refuses such a rule.
+    """A mutation needs an object that is being written. On DELETE and CONNECT there is none, and the API server
+    rejects such a rule.
     """
     for policy in policies(context):
         for path, found in match_rules(policy) if policy.gvk.kind == MUTATING else ():
             for i, word in enumerate(words(found, "operations")):
                 if word in ("DELETE", "CONNECT"):
                     message = f"a mutating policy cannot match {word}"
-                    yield policy.finding((*path, "operations", i), message, "CREATE and UPDATE are possible")
+                    yield policy.finding((*path, "operations", i), message, "use CREATE or UPDATE")
 
 
-@rule("RCH005", Severity.NOTE, "a refusal says what to change")
+@rule("RCH005", Severity.NOTE, "a validation must have a message")
 def message(context: LintContext) -> Iterator[Finding]:
-    """Without `message` or `messageExpression` the user is told "failed expression:" and the CEL text. Say what is
-    wrong and what to write instead; it is all that the user will see.
+    """Without `message` or `messageExpression` the user sees "failed expression:" and the CEL text. Say what is wrong
+    and how to fix it.
     """
     for policy in policies(context):
         for path, validation in policy.each("spec", "validations") if enforced(context, policy) else ():
             if not validation.get("message") and not validation.get("messageExpression"):
                 yield policy.finding(
-                    (*path, "expression"), "a refusal would show the expression itself", "add message:"
+                    (*path, "expression"), "the denial would show the expression itself", "add message:"
                 )
 
 
-@rule("EXC002", Severity.ERROR, "an exception has not expired")
+@rule("EXC002", Severity.ERROR, "an exception must not be expired")
 def expired(context: LintContext) -> Iterator[Finding]:
-    """A PolicyException frees from a policy until `spec.expires`. After that it frees nobody, and stays as a trap for
-    readers. Remove it, or prolong it with a new reason.
+    """A PolicyException applies until `spec.expires`. After that it has no effect. Remove it, or extend it with a new
+    reason.
     """
     for subject in context.of(OWN, EXCEPTION):
         text = subject.text("spec", "expires")
@@ -217,24 +217,24 @@ def expired(context: LintContext) -> Iterator[Finding]:
         if until is not None and until <= context.now.timestamp():
             days = int(context.now.timestamp() - until) // 86_400
             message = f"{subject} expired on {text}, {days} days ago"
-            yield subject.finding(("spec", "expires"), message, "remove it, or give it a later date and a reason")
+            yield subject.finding(("spec", "expires"), message, "remove it, or set a later date and a reason")
 
 
-@rule("RCH006", Severity.ERROR, "a policy is for something")
+@rule("RCH006", Severity.ERROR, "a policy must match something")
 def for_nothing(context: LintContext) -> Iterator[Finding]:
-    """`excludeResourceRules` that take away all that `resourceRules` name, or a selector that no labels can satisfy,
-    leave nothing: the policy is never evaluated.
+    """If `excludeResourceRules` exclude everything in `resourceRules`, or no labels can satisfy a selector, the policy
+    is never evaluated.
     """
     for policy in (*policies(context), *bindings(context)):
         where = "matchResources" if policy.gvk.kind in BINDINGS else "matchConstraints"
         taken = [found for _, found in match_rules(policy, "excludeResourceRules")]
         rules = list(match_rules(policy))
         if rules and all(any(_covers(t, found) for t in taken) for _, found in rules):
-            message = "everything that resourceRules name is taken away again"
-            yield policy.finding(("spec", where, "excludeResourceRules"), message, "name less here", key=True)
+            message = "excludeResourceRules exclude everything in resourceRules"
+            yield policy.finding(("spec", where, "excludeResourceRules"), message, "exclude less here", key=True)
         for selector in ("namespaceSelector", "objectSelector"):
             if key := _contradicted(policy.map("spec", where, selector)):
-                message = f'no labels satisfy this: it asks two things of "{key}"'
+                message = f'no labels can match: "{key}" has two conflicting requirements'
                 yield policy.finding(("spec", where, selector), message, "keep one of them", key=True)
 
 

@@ -18,10 +18,10 @@ _KINDS: Final = (
 _GROUPS: Final = ("kueue.x-k8s.io", "config.kueue.x-k8s.io", "scheduling.volcano.sh")
 
 
-@rule("SUP001", Severity.ERROR, "what an object asks for is supported")
+@rule("SUP001", Severity.ERROR, "an object must not use unsupported features")
 def supported(context: LintContext) -> Iterator[Finding]:
-    """A feature of Kueue or Volcano that Sluice does not have is never ignored: the Workload that asks for it waits,
-    and a queue that does takes nothing. `docs/compatibility.md` lists every feature with its state.
+    """Sluice never ignores an unsupported feature of Kueue or Volcano: a Workload that uses one stays pending, and a
+    queue that uses one admits nothing. `docs/compatibility.md` lists every feature with its state.
     """
     for subject in context.subjects:
         if subject.gvk.group in _GROUPS and subject.gvk.kind in _KINDS:
@@ -55,7 +55,7 @@ def _asked(subject: Subject, of: str, where: Path) -> Iterator[Finding]:
 
 
 def _finding(subject: Subject, path: Path, name: str, note: str) -> Finding:
-    return subject.finding(path, f"{subject} asks for {name}, which is not supported", note, key=True)
+    return subject.finding(path, f"{subject} uses {name}, which is not supported", note, key=True)
 
 
 RULES: Final[tuple[LintRule, ...]] = (supported,)

@@ -20,7 +20,7 @@ from webhook.policy.queue_rules.files import names_of, rules_among
 _SENDER: Final = "request.userInfo"
 
 
-@rule("BYP009", Severity.WARNING, "a job's user is who sends it")
+@rule("BYP009", Severity.WARNING, "a policy must not trust a user name that users can write")
 def user_by_hand(world: LintContext) -> Iterator[Finding]:
     """Rules that read `workload.user`, or what a user holds, go by the annotation `sluice.dev/user` of the job. That
     is a field like any other: who has used up his share writes another name. A policy has to set it from
@@ -31,7 +31,7 @@ def user_by_hand(world: LintContext) -> Iterator[Finding]:
         return
     for document in world.bundle.queue_policies:
         if (path := _reads_user(document, world.bundle)) is not None:
-            message = f"this counts by {USER}, which users write themselves: no policy in these files sets it"
+            message = f"this counts by {USER}, which users can write; no policy in these files sets it"
             hint = f"add the shipped policies/job-user, or a policy of your own that sets it from {_SENDER}"
             yield Finding(document, path, message, hint)
 
