@@ -61,3 +61,16 @@ def test_batch_answers_line_by_line(tmp_path):
     first, second = map(json.loads, result.output.splitlines())
     assert first["value"] == {"t": "int", "v": "2"}
     assert (second["ok"], second["stage"]) == (False, "compile")
+
+
+def test_an_object_is_read_as_the_api_server_reads_it(tmp_path):
+    """A quantity written as a number is a text, a limit a request, a null is not there: in a file as in a cluster."""
+    file = tmp_path / "pod.yaml"
+    container = "{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}"
+    file.write_text(
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{hostPID: null, containers: [{container}]}}"
+    )
+    asked = "object.spec.containers[0].resources.requests"
+    text = f"quantity({asked}['nvidia.com/gpu']).isInteger() && !has(object.spec.hostPID)"
+    result = CliRunner().invoke(eval_command, [text, "--object", str(file), "-o", "json"])
+    assert json.loads(result.output)["value"] == {"t": "bool", "v": True}

@@ -22,6 +22,7 @@ from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value
 from webhook.cli.option_types import FILE, ROWS
 from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.offline.dryrun.requests import Resources, Sender, received
 
 EXAMPLES: Final = """\b
 Examples:
@@ -58,6 +59,7 @@ def eval_command(expression: str | None, batch: str | None, output: str, traced:
     files = {"object": options["object_"], "oldObject": options["old_object"], "params": options["params"]}
     files |= {"request": options["request"], "namespaceObject": options["namespace_object"]}
     values = {name: _read(file) for name, file in files.items()}
+    values |= {name: _as_sent(values[name]) for name in ("object", "oldObject")}
     sys.exit(_single(expression, values, mutates=mutates, traced=traced, as_json=output == "json"))
 
 
@@ -66,6 +68,13 @@ def _read(file: Path | None) -> object:
     if file is None:
         return None
     return one_value(file)
+
+
+def _as_sent(value: object) -> object:
+    """Give an object of a file as the API server hands it to a policy; a value that names no kind as it is."""
+    if isinstance(value, dict) and isinstance(value.get("kind"), str) and isinstance(value.get("apiVersion"), str):
+        return received(value, Resources(), Sender())
+    return value
 
 
 def _checked(row: dict[str, Any], place: Place) -> dict[str, Any]:
