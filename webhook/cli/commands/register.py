@@ -101,6 +101,9 @@ def register(
     notes = {"cert-manager.io/inject-ca-from": cert_manager} if cert_manager else {}
     options = Options(name, namespace_selector, (*never, namespace), timeout, notes)
     objects = _objects(policies, mode, target, options)
+    if not ca_file and not cert_manager:
+        told = "without --ca-file or --cert-manager there is no caBundle: the API server trusts public CAs only"
+        click.echo(f"sluice register: {told}", err=True)
     if printing:
         click.echo("---\n".join(documents.dump(obj) for obj in objects), nl=False)
         return

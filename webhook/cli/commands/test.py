@@ -116,16 +116,24 @@ def once(
     least: int,
     rewrite: bool,
 ) -> int:
-    """Run all once, print the result and give the exit code."""
-    try:
+    """Run all once, or again where suites were rewritten, print the result and give the exit code."""
+
+    def once() -> Session:
         with Progress() as progress:
-            session = run_session(
+            return run_session(
                 paths,
                 pattern,
                 jobs=jobs,
                 examples=examples,
                 tell=lambda result, total: progress.step(total, result.case.title),
             )
+
+    try:
+        session = once()
+        written = update(session.results) if rewrite else {}
+        for file, count in written.items():
+            click.echo(f"updated {count} in {file}", err=True)
+        session = once() if written else session
     except SourceError as error:
         click.echo(hinted(error).render(), err=True)
         return exits.BAD_INPUT
@@ -134,9 +142,6 @@ def once(
         click.echo(f"nothing to run: {said}", err=True)
         return exits.NOTHING_TO_RUN
     show(session, output, quiet=quiet, missed=missed)
-    if rewrite:
-        for file, count in update(session.results).items():
-            click.echo(f"updated {count} in {file}", err=True)
     share = 100 * (len(session.branches) - len(session.missed)) // max(len(session.branches), 1)
     if share < least:
         click.echo(f"coverage is {share} %, below {least} %", err=True)
