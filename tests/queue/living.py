@@ -46,6 +46,7 @@ ADD_ONS: Final = {
 OWN: Final = {
     "aging": "  order:\n    - now - timestamp(workload.queuedAt / 1000) > duration('20m')\n    - workload.queuedAt\n",
     "light-first": "  order: [usage > 3.0, workload.priority]\n  history: {halfLife: 5m, samplingInterval: 1m}\n",
+    "any-victim": "  preempt:\n    order: [victim.priority]\n",
     "labelled": "  admit: [{expression: \"workload.labels[?'hold'].orValue('') == ''\", reason: Held}]\n",
     "own-only": "  preempt:\n    candidate: \"victim.workload.user == workload.user ? 'WithinQueue' : 'Never'\"\n",
     "late": "  admit: [{expression: \"now - timestamp(workload.queuedAt / 1000) > duration('7m')\", reason: Early}]\n",

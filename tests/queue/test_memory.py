@@ -53,10 +53,11 @@ def test_usage_is_counted_once_however_often_definitions_and_rules_change() -> N
     assert names(decide(core, rules, 10)) == ["j"]
 
 
-def test_a_window_that_opens_starts_what_waited_for_it() -> None:
+@pytest.mark.parametrize("strategy", ["BestEffortFIFO", "StrictFIFO"])
+def test_a_window_that_opens_starts_what_waited_for_it(strategy: str) -> None:
     """The core says when to ask again, and lets the job in at that hour: 8 o'clock on a Monday, and 20 o'clock."""
     monday = 4 * 24 * HOUR  # 1970-01-05
-    core, rules = state([queue("a", 4)], [job("j", "a", 1)]), load_rules(WINDOW)
+    core, rules = state([queue("a", 4, strategy=strategy)], [job("j", "a", 1)]), load_rules(WINDOW)
     at = monday + 8 * HOUR
     while not (made := decide(core, rules, at)).admitted:
         assert reason(core, "j") == Reason.DENIED_BY_RULE

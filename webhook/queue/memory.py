@@ -112,4 +112,4 @@ def _park(state: State, entry: Entry, parked: ParkedClass) -> None:
     equivalence.preempts, equivalence.reclaims = parked.preempts, parked.reclaims
     equivalence.volatile = parked.volatile
     equivalence.pending_queue.block(equivalence)
-    state.parked(equivalence)
+    state.left(equivalence)

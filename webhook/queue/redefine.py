@@ -92,8 +92,10 @@ def follow(state: State, redefined: Redefined) -> None:
     for entry in dict.fromkeys(strays):
         _enter_again(state, entry)
     for pending_queue in state.by_queue.values() if redefined.namespaces else ():
-        here = (c for c in pending_queue.blocked if c.any().namespace in redefined.namespaces)
-        state.changes.always.update(dict.fromkeys(here))
+        here = [c for c in pending_queue.classes.values() if c.any().namespace in redefined.namespaces]
+        if here:
+            state.changes.always.update(dict.fromkeys(here))
+            state.ready[pending_queue.node.tree] = None
 
 
 def _move_queues(state: State, regrown: Regrown) -> list[Entry]:

@@ -191,6 +191,7 @@ class State(Definitions):
             entry.admission, entry.admitted = admission, workload.admitted or entry.admitted
             if (pending_queue := self.by_queue.get(admission.cluster_queue)) is not None:
                 self.hold(entry, pending_queue, admission, entry.admitted)
+                self.ready[pending_queue.node.tree] = None
             else:
                 entry.why_out = f"ClusterQueue {admission.cluster_queue} not found"
             return
@@ -211,8 +212,8 @@ class State(Definitions):
         workload, rules = entry.workload, self.rules
         assert rules is not None
         entry.pending_queue = self.by_queue.get(self.local_queues[local_of(workload)].cluster_queue)
-        if entry.pending_queue is None:  # It is new, and takes the workload in at the next `bind`.
-            return
+        if entry.pending_queue is None:
+            return  # It is new, and takes the workload in at the next `bind`.
         entry.until = rules.requeue(workload, workload.evicted_at)
         if entry.until > self.changes.now:
             entry.status = Status.BACKOFF
@@ -263,13 +264,12 @@ class State(Definitions):
         entry.verdict = equivalence.verdict = verdict
         equivalence.volatile = True
         pending_queue.block(equivalence)
-        self.parked(equivalence)
+        self.left(equivalence)
 
-    def parked(self, equivalence: EquivalenceClass) -> None:
-        """Take note of a class that was set aside: what may wake it."""
+    def left(self, equivalence: EquivalenceClass) -> None:
+        """Take note of a class that was parked, or whose head stays in front: what may give another answer."""
         self.changes.blocked(equivalence)
-        verdict = equivalence.verdict
-        if verdict is not None and verdict.outcome in (Outcome.DENIED, Outcome.RULE_FAILED):
+        if (told := equivalence.verdict) is not None and told.outcome in (Outcome.DENIED, Outcome.RULE_FAILED):
             owners = self.accounting.owners(equivalence.any(), equivalence.pending_queue.queue)
             self.changes.deny(equivalence, owners)
 

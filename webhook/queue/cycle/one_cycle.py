@@ -151,7 +151,7 @@ class Cycle:
             return False
         entry.verdict = equivalence.verdict
         pending_queue.block(equivalence)
-        self.state.parked(equivalence)
+        self.state.left(equivalence)
         return True
 
     def _fail_rule(self, entry: Entry, pending_queue: PendingQueue, error: Exception) -> None:

@@ -29,7 +29,6 @@ def leave(
     if parks:
         watch(equivalence, nomination, rules)
         pending_queue.block(equivalence)
-        this.state.parked(equivalence)
         this.moved = True
     elif verdict.stuck:
         if nomination is not None:
@@ -37,6 +36,7 @@ def leave(
     else:
         pending_queue.set_aside(entry)
         this.moved = True
+    this.state.left(equivalence)
 
 
 def _keep_place(this: Round, entry: Entry, outcome: Outcome) -> None:

@@ -61,7 +61,7 @@ class Changes:
 
     def blocked(self, equivalence: EquivalenceClass) -> None:
         """Hear that a class was set aside."""
-        if equivalence.reclaims:
+        if equivalence.blocked and equivalence.reclaims:
             self.reclaiming.setdefault(equivalence.pending_queue.node.tree, {})[equivalence] = None
 
     def deny(self, equivalence: EquivalenceClass, owners: tuple[Owner, ...]) -> None:
@@ -157,6 +157,9 @@ class Changes:
                 if equivalence not in sure:
                     self.by_watch.add(equivalence)
                 equivalence.pending_queue.unblock(equivalence)
+                yield equivalence.pending_queue
+            elif equivalence in self.denied:  # Its head stays in front, and is looked at again where its tree is.
+                self.forget(equivalence)
                 yield equivalence.pending_queue
 
     def _retry(self, pending_queues: Iterable[PendingQueue]) -> Iterator[PendingQueue]:

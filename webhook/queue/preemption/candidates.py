@@ -52,7 +52,7 @@ class Candidates:
             variant = candidate(victim, workload, queue, advantage, now)
             if variant != Variant.NEVER:
                 usage = self.history(entry) if by_usage else 0.0
-                ranked.append((order(victim, workload, queue, variant, usage), variant, entry))
+                ranked.append(((*order(victim, workload, queue, variant, usage), entry.key), variant, entry))
         self.looked += len(pending_queue.holders)
         ranked.sort(key=itemgetter(0))
         return ranked
