@@ -144,7 +144,7 @@ class Sluice:
     def state(self, path: str) -> str:
         """`STATUS body` of its plain HTTP port; empty when it does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.state_port}{path}", timeout=2) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.state_port}{path}", timeout=60) as answer:
                 return f"{answer.status} {answer.read().decode()}"
         except urllib.error.HTTPError as error:
             with error:
