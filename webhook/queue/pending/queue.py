@@ -264,9 +264,12 @@ class PendingQueue:
 
     def head(self) -> Entry | None:
         """Give the first active entry, or None."""
+        if len(self.lanes) == 1:
+            (lane,) = self.lanes.values()
+            return lane.head()
         heads = [(head, lane) for lane in self.lanes.values() if (head := lane.head()) is not None]
-        if len(heads) < 2:
-            return heads[0][0] if heads else None
+        if not heads:
+            return None
         return min(heads, key=lambda h: h[1].place(h[0], self.ask))[0]
 
     def block(self, equivalence: EquivalenceClass) -> None:
