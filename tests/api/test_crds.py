@@ -81,4 +81,4 @@ def test_the_command_prints_one_document_per_kind_and_names_unknown_kinds():
     ]
     wrong = CliRunner().invoke(crds, ["--kind", "nope"])
     assert wrong.exit_code == 2
-    assert "known: ClusterQueue" in wrong.output
+    assert "known kinds: ClusterQueue" in wrong.output

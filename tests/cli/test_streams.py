@@ -46,7 +46,7 @@ ROWS = [
     (("lint", "policies", "-o", "json"), exits.PASSED),
     (("dry-run", "-f", "fine.yaml", "-c", "cluster", "-o", "json"), exits.PASSED),
     (("dry-run", "-f", "half.yaml", "-c", "cluster", "-o", "json"), exits.FAILED),
-    (("dry-run", "-f", "half.yaml", "--against", "policies", "-o", "json"), exits.PASSED),
+    (("dry-run", "-f", "half.yaml", "-c", "cluster", "--against", "policies", "-o", "json"), exits.PASSED),
     (("explain", "-f", "half.yaml", "-c", "cluster", "-o", "json"), exits.FAILED),
     (("plan", "-f", "cluster", "-f", "fine.yaml", "-o", "json"), exits.PASSED),
     (("generate", "schema"), exits.PASSED),

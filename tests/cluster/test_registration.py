@@ -173,7 +173,7 @@ def test_the_command_prints_what_it_would_write():
     """`sluice register --print` gives both configurations of the shipped policies as YAML; a missing CA is named."""
     done = CliRunner().invoke(command, ["--policies", str(ROOT / "policies"), "--url", "https://h:1", "--print"])
     assert done.exit_code == 0, done.output
-    assert {d.value["kind"] for d in read(done.output)} == {MUTATING.kind, VALIDATING.kind}
+    assert {d.value["kind"] for d in read(done.stdout)} == {MUTATING.kind, VALIDATING.kind}
     failed = CliRunner().invoke(command, ["--ca-file", "/nowhere/ca.crt", "--print"])
     assert failed.exit_code == 2
     assert "/nowhere/ca.crt" in failed.output
