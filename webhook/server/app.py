@@ -24,6 +24,7 @@ from webhook.server.responses import StatusError, status_response
 from webhook.server.routes.admission import admission
 from webhook.server.routes.conversion import Convert, conversion
 from webhook.server.routes.state import StateHandler, state_routes
+from webhook.server.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -111,13 +112,13 @@ def make_app(
     check_client: ClientCheck | None = None,
 ) -> App:
     """Make the application of the admission port."""
-    bounds = limits or Limits()
+    bounds, turns = limits or Limits(), Turns()
     reviews: dict[str, BodyHandler] = {CONVERT: conversion(convert, metrics)}
     stages: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
     for name, review in stages.items():
-        reviews[f"/{name}"] = admission(name, review, engine, bounds, metrics)
+        reviews[f"/{name}"] = admission(name, review, engine, turns, bounds, metrics)
         for only in ("fail", "ignore"):
-            reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, bounds, metrics)
+            reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, turns, bounds, metrics)
     return App(state_routes(health, registry), metrics, bounds, reviews, check_client)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import perf_counter
 
 import orjson
 from aiohttp import web
 
-from webhook.admission.verdict import NeedsFacts, Verdict
+from webhook.admission.verdict import NeedsFacts
 from webhook.admission.wire import BadReview, Request, answer, parse
 from webhook.server.cpu_deadline import Review, with_deadline
 from webhook.server.engine import Engine
@@ -17,13 +18,14 @@ from webhook.server.json_body import read_json
 from webhook.server.limits import Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import JsonResponse, StatusError
+from webhook.server.turns import Turns
 
 ROUNDS = 8
 """How often a review may ask for more checks: each round it goes on behind the answers of the last."""
 
 
 def admission(
-    name: str, review: Review, engine: Engine, limits: Limits, metrics: ServerMetrics
+    name: str, review: Review, engine: Engine, turns: Turns, limits: Limits, metrics: ServerMetrics
 ) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.StreamResponse]]:
     """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics.
 
@@ -34,12 +36,17 @@ def admission(
     async def handle(call: web.BaseRequest, body: bytes | bytearray) -> web.StreamResponse:
         if not warm.is_set():
             await _warmed(warm, _patience(call, limits))
-        start = perf_counter()
+        work = partial(attempt, body, perf_counter())
+        done = await turns.take(work)
+        if isinstance(done, NeedsFacts):
+            return await _asked(done, work, engine, turns, _patience(call, limits))
+        return done
+
+    def attempt(body: bytes | bytearray, start: float) -> JsonResponse | NeedsFacts:
         request = _request(body)
         verdict = review(request)
         if isinstance(verdict, NeedsFacts):
-            del request  # waits as text, which is a small part of it
-            request, verdict = await _answered(verdict, body, review, engine, _patience(call, limits))
+            return verdict
         text = orjson.dumps(answer(request.uid, verdict))
         outcome = "denied" if not verdict.allowed else "patched" if verdict.patch else "allowed"
         metrics.reviewed(name, request.operation, request.resource.resource, outcome)
@@ -66,19 +73,20 @@ async def _warmed(warm: asyncio.Event, seconds: float) -> None:
         raise StatusError("the objects of the cluster are not known yet", 503, "unavailable") from None
 
 
-async def _answered(
-    needs: NeedsFacts, body: bytes | bytearray, review: Review, engine: Engine, seconds: float
-) -> tuple[Request, Verdict]:
-    """Get the answers that policies need of the API server, and review again, until there is a verdict."""
+async def _asked(
+    needs: NeedsFacts, work: Callable[[], JsonResponse | NeedsFacts], engine: Engine, turns: Turns, seconds: float
+) -> JsonResponse:
+    """Get the answers that policies need of the API server, and review again, until there is a verdict.
+
+    Meanwhile the request waits as text, and is read again: parsed it takes many times that.
+    """
     async with asyncio.timeout(seconds):
         for _ in range(ROUNDS):
             await engine.ask(needs.questions)
-            request = _request(body)
-            verdict = review(request)
-            if isinstance(verdict, Verdict):
-                return request, verdict
-            needs = verdict
-            del request
+            done = await turns.take(work)
+            if isinstance(done, JsonResponse):
+                return done
+            needs = done
     raise StatusError("the policies keep asking the API server", 500, "questions")
 
 
