@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run test check bench cluster soak fuzz docs schemas lock compiled clean
+.PHONY: help install dev run test check bench cluster soak fuzz docs schemas lock wheel test-wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -75,9 +76,22 @@ lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group dev -o .ci/requirements-dev.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group bench -o .ci/requirements-bench.txt
 
-compiled: dev ## the sources with the admission path compiled, in build/compiled
-	rm -rf build/compiled
-	$(BIN)/python .ci/compiled.py build/compiled
+# Built from the source distribution: mypyc writes beside the sources, where machine code would hide later edits.
+wheel: dev ## the pure wheel, and the one with machine code for this machine (needs a C compiler), in dist
+	rm -rf build/wheel dist/sluice_gate-*
+	$(BIN)/python -m hatchling build --target sdist --target wheel
+	mkdir -p build/wheel
+	tar -xzf dist/sluice_gate-*.tar.gz -C build/wheel --strip-components 1
+	cd build/wheel && HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(abspath $(BIN))/python -m hatchling build --target wheel --directory $(CURDIR)/dist
+
+# No sources of the package are beside the tests: what they import is the wheel.
+test-wheel: wheel ## the tests of what is compiled, on the compiled wheel in an environment of its own
+	rm -rf build/installed
+	$(PYTHON) -m venv build/installed/venv
+	build/installed/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements-dev.txt
+	build/installed/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/sluice_gate-*-cp3*.whl
+	cp -R tests policies charts docs dist pyproject.toml README.md build/installed
+	cd build/installed && SLUICE_SHARED=$${SLUICE_SHARED:-$(CURDIR)/../shared} venv/bin/python -m pytest -m "not cluster and not slow" $(COMPILED) $(ARGS)
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache certs/dev build dist

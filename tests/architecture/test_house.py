@@ -49,3 +49,17 @@ def test_source_file_keeps_the_rules(path):
     ]
     assert inner == [], "imports inside functions"
     assert not re.search(r"\b(TODO|FIXME|XXX)\b|NotImplementedError", text)
+
+
+def test_make_targets_are_as_written():
+    """Each `make TARGET` that a page or CI names is one; the Makefile's own list of targets is whole."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony is not None
+    assert set(phony[1].split()) == targets
+    pages = [ROOT / "README.md", ROOT / ".ci" / "run", *(ROOT / "docs").rglob("*.md")]
+    named = {
+        (p.name, t) for p in pages for t in re.findall(r"(?:`|^|\$ |m )make ([a-z-]+)", p.read_text("utf-8"), re.M)
+    }
+    assert {(page, target) for page, target in named if target not in targets} == set()

@@ -6,6 +6,7 @@ client shares the cores with the servers: read ratios, not absolutes. CPU is the
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -27,7 +28,7 @@ from tests.shared import ROOT
 from webhook.tls.folder import Folder, ensure
 
 POLICIES = ROOT / "policies"
-COMPILER = ROOT / ".ci" / "compiled.py"
+WHEEL = "sluice_gate-*-cp3*.whl"
 MATCHING, OTHERS = 10, 990
 TEN = f"{MATCHING} policies"
 THOUSAND = f"{MATCHING + OTHERS} policies, {MATCHING} match"
@@ -77,19 +78,19 @@ class Bench:
         return self._start(name, lambda port: [*command, f"--listen=127.0.0.1:{port}", *flags], source)
 
     def compiled(self) -> Path | None:
-        """A copy of the sources, compiled; None, and a sentence that says why, where it cannot be made."""
+        """The compiled wheel, made and unpacked; None, and a sentence that says why, where it cannot be made."""
         headers = Path(sysconfig.get_path("include")) / "Python.h"
         if not headers.exists():
-            print("without the compiled copy: Python's headers are not here")
+            print("without the compiled wheel: Python's headers are not here")
             return None
-        copy = self.folder / "compiled"
-        command = [sys.executable, str(COMPILER), str(copy)]
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
-        if made.returncode == 0:
-            return copy
-        why = next((line for line in reversed(made.stderr.splitlines()) if line), "no reason given")
-        print(f"without the compiled copy: it was not made ({why})")
-        return None
+        made = subprocess.run(["make", "wheel"], cwd=ROOT, capture_output=True, text=True, check=False)
+        if made.returncode:
+            why = next((line for line in reversed(made.stderr.splitlines()) if line), "no reason given")
+            print(f"without the compiled wheel: it was not made ({why})")
+            return None
+        [wheel] = (ROOT / "dist").glob(WHEEL)
+        shutil.unpack_archive(wheel, self.folder / "compiled", "zip")
+        return self.folder / "compiled"
 
     def _start(self, name: str, command: Callable[[int], list[str]], source: Path | None = None) -> Server:
         (port,) = free_ports(1)
@@ -165,7 +166,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="for each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=["bare", "many", "reload"], action="append")
-    parser.add_argument("--source", type=Path, default=ROOT, help="run Sluice from here: a copy of .ci/compiled.py")
+    parser.add_argument("--source", type=Path, default=ROOT, help="run Sluice from here: an unpacked wheel")
     arguments = parser.parse_args()
     parts = arguments.only or ["bare", "many", "reload"]
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
