@@ -99,4 +99,4 @@ def test_a_bound_that_is_reached_is_told(monkeypatch):
     monkeypatch.setattr(mutations, "_MOST_PAIRS", 2)
     same = [labelling(f"m{i}", "l", f"x{i}") for i in range(4)]
     found = lint(read_text("".join(same), "m.yaml"), NOW).findings
-    assert [f.message[:42] for f in found if f.severity == "note"] == ["4 pairs of mutations were not tried togeth"]
+    assert [f.message[:43] for f in found if f.severity == "note"] == ["4 pairs of mutations were not tested togeth"]

@@ -94,5 +94,5 @@ def _put(obj: Object, template: Template, spec: Object, *, labelled: bool) -> No
         node = child[0] if into_list else child
     if template.made is None:
         node.setdefault("spec", {}).update(spec)
-        if steps and labelled:  # a Job without labels of its own gets those of its template
-            node.setdefault("metadata", {"labels": {"app": "sample"}})
+        if steps:  # a Job without labels of its own gets those of its template
+            node.setdefault("metadata", {"labels": {"app": "sample"}} if labelled else {"annotations": {"a": "b"}})
