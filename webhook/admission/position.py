@@ -28,7 +28,7 @@ class WaitingRow:
     borrowed: int
 
     def text(self) -> str:
-        """Say it in the words of `kubectl`: `asks 8 nvidia.com/gpu, 2 free, borrowing 0 of 16`."""
+        """Say it in the words of `kubectl`: `asks 8 GPUs, 2 free, borrowing 0 of 16`."""
         asked, free = (amounts.text(self.resource, max(0, n)) for n in (self.asked, self.free))
         told = f"asks {asked} {self.resource}, {free} free"
         if self.most > self.nominal:
