@@ -77,9 +77,10 @@ def _review(group: str, kind: str, resource: str, spec: JSON) -> JSON:
 def shaped(body: bytes, policies: Path) -> bytes:
     """What the API server sends to `/validate` after `/mutate` with these policies: the object as they made it."""
     review = orjson.loads(body)
-    verdict = mutate(parse(review), load_bundle([policies]), MemoryFacts())
+    bundle = load_bundle([policies])
+    verdict = mutate(parse(review), bundle, MemoryFacts(bundle.objects))
     assert isinstance(verdict, Verdict)
-    assert verdict.patch
+    assert verdict.patch, verdict.message
     review["request"]["object"] = verdict.object
     return orjson.dumps(review)
 
