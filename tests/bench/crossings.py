@@ -61,7 +61,9 @@ async def served(folder: Path) -> AsyncIterator[Ask]:
     config = Config(
         policies=(POLICIES,), listen="127.0.0.1:0", cert_dir=folder, mode=QueueMode.NONE, leader_election=False
     )  # fmt: skip
-    daemon = Daemon(config, MemoryStore())
+    store = MemoryStore()
+    await store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+    daemon = Daemon(config, store)
     await daemon.start()
     trust = ssl.create_default_context(cafile=str(certificates.bundle))
     try:
@@ -75,7 +77,9 @@ async def _ask(session: aiohttp.ClientSession, url: str, body: bytes) -> None:
     async with session.post(url, data=body, headers={"Content-Type": "application/json"}) as answer:
         if answer.status != 200:
             raise RuntimeError(f"{url}: {answer.status} {await answer.text()}")
-        await answer.read()
+        response = (await answer.json())["response"]
+        if not response["allowed"]:
+            raise RuntimeError(f"{url}: {response['status']['message']}")
 
 
 async def count(path: str, body: bytes) -> Crossings:

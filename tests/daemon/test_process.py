@@ -59,6 +59,16 @@ def large_review():
     return body.replace(b"@", b"x" * (SIZE - len(body)))
 
 
+def test_without_a_cluster_the_policies_decide(process):
+    """Nobody knows the Namespace of a request then; it is no reason to refuse it."""
+
+    async def go():
+        async with connected(process) as talk:
+            return json.loads((await (await talk.send(post(path="/mutate"))).answer()).body)["response"]
+
+    assert asyncio.run(go())["allowed"]
+
+
 def memory_limit():
     """Bytes that the chart gives the process."""
     (values,) = read((ROOT / "charts" / "sluice" / "values.yaml").read_text())

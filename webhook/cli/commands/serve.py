@@ -23,7 +23,7 @@ from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
 from webhook.policy_set.policies import LoaderError
 from webhook.server.cpu_deadline import start_timer, stop_timer
-from webhook.store.memory import MemoryStore
+from webhook.store.no_cluster import NoCluster
 from webhook.store.objects import ObjectStore
 
 YOUNG: Final = (10_000, 20, 50)
@@ -159,7 +159,7 @@ async def _connect(config: Config) -> tuple[Any, ObjectStore]:
     The client's library takes 30 MiB: it is imported only here.
     """
     if not config.cluster:
-        return None, MemoryStore()
+        return None, NoCluster()
     library = importlib.import_module("webhook.cluster.api.client")
     writes, burst = config.writes_per_second, max(1, int(config.writes_per_second * 2))
     pace = library.Pace(writes, burst, min(4.0, config.lease_seconds / 4))
