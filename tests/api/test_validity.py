@@ -4,7 +4,7 @@ import pytest
 
 from tests.cluster.world import queues
 from tests.queue.python_rules import KueueRules
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.queue.cycle.decide import decide
 from webhook.queue.explain import pending
 from webhook.queue.state import State

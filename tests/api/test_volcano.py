@@ -3,7 +3,7 @@
 import pytest
 
 from tests.queue.python_rules import KueueRules
-from webhook.api.snapshot import Reader, snapshot
+from webhook.api.snapshot.reader import Reader, snapshot
 from webhook.queue.cycle.decide import decide
 from webhook.queue.explain import pending
 from webhook.queue.model import ClusterQueue

@@ -2,8 +2,8 @@
 
 from tests.cluster.world import queues
 from tests.queue.python_rules import KueueRules
-from webhook.api import snapshot_quota as quota
-from webhook.api import snapshot_workload as load
+from webhook.api.snapshot import quota
+from webhook.api.snapshot import workload as load
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.store.objects import merge
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cluster.test_core_revision import workload
 from tests.cluster.world import job, make_controller, queues, world
 from tests.patience import until
-from webhook.api.snapshot_quota import history, history_status
+from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.queue_core import QueueCore

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.shared import ROOT
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.diagnostics import SourceError
 from webhook.documents import Document, read
 from webhook.offline.dryrun.file_facts import FileFacts

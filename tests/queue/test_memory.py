@@ -8,7 +8,7 @@ import pytest
 
 from tests.queue.build import NS, group, job, names, queue, running, state
 from tests.queue.python_rules import KueueRules
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from webhook.admission.gate import GateAnswer
 from webhook.admission.position import standing
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.api.workloads import priority_of, workload_of
 from webhook.jobs.describe import at
 from webhook.jobs.job import Job

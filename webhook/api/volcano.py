@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from webhook.api.amounts import amount
 from webhook.api.compatibility import unsupported
-from webhook.api.snapshot_quota import labelled, milliseconds
-from webhook.api.snapshot_workload import Surroundings
+from webhook.api.snapshot.quota import labelled, milliseconds
+from webhook.api.snapshot.workload import Surroundings
 from webhook.queue.events import Definition
 from webhook.queue.model import (
     Admission,

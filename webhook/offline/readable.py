@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from webhook.api.convert import ConversionError
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document
 from webhook.offline.files import is_object

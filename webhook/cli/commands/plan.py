@@ -15,7 +15,7 @@ from rich.console import Console
 
 from webhook import setting_values
 from webhook.api.convert import ConversionError
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.inputs import files_or_stdin, json_lines

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from webhook.api.convert import ConversionError
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.api.snapshot_workload import ARRIVAL
+from webhook.api.snapshot.workload import ARRIVAL
 from webhook.api.workloads import CARRIED, priority_fields, priority_of, workload_of
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View

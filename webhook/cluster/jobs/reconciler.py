@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from webhook.api.snapshot import MALFORMED
+from webhook.api.snapshot.reader import MALFORMED
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from webhook.api.snapshot_quota import milliseconds
+from webhook.api.snapshot.quota import milliseconds
 from webhook.jobs.describe import at
 from webhook.store.objects import Object
 

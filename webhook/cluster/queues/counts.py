@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from webhook.api import amounts
-from webhook.api.snapshot import MALFORMED
+from webhook.api.snapshot.reader import MALFORMED
 from webhook.cluster.queues.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, holds
 from webhook.jobs.describe import at
 from webhook.store.objects import Object, key_of

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from webhook.api.snapshot import Reader
-from webhook.api.snapshot_workload import ARRIVAL
+from webhook.api.snapshot.reader import Reader
+from webhook.api.snapshot.workload import ARRIVAL
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.api import amounts
-from webhook.api.snapshot_quota import history, history_status
+from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.queues.conditions import conditions_of, with_condition
 from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
 from webhook.jobs.describe import at

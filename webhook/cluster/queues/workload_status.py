@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.api.snapshot_quota import milliseconds
+from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.queues import admission_checks
 from webhook.cluster.queues.conditions import (
     ADMITTED,

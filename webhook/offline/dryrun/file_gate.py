@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.admission.queue_gate import QueueGate
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import describe
 from webhook.offline.plan.make_plan import settle
 from webhook.offline.plan.objects import cluster_of, owner_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api.pending import message_of
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import at, describe
 from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome
 from webhook.offline.dryrun.run import Trial

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, TypeVar
 
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.offline.laws.worlds import NOW, Object, lone_queue, pod_set, workload, world
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.queue.cycle.decide import decide

@@ -9,7 +9,7 @@ from itertools import islice
 from random import Random
 from typing import Any, Final
 
-from webhook.api.snapshot import MALFORMED, snapshot
+from webhook.api.snapshot.reader import MALFORMED, snapshot
 from webhook.offline.laws.checks import LAWS, QueueLaw, give_back
 from webhook.offline.laws.worlds import NOW, Object, at_present
 from webhook.queue.cycle.decide import decide

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook.api.snapshot import MALFORMED, Reader, snapshot
+from webhook.api.snapshot.reader import MALFORMED, Reader, snapshot
 from webhook.offline.plan.make_plan import Plan, make_plan
 from webhook.offline.plan.output import outcome
 from webhook.offline.plan.rule_sets import rules_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.api.pending import message_of
-from webhook.api.snapshot import snapshot
+from webhook.api.snapshot.reader import snapshot
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.bundle import Bundle

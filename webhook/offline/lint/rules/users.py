@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api.snapshot_workload import USER
+from webhook.api.snapshot.workload import USER
 from webhook.cel import host
 from webhook.cel.program import Program
 from webhook.cel.syntax.nodes import Node, Select, children

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook.api import snapshot_quota as quota
-from webhook.api import snapshot_workload as load
 from webhook.api import volcano
-from webhook.api.snapshot_workload import Surroundings
+from webhook.api.snapshot import quota
+from webhook.api.snapshot import workload as load
+from webhook.api.snapshot.workload import Surroundings
 from webhook.queue.events import (
     Definition,
     DefinitionChanged,

@@ -11,7 +11,7 @@ from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
-from webhook.api.snapshot_quota import labelled, milliseconds, requirements, tolerations
+from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
 from webhook.kube import quantity
 from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
 

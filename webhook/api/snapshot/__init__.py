@@ -1,0 +1,1 @@
+"""Kubernetes objects become what the queue core reads: a snapshot, or events."""
