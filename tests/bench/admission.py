@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -46,14 +47,6 @@ class Server:
     def target(self, path: str, body: bytes) -> Target:
         """A request to it."""
         return Target("127.0.0.1", self.port, str(self.authority), post("127.0.0.1", self.port, path, body))
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one measurement gave; CPU in microseconds a request, of the server."""
-
-    figures: Figures
-    cpu: float
 
 
 class Bench:
@@ -110,19 +103,18 @@ class Bench:
                     raise RuntimeError(f"{name} does not answer:\n{child.tail()}") from None
                 time.sleep(0.1)
 
-    def measure(self, server: Server, path: str, body: bytes, connections: int, seconds: float = 0.0) -> Run:
+    def measure(self, server: Server, path: str, body: bytes, connections: int, seconds: float = 0.0) -> Figures:
         """Drive one server for a while."""
-        before = cpu(server.child.process.pid)
-        figures = uvloop.run(drive(server.target(path, body), connections, seconds or self.seconds))
-        return Run(figures, 1e6 * (cpu(server.child.process.pid) - before) / figures.requests)
+        meter = partial(cpu, server.child.process.pid)
+        return uvloop.run(drive(server.target(path, body), connections, seconds or self.seconds, meter=meter))
 
-    def turns(self, servers: list[Server], path: str, body: bytes, connections: int) -> list[Run]:
+    def turns(self, servers: list[Server], path: str, body: bytes, connections: int) -> list[Figures]:
         """Drive servers in turns; of each its median run by rate."""
-        found: dict[str, list[Run]] = {server.name: [] for server in servers}
+        found: dict[str, list[Figures]] = {server.name: [] for server in servers}
         for _ in range(self.rounds):
             for server in servers:
                 found[server.name].append(self.measure(server, path, body, connections))
-        return [sorted(found[server.name], key=lambda r: r.figures.rate)[self.rounds // 2] for server in servers]
+        return [sorted(found[server.name], key=lambda r: r.rate)[self.rounds // 2] for server in servers]
 
 
 def compare(bench: Bench, servers: list[Server], cases: list[tuple[str, str, bytes]], base: str) -> None:
@@ -132,11 +124,10 @@ def compare(bench: Bench, servers: list[Server], cases: list[tuple[str, str, byt
         for connections in (1, 16):
             runs = bench.turns(servers, path, body, connections)
             first = runs[0]
-            for server, run in zip(servers, runs, strict=True):
-                f = run.figures
-                ratios = f"{f.rate / first.figures.rate:>6.0%}, p99 x {f.p99 / first.figures.p99:.1f}"
+            for server, f in zip(servers, runs, strict=True):
+                ratios = f"{f.rate / first.rate:>6.0%}, p99 x {f.p99 / first.p99:.1f}"
                 line = f"{name:<24}{connections:>6}  {server.name:<26}{f.rate:>8.0f}{f.p50:>9.3f}{f.p99:>9.2f}"
-                print(f"{line}{run.cpu:>8.0f}  {ratios}", flush=True)
+                print(f"{line}{f.cpu:>8.0f}  {ratios}", flush=True)
 
 
 def during_reload(bench: Bench, server: Server, folder: Path) -> None:
@@ -145,11 +136,11 @@ def during_reload(bench: Bench, server: Server, folder: Path) -> None:
     reloads = server.child.log.read_text().count("policies reloaded")
     idle, busy = [], []
     for version in range(bench.rounds):
-        idle.append(bench.measure(server, "/validate", body, 16).figures)
+        idle.append(bench.measure(server, "/validate", body, 16))
         bodies.many_policies(folder, MATCHING, OTHERS, f" (version {version})")
         began = time.monotonic()
         while server.child.log.read_text().count("policies reloaded") == reloads + version:
-            busy.append(bench.measure(server, "/validate", body, 16, 1.0).figures)
+            busy.append(bench.measure(server, "/validate", body, 16, 1.0))
             if time.monotonic() - began > 280:
                 raise RuntimeError(f"not reloaded:\n{server.child.tail()}")
         print(f"  reload {version + 1}: {time.monotonic() - began:.1f} s under load", flush=True)

@@ -4,8 +4,8 @@ Prebuilt requests over kept TLS connections, a bare protocol on uvloop, one requ
 """
 
 import asyncio
-import os
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +14,6 @@ import uvloop
 
 WARM = 112
 """Requests before the clock starts, over all connections."""
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,8 @@ class Figures:
     p99: float
     requests: int
     longest: float = 0.0
+    cpu: float = 0.0
+    """Microseconds a request, by the meter that was given."""
 
 
 def post(host: str, port: int, path: str, body: bytes, token: str = "") -> bytes:
@@ -53,8 +54,10 @@ def measure(target: Target, connections: int, seconds: float, warm: int = WARM) 
     return uvloop.run(drive(target, connections, seconds, warm))
 
 
-async def drive(target: Target, connections: int, seconds: float, warm: int = WARM) -> Figures:
-    """The same, in a running loop."""
+async def drive(
+    target: Target, connections: int, seconds: float, warm: int = WARM, meter: Callable[[], float] = float
+) -> Figures:
+    """The same, in a running loop. `meter` tells processor seconds; read behind the handshakes and the warm-up."""
     loop = asyncio.get_running_loop()
     context = ssl.create_default_context(cafile=target.ca)
     pipes = []
@@ -66,16 +69,16 @@ async def drive(target: Target, connections: int, seconds: float, warm: int = WA
             await asyncio.gather(*(pipe.until(0.0) for pipe in pipes))
         for pipe in pipes:
             pipe.latencies.clear()
-        began = perf_counter()
+        began, used = perf_counter(), meter()
         await asyncio.gather(*(pipe.until(began + seconds) for pipe in pipes))
-        took = perf_counter() - began
+        took, used = perf_counter() - began, meter() - used
     finally:
         for pipe in pipes:
             pipe.transport.abort()
     latencies = sorted(latency for pipe in pipes for latency in pipe.latencies)
     count = len(latencies)
     middle, high, longest = (1000 * latencies[at] for at in (count // 2, count * 99 // 100, -1))
-    return Figures(count / took, middle, high, count, longest)
+    return Figures(count / took, middle, high, count, longest, 1e6 * used / count)
 
 
 class _Pipe(asyncio.Protocol):
@@ -135,9 +138,9 @@ def whole(data: bytes) -> bool:
 
 
 def cpu(pid: int) -> float:
-    """CPU seconds that a process has used, in user and system mode."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
+    """CPU seconds that all threads of a process have used, in user and system mode, to the nanosecond."""
+    spent = (path.read_text().split()[0] for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
+    return sum(map(int, spent)) / 1e9
 
 
 def resident(pid: int) -> float:
