@@ -78,11 +78,9 @@ lock: dev ## pin the dependencies again, with hashes and no index address
 
 # Built from the source distribution: mypyc writes beside the sources, where machine code would hide later edits.
 wheel: dev ## the pure wheel, and the one with machine code for this machine (needs a C compiler), in dist
-	rm -rf build/wheel dist/sluice_gate-*
+	rm -f dist/sluice_gate-*
 	$(BIN)/python -m hatchling build --target sdist --target wheel
-	mkdir -p build/wheel
-	tar -xzf dist/sluice_gate-*.tar.gz -C build/wheel --strip-components 1
-	cd build/wheel && HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(abspath $(BIN))/python -m hatchling build --target wheel --directory $(CURDIR)/dist
+	HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(BIN)/python -m pip wheel --disable-pip-version-check --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist dist/sluice_gate-*.tar.gz
 
 # No sources of the package are beside the tests: what they import is the wheel.
 test-wheel: wheel ## the tests of what is compiled, on the compiled wheel in an environment of its own
