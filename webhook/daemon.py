@@ -34,8 +34,8 @@ from webhook.config import Config, QueueMode
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
-from webhook.policy_set.policies import Policies
-from webhook.policy_set.reload import PolicyFiles
+from webhook.policy_reload.policies import Policies
+from webhook.policy_reload.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine

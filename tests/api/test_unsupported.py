@@ -8,7 +8,7 @@ from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.model import State
 from webhook.api.compatibility.unsupported import asked
 from webhook.api.compatibility.volcano import VOLCANO
-from webhook.api.workloads import workload_of
+from webhook.api.job_to_workload import workload_of
 from webhook.jobs.describe import describe
 from webhook.store.objects import merge
 

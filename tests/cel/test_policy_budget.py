@@ -3,8 +3,9 @@
 import pytest
 
 from webhook import cel
+from webhook.cel.budget import POLICY_LIMIT, Budget
 from webhook.cel.operators import MISSING
-from webhook.cel.program import POLICY_LIMIT, Budget, Program
+from webhook.cel.program import Program
 
 ENV = cel.validation_env(typed=False)
 VALUES = {"l": list(range(300)), "s": ["x" * 200] * 50, "d": {f"k{i}": i for i in range(100)}}

@@ -8,7 +8,7 @@ import pytest
 from tests.cluster.world import job, queues, world
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
 from webhook.cluster.queues import admission_checks
-from webhook.cluster.queues.conditions import find, holds
+from webhook.kube.conditions import find, holds
 from webhook.store.objects import copy_json, merge
 
 V2 = "kueue.x-k8s.io/v1beta2"

@@ -10,7 +10,8 @@ import pytest
 from tests.cluster.world import job, make_controller, queues, world
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
-from webhook.cluster.queues.conditions import QUOTA_RESERVED, holds
+from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED
+from webhook.kube.conditions import holds
 from webhook.store.errors import Conflict, Unavailable
 from webhook.store.memory import MemoryStore
 

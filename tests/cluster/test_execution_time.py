@@ -3,8 +3,8 @@
 import asyncio
 
 from tests.cluster.world import job, queues, world
-from webhook.cluster.queues import workload_status
-from webhook.cluster.queues.conditions import find
+from webhook.cluster.queues import workload_conditions
+from webhook.kube.conditions import find
 from webhook.store.objects import merge
 
 LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -40,10 +40,10 @@ def test_time_of_earlier_admissions_is_kept():
     admitted = ("Admitted", "Admitted", "2026-01-01T00:00:00Z")
     evicted = ("Evicted", "Preempted", "2026-01-01T00:00:30Z")
     past = workload(admitted, evicted, accumulatedPastExecutionTimeSeconds=7)
-    out = workload_status.released(past, "2026-01-01T00:00:31Z")
+    out = workload_conditions.released(past, "2026-01-01T00:00:31Z")
     assert out["accumulatedPastExecutionTimeSeconds"] == 38
     over = ("Evicted", "DeactivatedDueToMaximumExecutionTimeExceeded", "2026-01-01T00:01:00Z")
-    out = workload_status.released(
+    out = workload_conditions.released(
         workload(admitted, over, accumulatedPastExecutionTimeSeconds=7), "2026-01-01T00:01:01Z"
     )
     assert out["accumulatedPastExecutionTimeSeconds"] is None
@@ -51,10 +51,10 @@ def test_time_of_earlier_admissions_is_kept():
 
 def test_requeued_tells_whether_it_waits_again():
     """After a preemption it does; after its queue was stopped it does not, until it gets quota again."""
-    preempted = workload_status.released(
+    preempted = workload_conditions.released(
         workload(("Evicted", "Preempted", "2026-01-01T00:00:30Z")), "2026-01-01T00:00:31Z"
     )
     assert find({"status": preempted}, "Requeued")["status"] == "True"
     stopped = workload(("Evicted", "ClusterQueueStopped", "2026-01-01T00:00:30Z"))
-    row = find({"status": workload_status.released(stopped, "2026-01-01T00:00:31Z")}, "Requeued")
+    row = find({"status": workload_conditions.released(stopped, "2026-01-01T00:00:31Z")}, "Requeued")
     assert (row["status"], row["reason"]) == ("False", "ClusterQueueStopped")

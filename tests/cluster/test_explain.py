@@ -7,8 +7,8 @@ from tests.cluster.world import CLOCKS
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.queues.conditions import find
 from webhook.cluster.queues.pending_reasons import AGAIN, Explainer
+from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.store.memory import MemoryStore
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.world import below, job, jobset
 from tests.patience import until
-from webhook.api.workloads import workload_name
+from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api import live_reads
 from webhook.cluster.api.kinds import MANAGED, NAMESPACE, WORKLOAD
 from webhook.cluster.api.live_store import LiveStore

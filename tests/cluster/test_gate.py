@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from tests.cluster.world import CLOCKS, JOB, job, queues, world
-from webhook.cluster.queues.conditions import find
 from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.jobs.describe import describe
+from webhook.kube.conditions import find
 from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.store.objects import merge
 

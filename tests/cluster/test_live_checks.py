@@ -11,8 +11,8 @@ from tests.patience import until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.live_store import LiveStore
-from webhook.cluster.queues.conditions import find, holds
 from webhook.jobs.describe import at
+from webhook.kube.conditions import find, holds
 
 pytestmark = pytest.mark.cluster
 UPDATE = {"name": "main", "annotations": {"capacity": "c-1"}, "nodeSelector": {"kubernetes.io/os": "linux"}}

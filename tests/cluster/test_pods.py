@@ -4,7 +4,7 @@ import asyncio
 
 from tests.cluster.world import below, job, make_controller, queues, world
 from webhook.cluster.api.kinds import POD, WORKLOAD
-from webhook.cluster.queues.conditions import find, holds
+from webhook.kube.conditions import find, holds
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 

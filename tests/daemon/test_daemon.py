@@ -23,8 +23,8 @@ from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import chosen
-from webhook.policy_set.policies import load
-from webhook.policy_set.reload import PolicyFiles
+from webhook.policy_reload.policies import load
+from webhook.policy_reload.reload import PolicyFiles
 from webhook.store.errors import AlreadyExists, Refused
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ALL

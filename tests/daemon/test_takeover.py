@@ -17,9 +17,9 @@ from webhook.admission.wire import parse
 from webhook.diagnostics import SourceError
 from webhook.policy.loading.lazy_bundle import SLICE, LazyBundle
 from webhook.policy.loading.load_bundle import load_bundle
-from webhook.policy_set.compile_worker import pieces
-from webhook.policy_set.policies import RULES, LoaderError, Policies, fetch, load
-from webhook.policy_set.reload import PolicyFiles
+from webhook.policy_reload.compile_worker import pieces
+from webhook.policy_reload.policies import RULES, LoaderError, Policies, fetch, load
+from webhook.policy_reload.reload import PolicyFiles
 
 KINDS = ("jobs", "cronjobs", "things")
 
@@ -102,7 +102,7 @@ def test_parts_are_kept_apart(folder):
 
 def test_only_what_is_asked_for_is_compiled(folder, monkeypatch):
     """Of a large set a policy is compiled when a request of its kind comes, and once."""
-    monkeypatch.setattr("webhook.policy_set.policies.FEW", 0)
+    monkeypatch.setattr("webhook.policy_reload.policies.FEW", 0)
     policies = load([folder])
     assert [s.compiled for s in policies.lazy.policies] == [None] * 4
     judge(policies, create(resource="cronjobs"))
@@ -114,7 +114,7 @@ def test_only_what_is_asked_for_is_compiled(folder, monkeypatch):
 
 def test_a_new_set_is_ready_for_the_kinds_that_came(folder, monkeypatch):
     """Before a set comes into force, what requests asked of the old one is compiled in it."""
-    monkeypatch.setattr("webhook.policy_set.policies.FEW", 0)
+    monkeypatch.setattr("webhook.policy_reload.policies.FEW", 0)
     old = load([folder])
     judge(old, create())
     (folder / "more.yaml").write_text(policy("more"))
@@ -166,7 +166,7 @@ def test_findings_of_the_child_are_told_as_they_are(folder):
 
 def failing(monkeypatch, code):
     """Let the child be another program."""
-    monkeypatch.setattr("webhook.policy_set.policies._command", lambda paths, names: [sys.executable, "-c", code])
+    monkeypatch.setattr("webhook.policy_reload.policies._command", lambda paths, names: [sys.executable, "-c", code])
 
 
 def look(folder, monkeypatch, code):
@@ -197,7 +197,7 @@ def test_a_child_that_stops_in_the_middle_changes_nothing(folder, monkeypatch):
 
 def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch):
     """After its time it is killed, and nothing is left of it."""
-    monkeypatch.setattr("webhook.policy_set.policies.PATIENCE", 0.5)
+    monkeypatch.setattr("webhook.policy_reload.policies.PATIENCE", 0.5)
     old, children = Policies.of(LazyBundle(), None), []
     start = asyncio.create_subprocess_exec
 
@@ -245,10 +245,10 @@ def test_the_child_keeps_a_limit_it_is_given(folder):
     code = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-from webhook.policy_set import compile_worker
+from webhook.policy_reload import compile_worker
 compile_worker._bound()
 assert resource.getrlimit(resource.RLIMIT_AS) == (1 << 30, 1 << 30)
-from webhook.policy_set.policies import load
+from webhook.policy_reload.policies import load
 assert len(load([{str(folder)!r}]).bundle.policies) == 4
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

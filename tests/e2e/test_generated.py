@@ -17,7 +17,7 @@ from tests.native.cases import JSON, ROOT, Policy, objects, shipped
 from tests.offline.running import invoke
 from webhook.cli import exits
 from webhook.cli.commands.generate import generate_command
-from webhook.offline.native.twins import LABEL
+from webhook.offline.native_policies.twins import LABEL
 
 pytestmark = pytest.mark.cluster
 

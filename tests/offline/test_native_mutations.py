@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from tests.offline.test_native import bundle_of, outcome, twins_of
+from tests.offline.test_native_policies import bundle_of, outcome, twins_of
 from tests.shared import ROOT
 from webhook import documents
 from webhook.jobs.kinds import KINDS
 from webhook.offline.lint.trial.samples import of_kind
-from webhook.offline.native.mutations import prefixed, wrapped
+from webhook.offline.native_policies.mutations import prefixed, wrapped
 from webhook.policy.loading.assemble import assemble
 
 PATH = ("spec", "template")

@@ -20,7 +20,7 @@ from webhook.offline.lint.run import lint
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.objects import cluster_of
 from webhook.offline.plan.rule_sets import rules_of
-from webhook.offline.readable import readable
+from webhook.offline.unreadable_objects import readable
 from webhook.policy.bundle import EMPTY
 from webhook.policy.loading.assemble import assemble
 

@@ -10,7 +10,7 @@ from typing import Any
 from tests.shared import shared
 from webhook.api.compatibility.differences import DIFFERENCES
 from webhook.api.snapshot.quota import milliseconds
-from webhook.offline.plan.compared import answer_trace
+from webhook.offline.plan.batch import answer_trace
 
 Step = dict[str, Any]
 

@@ -36,11 +36,11 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.explain import pending
-from webhook.queue.facts import facts_of
 from webhook.queue.memory import copy_of
 from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, LocalQueue, Namespace, Snapshot
 from webhook.queue.pending.queue import Status
 from webhook.queue.state import State
+from webhook.queue.workload_facts import facts_of
 
 MONDAY = 1_700_000_000_000
 CALLS = 40

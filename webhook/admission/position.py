@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webhook.api import amounts
-from webhook.queue.facts import tie
 from webhook.queue.flavors.request_plan import Choice, GroupPlan, PodSetPlan, make_plan
 from webhook.queue.model import Workload
 from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.quota.accounting import local_of
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
+from webhook.queue.workload_facts import tie
 
 
 @dataclass(frozen=True, slots=True)

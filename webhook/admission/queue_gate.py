@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 
 from webhook.admission.gate import GateAnswer
 from webhook.admission.position import standing
+from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.reader import snapshot
-from webhook.api.workloads import priority_of, workload_of
 from webhook.jobs.describe import at
 from webhook.jobs.job import Job
 from webhook.queue.model import Workload

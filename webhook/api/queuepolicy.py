@@ -1,4 +1,4 @@
-"""QueuePolicy, sluice.dev/v1alpha1: the fields of a file of queue rules; `policy.rule_points` has what each sees."""
+"""QueuePolicy, sluice.dev/v1alpha1: the fields of a file of queue rules; `policy.queue_rules.points` has what each sees."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from webhook.cel.budget import Budget
 from webhook.cel.check import checker, validators
 from webhook.cel.check.checker import Checked
 from webhook.cel.codegen import emitter, functions
@@ -24,33 +25,6 @@ from webhook.cel.ranges import Estimate
 from webhook.cel.syntax import parser
 from webhook.cel.syntax.nodes import Node
 from webhook.cel.types import Type
-
-POLICY_LIMIT = 10_000_000
-CONDITIONS_LIMIT = 2_500_000
-"""Cost units of one policy, of its match conditions (k8s.io/apiserver/pkg/apis/cel/config.go)."""
-
-
-class Budget:
-    """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
-
-    The fast form knows only an upper bound of what it spends. As long as these bounds fit together (`uncounted` is
-    their sum) its evaluations are noted; when they might not fit any more, those noted are evaluated again by the
-    exact form, which counts. So a budget is out after the very evaluation that takes it below 0, in either form.
-    """
-
-    __slots__ = ("call_limit", "noted", "remaining", "uncounted")
-
-    def __init__(self, remaining: int = POLICY_LIMIT, call_limit: int = CALL_LIMIT) -> None:
-        self.remaining, self.call_limit = remaining, call_limit
-        self.uncounted = 0
-        self.noted: list[tuple[Program, tuple[object, ...]]] = []
-
-    def settle(self) -> None:
-        """Take what the noted evaluations cost from `remaining`."""
-        noted, self.noted = self.noted, []
-        self.uncounted = 0
-        for program, values in noted:
-            self.remaining -= program.spent(values)
 
 
 def _uncalled(*_: object) -> Any:

@@ -112,8 +112,8 @@ def _run() -> int:
     except (click.Abort, KeyboardInterrupt):
         return exits.INTERRUPTED
     except SourceError as error:
-        hinted = importlib.import_module("webhook.offline.hinted").hinted  # brings the CEL compiler
-        click.echo(hinted(error).render(), err=True)
+        hints = importlib.import_module("webhook.offline.lint.hints")  # brings the CEL compiler
+        click.echo(hints.with_hints(error).render(), err=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.CLOSED

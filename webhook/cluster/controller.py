@@ -21,10 +21,10 @@ from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_jo
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
-from webhook.cluster.queues.core import Core
 from webhook.cluster.queues.cycle import Cycle
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.pending_reasons import Explainer
+from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.publish import Publisher
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending

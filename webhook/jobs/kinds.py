@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.jobs import counts
 from webhook.jobs.job import GroupKind, JobKind, Template
-from webhook.jobs.templates import of_spark_role, of_trainer
+from webhook.jobs.made_up_templates import of_spark_role, of_trainer
 from webhook.jobs.wrapped import wrapped_pod_sets
 
 _SUSPEND: Final = ("spec", "suspend")

@@ -19,7 +19,6 @@ from webhook.queue.events import (
     WorkloadEvicted,
     WorkloadGone,
 )
-from webhook.queue.facts import facts_of, helps_others, replace_workload, tie
 from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.pending.echo import Echo
@@ -27,14 +26,15 @@ from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
 from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue, Status, Verdict
 from webhook.queue.pending.reorder import follow_usage, reorder
-from webhook.queue.pending.suspended import Suspended
 from webhook.queue.pending.timing import Alarms, Timing
+from webhook.queue.pending.unfinished_cycle import Suspended
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.accounting import Accounting, local_of
 from webhook.queue.quota.forest import Forest
 from webhook.queue.quota.tree import Node, Tree
 from webhook.queue.redefine import Redefined, follow
 from webhook.queue.rules import Key, Outcome, Rules, Victim
+from webhook.queue.workload_facts import facts_of, helps_others, replace_workload, tie
 
 
 class State(Definitions):

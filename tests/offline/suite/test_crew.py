@@ -14,7 +14,7 @@ from tests.patience import wait
 from webhook.cli import exits
 from webhook.cli.commands.test import test as command
 from webhook.offline.reports.junit import CaseOutcome
-from webhook.offline.suite import part
+from webhook.offline.suite import run_suite
 from webhook.offline.suite.session import run_session
 from webhook.offline.suite.suite_file import read_suites
 from webhook.offline.suite.workers import worker_count
@@ -76,14 +76,14 @@ def test_update_is_written_by_one(tmp_path):
 
 def test_a_lost_worker_is_a_failure_with_a_name(repository, monkeypatch):
     """A process that is killed fails the case it was at; those before it count, the other suites run to their end."""
-    real = part.run_case
+    real = run_suite.run_case
 
     def dying(case, *rest):
         if case.title == "own-2//pod of 2":
             os.kill(os.getpid(), signal.SIGKILL)
         return real(case, *rest)
 
-    monkeypatch.setattr(part, "run_case", dying)
+    monkeypatch.setattr(run_suite, "run_case", dying)
     session = run_session([repository], jobs=2)
     broken = {r.case.title: r for r in session.results if r.outcome is CaseOutcome.ERROR}
     assert list(broken) == ["own-2//pod of 2", "own-2//pod of 3", "own-2//pod of 4"]
@@ -110,12 +110,12 @@ def test_small_runs_stay_in_one_process(repository):
 
 SLOW = """
 import os, sys, time
-from webhook.offline.suite import part
+from webhook.offline.suite import run_suite
 from webhook.cli.main import main
 def slow(case, *rest):
     os.write(1, b"at work\\n")
     time.sleep(60)
-part.run_case = slow
+run_suite.run_case = slow
 sys.argv = ["sluice", "test", "-j", "2"]
 main()
 """

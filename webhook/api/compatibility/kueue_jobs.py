@@ -71,7 +71,7 @@ _LIFE: Final = (
         "reclaimable pods",
         State.PART,
         "status.reclaimablePods counts; nobody but you writes it",
-        "tests/api/test_workloads.py",
+        "tests/api/test_job_to_workload.py",
         ("ReclaimablePods",),
     ),
     Feature(

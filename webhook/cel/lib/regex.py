@@ -1,7 +1,7 @@
 """Regular expressions: `matches`, `find`, `findAll`, with RE2's meaning. The only file that imports RE2.
 
 A pattern known at compile time goes through `compile_constant`, which may choose Python's `re` where
-`linear_regex.py` has shown that it is the same.
+`python_re.py` has shown that it is the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re2
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import from_bytes, to_bytes
-from webhook.cel.lib.linear_regex import matcher
+from webhook.cel.lib.python_re import matcher
 from webhook.cel.lib.rows import library, member, plain
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, list_of

@@ -21,11 +21,11 @@ from webhook.cli.inputs import standard_input
 from webhook.cli.option_types import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
+from webhook.offline.dryrun.against import bundle_at, objects_at
 from webhook.offline.dryrun.compare import Change, compare
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.missing import told
-from webhook.offline.dryrun.other_side import bundle_at, objects_at
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.revisions import RevisionError
@@ -33,7 +33,7 @@ from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs
 from webhook.offline.dryrun.show import comparison_json, comparison_markdown, trial_json, trial_markdown
 from webhook.offline.dryrun.terminal import comparison_text, trial_text
 from webhook.offline.files import Files, objects_of, read_files
-from webhook.offline.readable import readable
+from webhook.offline.unreadable_objects import readable
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.store.errors import StoreError

@@ -31,7 +31,7 @@ from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
-from webhook.offline.readable import readable
+from webhook.offline.unreadable_objects import readable
 from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b

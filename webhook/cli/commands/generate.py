@@ -15,7 +15,7 @@ from webhook.cli import exits
 from webhook.cli.option_types import GIVEN, TEXT
 from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
-from webhook.offline.native.twins import twins
+from webhook.offline.native_policies.twins import twins
 from webhook.offline.reference.json_schema import of_files, of_kind, of_kinds
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.load_bundle import load_bundle

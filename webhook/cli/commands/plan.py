@@ -22,13 +22,13 @@ from webhook.cli.inputs import files_or_stdin, json_lines
 from webhook.cli.option_types import FILE, INPUT, ROWS, TEXT, Read
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
-from webhook.offline.plan.compared import answer_case, answer_trace
+from webhook.offline.plan.batch import answer_case, answer_trace
 from webhook.offline.plan.make_plan import Plan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.offline.plan.tables import summary, tables
-from webhook.offline.readable import readable
+from webhook.offline.unreadable_objects import readable
 from webhook.store.errors import StoreError
 
 STABLE = "until-stable"

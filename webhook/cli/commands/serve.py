@@ -21,7 +21,7 @@ from webhook.cli.completions import rules
 from webhook.cli.option_types import FILE, FOLDER, TEXT, THERE, PathOption
 from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
-from webhook.policy_set.policies import LoaderError
+from webhook.policy_reload.policies import LoaderError
 from webhook.server.cpu_deadline import start_timer, stop_timer
 from webhook.store.no_cluster import NoCluster
 from webhook.store.objects import ObjectStore

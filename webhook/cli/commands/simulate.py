@@ -21,7 +21,6 @@ from webhook.documents import read
 from webhook.offline.files import read_files, text_of
 from webhook.offline.plan.objects import cluster_of
 from webhook.offline.plan.rule_sets import rules_of, title
-from webhook.offline.readable import readable
 from webhook.offline.simulate import simulation as virtual
 from webhook.offline.simulate.arrivals import Arrival, read_trace
 from webhook.offline.simulate.generate import generate
@@ -30,6 +29,7 @@ from webhook.offline.simulate.simulation import SimulationResult
 from webhook.offline.simulate.summary import summarise
 from webhook.offline.simulate.tables import document, tables
 from webhook.offline.simulate.unknown_names import unknown_names
+from webhook.offline.unreadable_objects import readable
 from webhook.queue.model import Snapshot
 
 GENERATORS = (".yaml", ".yml")

@@ -15,8 +15,8 @@ from webhook.cli import exits
 from webhook.cli.option_types import ANY_TEXT, GIVEN, whole
 from webhook.cli.progress import Progress
 from webhook.diagnostics import SourceError
-from webhook.offline.hinted import hinted
 from webhook.offline.laws.search import TRIES
+from webhook.offline.lint.hints import with_hints
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
 from webhook.offline.suite.session import Session, report, run_session
@@ -135,7 +135,7 @@ def once(
             click.echo(f"updated {count} in {file}", err=True)
         session = once() if written else session
     except SourceError as error:
-        click.echo(hinted(error).render(), err=True)
+        click.echo(with_hints(error).render(), err=True)
         return exits.BAD_INPUT
     if not session.results:
         said = f"no case matches {pattern!r}" if session.left else "no suite.yaml found"

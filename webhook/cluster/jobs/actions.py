@@ -9,19 +9,20 @@ from typing import Any, Final
 
 import orjson
 
+from webhook.api.job_to_workload import CARRIED, priority_fields, priority_of, workload_of
 from webhook.api.snapshot.workload import ARRIVAL
-from webhook.api.workloads import CARRIED, priority_fields, priority_of, workload_of
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.placement import PlacementConflict, restored, started, suspend, ungated
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, FINALIZER, JobStep, finalizers
-from webhook.cluster.queues import workload_status
-from webhook.cluster.queues.conditions import EVICTED, conditions_of, find, holds, same, with_condition
+from webhook.cluster.queues import workload_conditions
+from webhook.cluster.queues.workload_conditions import EVICTED
 from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
+from webhook.kube.conditions import conditions_of, find, holds, same, with_condition
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
 
@@ -72,7 +73,7 @@ class Actions:
     def _checks(self, workload: Object) -> dict[str, Any]:
         admission = at(workload, ("status", "admission")) or {}
         queue = self._view.mirror(CLUSTER_QUEUE).get(str(admission.get("clusterQueue")))
-        return workload_status.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
+        return workload_conditions.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
 
     def _priority(self, described: Job) -> dict[str, Any]:
         return priority_fields(priority_of(described, self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)))
@@ -103,7 +104,7 @@ class Actions:
             await self._restore(job, described, workload)
         elif step is JobStep.RELEASE:
             if not await self.pods_left(uid_of(job), key_of(job)[0]):
-                await self._writer.status(workload, workload_status.released(workload, self._writer.stamp()))
+                await self._writer.status(workload, workload_conditions.released(workload, self._writer.stamp()))
         elif step is JobStep.FINISH and (finish := finish_of(job)) is not None:
             await self.finish(workload, finish)
         elif step is JobStep.LET_GO:
@@ -125,7 +126,7 @@ class Actions:
 
     async def finish(self, workload: Object, finish: Finish) -> None:
         """Say that a Workload has ended, and let it go."""
-        status = workload_status.finished(workload, finish, self._writer.stamp())
+        status = workload_conditions.finished(workload, finish, self._writer.stamp())
         await self.let_go(await self._writer.status(workload, status))
 
     async def ungate(self, pod: Object, described: Job) -> None:

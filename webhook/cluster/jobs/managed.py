@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from webhook.api.workloads import workload_name
+from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import describe

@@ -22,11 +22,12 @@ from webhook.cluster.jobs.managed import (
 )
 from webhook.cluster.jobs.placement import is_changed, is_placed
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
-from webhook.cluster.queues.conditions import EVICTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import describe
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import DEPTH, ancestors, owned
+from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
 from webhook.store.objects import Object, key_of, uid_of

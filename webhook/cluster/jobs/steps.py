@@ -17,10 +17,11 @@ from enum import StrEnum
 from typing import Final
 
 from webhook.cluster.jobs.lifecycle import running_pods
-from webhook.cluster.queues.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
+from webhook.kube.conditions import holds
 from webhook.store.objects import Object
 
 DIGEST: Final = "sluice.dev/spec-digest"

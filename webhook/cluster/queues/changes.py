@@ -15,8 +15,8 @@ from webhook.cluster.api.kinds import (
     WORKLOAD,
     WORKLOAD_CLASS,
 )
-from webhook.cluster.queues.conditions import conditions_of
 from webhook.jobs.describe import at
+from webhook.kube.conditions import conditions_of
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import Object
 

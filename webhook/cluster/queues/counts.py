@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from webhook.api import amounts
 from webhook.api.snapshot.reader import MALFORMED
-from webhook.cluster.queues.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, holds
+from webhook.cluster.queues.workload_conditions import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at
+from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of
 
 FlavorResource = tuple[str, str]

@@ -16,18 +16,11 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.steps import EPOCH
-from webhook.cluster.queues import admission_checks, workload_status
-from webhook.cluster.queues.conditions import (
-    ADMITTED,
-    DEACTIVATION_TARGET,
-    EVICTED,
-    FINISHED,
-    QUOTA_RESERVED,
-    find,
-    holds,
-)
-from webhook.cluster.queues.core import Core
+from webhook.cluster.queues import admission_checks, workload_conditions
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.protocol import Core
+from webhook.cluster.queues.workload_conditions import ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED
+from webhook.kube.conditions import find, holds
 from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
@@ -48,10 +41,10 @@ def deactivation(workload: Object, reason: str) -> tuple[str, str] | None:
     if reason == OVERTIME:
         limit = workload["spec"].get("maximumExecutionTimeSeconds")
         return OVER_TIME, f"being admitted for its maximum execution time of {limit} seconds"
-    if reason == workload_status.CHECK:
+    if reason == workload_conditions.CHECK:
         states = admission_checks.states_of(workload)
         rejected = admission_checks.message(states, admission_checks.REJECTED)
-        return (workload_status.CHECK, rejected) if rejected else None
+        return (workload_conditions.CHECK, rejected) if rejected else None
     begun = find(workload, DEACTIVATION_TARGET) or {}
     return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
 
@@ -125,7 +118,7 @@ class Cycle:
         if workload is None or holds(workload, QUOTA_RESERVED):
             return
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
-        new = workload_status.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
+        new = workload_conditions.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
         log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
         await self._write(workload, new)
         self._report.admitted(workload, decision, self._clock_ms())
@@ -135,7 +128,7 @@ class Cycle:
         if workload is None or holds(workload, ADMITTED) or holds(workload, EVICTED):
             return
         log.info("%s admitted in %s: its checks are ready", decision.workload, decision.cluster_queue)
-        await self._write(workload, workload_status.ready(workload, decision.cluster_queue, self._writer.stamp()))
+        await self._write(workload, workload_conditions.ready(workload, decision.cluster_queue, self._writer.stamp()))
         self._report.checks_ready(workload, decision, self._clock_ms())
 
     async def _preempt(self, decision: Preempted) -> None:
@@ -151,7 +144,7 @@ class Cycle:
             await self._deactivate(workload, *why)
             return
         message = f"the queue core evicts it: {decision.reason}"
-        if decision.reason == workload_status.CHECK:
+        if decision.reason == workload_conditions.CHECK:
             states = admission_checks.states_of(workload)
             message = f"Evicted due to {admission_checks.message(states, admission_checks.RETRY)}"
         await self._stop(decision.workload, decision.reason, message, "")
@@ -159,7 +152,7 @@ class Cycle:
     async def _deactivate(self, workload: Object, cause: str, message: str) -> None:
         """Set a workload inactive and evict it: why is written first, so that whoever takes over finishes it."""
         if not holds(workload, DEACTIVATION_TARGET):
-            new = workload_status.deactivating(workload, cause, message, self._writer.stamp())
+            new = workload_conditions.deactivating(workload, cause, message, self._writer.stamp())
             workload = await self._writer.status(workload, new)
         if workload["spec"].get("active") is not False:
             workload = await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
@@ -172,7 +165,7 @@ class Cycle:
             return
         log.info("%s evicted: %s", key, message)
         await self._write(
-            workload, workload_status.evicted(workload, reason, message, self._writer.stamp(), preemption)
+            workload, workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption)
         )
         self._report.evicted(workload, reason)
 

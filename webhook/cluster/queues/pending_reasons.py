@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from webhook.api.pending import message_of
+from webhook.api.pending_message import message_of
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.queues import workload_status
-from webhook.cluster.queues.conditions import QUOTA_RESERVED, find, holds, same
-from webhook.cluster.queues.core import Core
+from webhook.cluster.queues import workload_conditions
+from webhook.cluster.queues.protocol import Core
+from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED
+from webhook.kube.conditions import find, holds, same
 from webhook.queue.decisions import Pending
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
@@ -71,7 +72,7 @@ class Explainer:
         self._written[pending.workload] = self._clock_ms()
         try:
             await self._writer.status(
-                workload, workload_status.pending(workload, reason, message, self._writer.stamp())
+                workload, workload_conditions.pending(workload, reason, message, self._writer.stamp())
             )
         except StoreError:
             self._revision = -1  # it has changed since: the next time explains it anew

@@ -9,9 +9,9 @@ from typing import Final
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.queues.core import Core
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.status import QueueCount, status_of, tally
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place

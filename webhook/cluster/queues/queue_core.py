@@ -1,4 +1,4 @@
-"""The real queue core behind `core.Core`: objects to a snapshot, the differences to its state, then its decisions.
+"""The real queue core behind `protocol.Core`: objects to a snapshot, the differences to its state, then its decisions.
 
 The state lives on between rounds, so that what is parked stays parked; what the objects say always wins over it. A
 round costs what was heard since the one before: no object is looked at that did not change.

@@ -9,9 +9,9 @@ from typing import Any
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
-from webhook.cluster.queues.conditions import conditions_of, with_condition
 from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
 from webhook.jobs.describe import at
+from webhook.kube.conditions import conditions_of, with_condition
 from webhook.queue.model import History
 from webhook.store.objects import Object, key_of
 

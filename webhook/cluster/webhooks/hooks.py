@@ -1,6 +1,6 @@
 """Which requests the API server must send us: the webhooks of the policies, each with its path, and the gate's. Pure.
 
-What the policies want is `policy.registration`'s answer; here are the paths, and the jobs that the gate must see.
+What the policies want is `policy.webhook_rules`'s answer; here are the paths, and the jobs that the gate must see.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from webhook.cluster.api.kinds import MANAGED
 from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
 from webhook.policy.model import Policy
-from webhook.policy.registration import SUB_RESOURCE, WebhookEntry, registration
+from webhook.policy.webhook_rules import SUB_RESOURCE, WebhookEntry, registration
 
 IGNORE: Final = "Ignore"
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook.api.pending import message_of
+from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import at, describe
 from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome

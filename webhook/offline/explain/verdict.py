@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook.admission.gate import Gate
-from webhook.cel.program import Budget, Program
+from webhook.cel.budget import Budget
+from webhook.cel.program import Program
 from webhook.cel.trace import TracedPart, trace
 from webhook.diagnostics import Place
 from webhook.jobs.describe import describe

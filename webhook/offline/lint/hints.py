@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from webhook.cel.env import ADMISSION_OBJECTS
 from webhook.cel.functions import rows
 from webhook.cel.lib.regex import PatternError, compiled
-from webhook.diagnostics import Diagnostic, Place, did_you_mean
+from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
+from webhook.policy.loading.load_bundle import read_file
 
 VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
 MACROS: Final = ("all", "exists", "exists_one", "filter", "map", "has", "optMap", "optFlatMap")
@@ -98,6 +101,15 @@ def with_hint(finding: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
     finding = replace(finding, place=_at_name(finding))
     hint = _pattern(finding) or _hint(finding.message, [d for d in documents if d.file == finding.place.file])
     return replace(finding, hint=hint) if hint else finding
+
+
+def with_hints(error: SourceError) -> SourceError:
+    """Add the way out to each mistake in an expression; the files are read once more for the names in them."""
+    known: list[Document] = []
+    for file in sorted({d.place.file for d in error.diagnostics if d.code == "CEL001"}):
+        with contextlib.suppress(SourceError):  # a text from elsewhere, such as another git revision
+            known += read_file(Path(file))
+    return SourceError(with_hint(finding, known) for finding in error.diagnostics)
 
 
 def _at_name(finding: Diagnostic) -> Place:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.convert import VERSIONED, convert
+from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.kinds import KUEUE, OLD, STORED
-from webhook.api.workloads import priority_of, workload_of
 from webhook.jobs.describe import describe, row_of
 from webhook.jobs.job import Job
 from webhook.kube.typed.defaulted import defaulted

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from webhook.api.amounts import text, texts
-from webhook.api.pending import message_of
+from webhook.api.pending_message import message_of
 from webhook.offline.plan.make_plan import Plan
 from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
 

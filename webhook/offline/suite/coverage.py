@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from webhook.cel.budget import Budget
 from webhook.cel.errors import CelError
 from webhook.cel.interpreter.planner import Planner
-from webhook.cel.program import Budget, Program
+from webhook.cel.program import Program
 from webhook.cel.syntax import nodes
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.policy.bundle import Bundle

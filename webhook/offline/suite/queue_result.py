@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.api.pending import message_of
+from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.objects import cluster_of

@@ -13,8 +13,8 @@ from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.reports.junit import JunitCase as ReportCase
 from webhook.offline.reports.junit import JunitSuite as ReportSuite
 from webhook.offline.suite.coverage import Branch
-from webhook.offline.suite.part import SuiteResult, picked
 from webhook.offline.suite.run_case import Result
+from webhook.offline.suite.run_suite import SuiteResult, picked
 from webhook.offline.suite.suite_file import read_suites
 from webhook.offline.suite.workers import run_parts, worker_count
 

@@ -20,8 +20,8 @@ from typing import Any, Final
 from webhook.diagnostics import Diagnostic, Place
 from webhook.documents import Document
 from webhook.offline.reports.junit import CaseOutcome
-from webhook.offline.suite.part import Runner, SuiteResult, picked
 from webhook.offline.suite.run_case import Result
+from webhook.offline.suite.run_suite import Runner, SuiteResult, picked
 from webhook.offline.suite.suite_file import Case, Suite
 
 _FEW: Final = 25

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from webhook.cel.budget import POLICY_LIMIT, Budget
 from webhook.cel.compose import TYPE_NAME
 from webhook.cel.errors import CelError, EvalError, Interrupted
 from webhook.cel.operators import MISSING
-from webhook.cel.program import POLICY_LIMIT, Budget
 from webhook.cel.types import Type, object_type
 from webhook.policy.dependencies.reads import Path, all_unchanged
 from webhook.policy.evaluation.invocation import Invocation

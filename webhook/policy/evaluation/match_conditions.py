@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from webhook.cel.budget import CONDITIONS_LIMIT, Budget
 from webhook.cel.errors import CelError
-from webhook.cel.program import CONDITIONS_LIMIT, Budget
 from webhook.policy.evaluation.activation import NO_AUTHORIZER, OUT_OF_BUDGET, evaluate
 from webhook.policy.evaluation.invocation import Invocation
 from webhook.policy.expression import OutOfBudget, Values

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from webhook.cel.budget import Budget
 from webhook.cel.errors import CelError, Interrupted
 from webhook.cel.lib.go.strconv import json_text, to_bytes
-from webhook.cel.program import Budget
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, evaluate
 from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
 from webhook.policy.evaluation.match_conditions import conditions_hold

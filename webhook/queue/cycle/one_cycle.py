@@ -17,7 +17,7 @@ from webhook.queue.decisions import Admitted, Preempted, Reason
 from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, PodSetAssignment
 from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Status, Verdict
-from webhook.queue.pending.suspended import Suspended, signature_of
+from webhook.queue.pending.unfinished_cycle import Suspended, signature_of
 from webhook.queue.preemption.classic import Target, without
 from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import Mode, Outcome

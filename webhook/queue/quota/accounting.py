@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.queue.definitions import Definitions
 from webhook.queue.model import Admission, ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
-from webhook.queue.quota.meter import Meters, admission_part, sampled_at
+from webhook.queue.quota.decayed_usage import Meters, admission_part, sampled_at
 from webhook.queue.rules import Facts, Rules
 
 Owner = tuple[str, str]

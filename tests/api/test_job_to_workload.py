@@ -1,6 +1,6 @@
 """A job object becomes a Workload object."""
 
-from webhook.api.workloads import Priority, priority_of, workload_name, workload_of
+from webhook.api.job_to_workload import Priority, priority_of, workload_name, workload_of
 from webhook.jobs.job import Job, JobKind, JobPodSet
 
 KIND = JobKind("batch", ("v1",), "Job", "jobs", ("spec", "suspend"), ())

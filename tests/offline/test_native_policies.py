@@ -15,7 +15,7 @@ from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.lint.trial.samples import of_kind
-from webhook.offline.native.twins import twins
+from webhook.offline.native_policies.twins import twins
 from webhook.policy.loading.assemble import assemble
 
 EXPANDED = [k for k in KINDS if k.templates and k.templates[0].path and all(t.made is None for t in k.templates)]

@@ -1,4 +1,4 @@
-"""The status of a Workload after each of its transitions. Pure: the new status comes out, whole.
+"""The status of a Workload, its conditions first, after each of its transitions. Pure: the whole new status comes out.
 
 The wire form is kueue.x-k8s.io/v1beta2; the words of reasons are Kueue's, so that what reads them goes on working.
 """
@@ -10,26 +10,21 @@ from typing import Any, Final
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.queues import admission_checks
-from webhook.cluster.queues.conditions import (
-    ADMITTED,
-    DEACTIVATION_TARGET,
-    EVICTED,
-    FINISHED,
-    PREEMPTED,
-    QUOTA_RESERVED,
-    REQUEUED,
-    Conditions,
-    conditions_of,
-    find,
-    holds,
-    with_condition,
-)
 from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish
+from webhook.kube.conditions import Conditions, conditions_of, find, holds, with_condition
 from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted
 from webhook.queue.model import PodSetAssignment
 from webhook.store.objects import Object
+
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+EVICTED: Final = "Evicted"
+PREEMPTED: Final = "Preempted"
+REQUEUED: Final = "Requeued"
+FINISHED: Final = "Finished"
+DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 CHECK: Final = "AdmissionCheck"
 REQUEUES: Final = {

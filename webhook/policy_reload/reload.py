@@ -18,7 +18,7 @@ from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.policy.loading.load_bundle import SUFFIXES, files_of
-from webhook.policy_set.policies import RULES, LoaderError, Policies, fetch, load
+from webhook.policy_reload.policies import RULES, LoaderError, Policies, fetch, load
 
 log = logging.getLogger(__name__)
 

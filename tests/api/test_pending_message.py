@@ -6,7 +6,7 @@ import pytest
 
 from tests.queue.build import FLAVOR, group, job, queue, running, state
 from tests.queue.python_rules import KueueRules
-from webhook.api.pending import message_of
+from webhook.api.pending_message import message_of
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.queue.explain import pending

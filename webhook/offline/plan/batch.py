@@ -17,10 +17,10 @@ from webhook.offline.plan.rule_sets import rules_of
 from webhook.queue import explain
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import Event, WorkloadChanged, WorkloadEvicted, WorkloadGone
-from webhook.queue.facts import facts_of
 from webhook.queue.model import Workload
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
+from webhook.queue.workload_facts import facts_of
 
 Line = Mapping[str, Any]
 GATES: Final = {"PrioritizePreemptorWorkloads": False}

@@ -25,7 +25,7 @@ from webhook.policy.loading.lazy_bundle import LazyBundle
 from webhook.policy.match_resources import Fields, ResourceOperation, fields_of
 from webhook.policy.queue_rules.files import DEFAULT, rules_among
 from webhook.policy.request import Request
-from webhook.policy_set.compile_worker import END, FINDINGS, LENGTH
+from webhook.policy_reload.compile_worker import END, FINDINGS, LENGTH
 from webhook.queue.rules import Rules
 
 PATIENCE: Final = 300.0
@@ -140,7 +140,7 @@ async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> P
 
 def _command(paths: Iterable[Path], names: Sequence[str]) -> list[str]:
     """Run the very code that runs here, whatever the working directory holds."""
-    return [sys.executable, "-P", "-m", "webhook.policy_set.compile_worker", ",".join(names), *map(str, paths)]
+    return [sys.executable, "-P", "-m", "webhook.policy_reload.compile_worker", ",".join(names), *map(str, paths)]
 
 
 def _environment() -> dict[str, str]:

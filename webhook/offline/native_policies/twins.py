@@ -18,8 +18,8 @@ from webhook.jobs.kinds import KINDS
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with
-from webhook.offline.native.expressions import Templates, inlined, renamed, templates_of
-from webhook.offline.native.mutations import for_template
+from webhook.offline.native_policies.expressions import Templates, inlined, renamed, templates_of
+from webhook.offline.native_policies.mutations import for_template
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.policy_kinds import EXPAND, MODE, SKIP, WARNING
 from webhook.policy.model import Policy

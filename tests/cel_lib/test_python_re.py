@@ -5,7 +5,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.cel.lib.linear_regex import matcher
+from webhook.cel.lib.python_re import matcher
 from webhook.cel.lib.regex import PatternError, compile_constant, compiled, find_all, matches
 
 FAST = (

@@ -1,4 +1,4 @@
-"""What the controller asks of the queue core. `queue_core.py` binds it to the real one; tests may give another."""
+"""`Core`: what the controller asks of the queue core. `queue_core.py` has the real one; tests may give others."""
 
 from __future__ import annotations
 

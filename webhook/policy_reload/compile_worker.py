@@ -1,7 +1,7 @@
 """Checks policy files in a process of its own, for the one that serves: `python -m … RULES PATH...`.
 
 Writes the set in pieces to stdout, each behind its length; or, where a file is wrong, the findings. It is started by
-`webhook.policy_set.policies`. It takes what processor time is left over, and a bounded memory.
+`webhook.policy_reload.policies`. It takes what processor time is left over, and a bounded memory.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from webhook.cel.env import validation_env
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.jobs.kinds import KINDS
 from webhook.policy import load_bundle
-from webhook.policy.registration import mentions_authorizer, registration
+from webhook.policy.webhook_rules import mentions_authorizer, registration
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {"containers": []}}
 CONDITION = "  matchConditions: [{name: c, expression: \"object.kind == 'Pod'\"}]"

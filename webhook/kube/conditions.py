@@ -1,22 +1,12 @@
-"""Reading and writing the conditions of a Workload. Pure; the time comes in as text."""
+"""The conditions in the status of any object: finding one, setting one. Pure; the time comes in as text."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from webhook.store.objects import Object
-
-QUOTA_RESERVED: Final = "QuotaReserved"
-ADMITTED: Final = "Admitted"
-EVICTED: Final = "Evicted"
-PREEMPTED: Final = "Preempted"
-REQUEUED: Final = "Requeued"
-FINISHED: Final = "Finished"
-DEACTIVATION_TARGET: Final = "DeactivationTarget"
-PODS_READY: Final = "PodsReady"
-
 MESSAGE_LIMIT: Final = 1024
 
+Object = dict[str, Any]
 Conditions = list[dict[str, Any]]
 
 

@@ -1,0 +1,41 @@
+"""What the expressions of one policy may cost together, and what is left of it after each."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from webhook.cel.interpreter.planner import CALL_LIMIT
+
+POLICY_LIMIT = 10_000_000
+CONDITIONS_LIMIT = 2_500_000
+"""Cost units of one policy, of its match conditions (k8s.io/apiserver/pkg/apis/cel/config.go)."""
+
+
+class Metered(Protocol):
+    """A program, as far as a budget asks."""
+
+    def spent(self, values: tuple[object, ...]) -> int:
+        """Give what an evaluation with these values costs, exactly."""
+
+
+class Budget:
+    """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
+
+    The fast form knows only an upper bound of what it spends. As long as these bounds fit together (`uncounted` is
+    their sum) its evaluations are noted; when they might not fit any more, those noted are evaluated again by the
+    exact form, which counts. So a budget is out after the very evaluation that takes it below 0, in either form.
+    """
+
+    __slots__ = ("call_limit", "noted", "remaining", "uncounted")
+
+    def __init__(self, remaining: int = POLICY_LIMIT, call_limit: int = CALL_LIMIT) -> None:
+        self.remaining, self.call_limit = remaining, call_limit
+        self.uncounted = 0
+        self.noted: list[tuple[Metered, tuple[object, ...]]] = []
+
+    def settle(self) -> None:
+        """Take what the noted evaluations cost from `remaining`."""
+        noted, self.noted = self.noted, []
+        self.uncounted = 0
+        for program, values in noted:
+            self.remaining -= program.spent(values)
