@@ -27,8 +27,8 @@ def test_every_rule_point_stands_in_the_schema(point):
 
 
 def test_the_schema_has_no_field_that_the_loader_does_not_know():
-    """Fields of the schema are rule points, settings, `admit` and `extends`."""
-    known = {p.path[0] for p in POINTS} | set(SECTIONS) | {"admit", "extends", "laws", "parameters"}
+    """Fields of the schema are rule points, settings, `admit`, `evict` and `extends`."""
+    known = {p.path[0] for p in POINTS} | set(SECTIONS) | {"admit", "evict", "extends", "laws", "parameters"}
     assert set(SCHEMA["properties"]["spec"]["properties"]) == known
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from webhook.queue.model import ClusterQueue, PodSet, Preemption, Workload
+from webhook.queue.model import ClusterQueue, LocalQueue, PodSet, Preemption, Workload
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import (
     Contest,
     Denial,
+    Departure,
     Facts,
     Found,
     Key,
@@ -30,12 +31,14 @@ STAYS = frozenset({Outcome.PREEMPTING, Outcome.NO_LONGER_FITS, Outcome.OVERLAP, 
 NO_FIT: Key = (2, 0, 0)
 BACKOFF_BASE, BACKOFF_MOST = 60_000, 3_600_000
 _COMPARED = ("victim.cluster_queue", "queue.name", "victim.priority", "workload.priority", "victim.queued_at")
+STOPS = ("queue.stop_policy", "localQueue.stop_policy")
 READS: Mapping[str, tuple[str, ...]] = {
     "order": ("workload.first", "queue.strategy", "usage", "workload.priority", "workload.queued_at"),
     "across": ("workload.first", "placement.borrow", "workload.priority", "workload.queued_at"),
     "tournament": ("workload.first", "contest", "workload.priority", "workload.queued_at"),
     "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
     "victim_order": ("victim", "queue.name", "variant"),
+    "evict": (*(f"workload.{name}" for name in ("active", "deadline", "checks")), *STOPS),
     "requeue": ("workload.requeue_at", "workload.requeue_count", "at"),
 }
 """What the points read of single workloads; the others read of their queue, or of amounts."""
@@ -108,6 +111,20 @@ class KueueRules:
     def admit(self, workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
         """Deny nothing."""
         return None
+
+    def evict(self, workload: Workload, queue: ClusterQueue, local: LocalQueue, now: int) -> Departure | None:
+        """Evict what was set inactive, is out of time, failed a check, or whose queue is drained."""
+        if not workload.active:
+            return Departure("Deactivated")
+        if 0 < workload.deadline <= now:
+            return Departure("DeactivatedDueToMaximumExecutionTimeExceeded")
+        if not {"Retry", "Rejected"}.isdisjoint(workload.checks.values()):
+            return Departure("AdmissionCheck")
+        if queue.stop_policy == "HoldAndDrain":
+            return Departure("ClusterQueueStopped")
+        if local.stop_policy == "HoldAndDrain":
+            return Departure("LocalQueueStopped")
+        return Departure("", workload.deadline) if workload.deadline else None
 
     def reserves(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
         """Hold capacity for a head without victims, unless its queue can always reclaim and it had none before."""

@@ -1,4 +1,4 @@
-"""QueuePolicy, sluice.dev/v1alpha1: the fields of a file of queue rules; `policy.queue_rules.points` has what each sees."""
+"""QueuePolicy, sluice.dev/v1alpha1: the fields of a file of queue rules; `queue_rules.points` has what each sees."""
 
 from __future__ import annotations
 
@@ -44,6 +44,19 @@ class Condition(Api, frozen=True, kw_only=True):
     expression: Annotated[str, doc("CEL, gives bool: true lets the workload in.", min_length=1)]
     reason: Annotated[str | None, doc("One word for programs.")] = None
     message: Annotated[str | None, doc("What is told where it does not hold.")] = None
+    message_expression: Annotated[str | None, doc("CEL, gives the message; goes before `message`.")] = None
+
+
+class Eviction(Api, frozen=True, kw_only=True):
+    """Why a workload that holds quota must give it back."""
+
+    reason: Annotated[
+        str,
+        doc("Reason of the condition `Evicted`; `DeactivatedDueTo...` sets the workload inactive too.", min_length=1),
+    ]
+    expression: Annotated[str, doc("CEL, gives bool: whether it must go.", min_length=1)]
+    not_before: Annotated[str | None, doc("CEL, gives int: not before this time; 0 or left out: at once.")] = None
+    message: Annotated[str | None, doc("What is told about it.")] = None
     message_expression: Annotated[str | None, doc("CEL, gives the message; goes before `message`.")] = None
 
 
@@ -151,6 +164,9 @@ class QueuePolicySpec(Api, frozen=True, kw_only=True):
     admit: Annotated[list[Condition], doc("Conditions; all must hold, those of all files.")] = msgspec.field(
         default_factory=list
     )
+    evict: Annotated[
+        list[Eviction], doc("What must give its quota back; one of the same reason replaces that of the files below.")
+    ] = msgspec.field(default_factory=list)
     reserve: Annotated[Reserve | None, doc("What a head that could not be placed holds.")] = None
     park: Annotated[str | None, doc("CEL, gives bool: whether such a head waits for a change.")] = None
     capacity: Annotated[Capacity | None, doc("How much a node of the tree may use.")] = None

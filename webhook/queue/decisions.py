@@ -109,11 +109,20 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """A workload must give its quota back because its queue was drained, or a check failed."""
+    """A workload must give its quota back because a rule of `evict` says so; `message` is the rule's, or empty."""
 
     workload: str
     cluster_queue: str
     reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRule:
+    """A rule of `evict` failed on a workload that holds quota: it is not evicted by that one. `message` says which."""
+
+    workload: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +130,8 @@ class Decisions:
     """The outcome of one call. `complete` is False where the budget ran out: call again to go on.
 
     `admitted` got their quota now; `ready` had it before, and their last admission check came ready.
-    `next_at` is the time of the next back-off that ends (milliseconds), None where none runs.
+    `next_at` is the time of the next back-off that ends (milliseconds), None where none runs. `failed` are rules that
+    failed on work that holds quota; on work that waits, `pending` tells of it.
     """
 
     admitted: tuple[Admitted, ...] = ()
@@ -131,3 +141,4 @@ class Decisions:
     pending: tuple[Pending, ...] = field(default=())
     complete: bool = True
     next_at: int | None = None
+    failed: tuple[FailedRule, ...] = ()

@@ -285,7 +285,8 @@ class Workload:
     `arrival` sorts those that were created in the same second by who came first, where that is known.
     `problem` says why it can never be queued as it stands (LimitRange, requests above limits), empty where it can.
     `held` says why it is not to be queued again yet (condition `Requeued` False), empty where it may be. `deadline` is
-    when the time it may be admitted for is over, 0 where there is none.
+    when the time it may be admitted for is over, 0 where there is none. `unready_since` is since when its pods are
+    not ready (condition `PodsReady` False), 0 where they are or nobody says.
     """
 
     namespace: str
@@ -309,6 +310,7 @@ class Workload:
     problem: str = ""
     held: str = ""
     deadline: int = 0
+    unready_since: int = 0
     checks: Mapping[str, str] = EMPTY
     user: str = ""
     run_time: int | None = None

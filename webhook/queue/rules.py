@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any, Protocol
 
-from webhook.queue.model import NOTHING, ClusterQueue, Flavor, Namespace, PodSet, Workload
+from webhook.queue.model import NOTHING, ClusterQueue, Flavor, LocalQueue, Namespace, PodSet, Workload
 from webhook.queue.quota.cell import Cell
 
 Key = tuple[Any, ...]
@@ -159,6 +159,18 @@ class Denial:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Why a workload must give its quota back, and not before which time (milliseconds; 0: at once).
+
+    `message` is written by the rule, empty where it writes none.
+    """
+
+    reason: str
+    at: int = 0
+    message: str = ""
+
+
 @dataclass(slots=True)
 class Facts:
     """What the rules of `admit` see besides the workload: sums over the workloads that hold quota.
@@ -259,6 +271,9 @@ class Rules(Protocol):
 
     def admit(self, workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
         """Give the first condition that does not hold, or None."""
+
+    def evict(self, workload: Workload, queue: ClusterQueue, local: LocalQueue, now: int) -> Departure | None:
+        """Give why a workload that holds quota must give it back now, or else what will hold soonest, or None."""
 
     def reserves(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
         """Say whether a head that could not be placed holds capacity for the rest of the cycle."""

@@ -58,7 +58,7 @@ class State(Definitions):
         self.accounting = Accounting()
         self.timing = Timing()
         self.plans = Plans()
-        self.backoff, self.deadlines = Alarms(), Alarms()
+        self.backoff, self.evictions = Alarms(), Alarms()
         self.due: dict[str, None] = {}
         self._redefined = Redefined()
         self._seq = 0
@@ -115,7 +115,7 @@ class State(Definitions):
         self.changes, self.timing = Changes(), Timing(rules, now)
         self.changes.now = now
         self.suspended = {}
-        self.ready, self.backoff, self.deadlines, self.due = {}, Alarms(), Alarms(), {}
+        self.ready, self.backoff, self.evictions, self.due = {}, Alarms(), Alarms(), {}
         self.plans, self._fields = Plans(), fields_read(rules)
         self.trees.clear()
         self.pending_queues.clear()
@@ -307,7 +307,7 @@ class State(Definitions):
         if workload.first:
             entry.workload = workload = replace(workload, first=False)
         entry.status, entry.pending_queue = Status.HOLDING, pending_queue
-        entry.progress = None
+        entry.progress, entry.evict_at = None, 0
         entry.admission, entry.admitted = admission, admitted
         entry.amounts = tree.amounts_of(admission)
         entry.victim = Victim(
@@ -325,8 +325,6 @@ class State(Definitions):
         self.changes.used(self.accounting.hold(workload, admission))
         self.changes.held(entry, pending_queue)
         self.due[entry.key] = None
-        if workload.deadline:
-            self.deadlines.set(workload.deadline, entry.key)
 
     def leave(self, entry: Entry, *, retry: bool = True) -> None:
         """Let an entry give back what it holds, or wait no longer; `retry` who is parked in its tree, as Kueue does."""
@@ -360,16 +358,18 @@ class State(Definitions):
         """
         assert self.rules is not None
         self.changes.now = now = max(now, self.changes.now)
-        self.due.update(dict.fromkeys(key for _, key in self.deadlines.passed(now)))
+        self.due.update(dict.fromkeys(key for _, key in self.evictions.passed(now)))
         for until, key in self.backoff.passed(now):
             if self._backs_off(until, key):
                 self.enter(self.entries[key])
         sampled = self.accounting.advance(now)
-        ordered, asked, preempted = self.timing.passed(now, sampled=sampled)
+        ordered, asked, preempted, evicted = self.timing.passed(now, sampled=sampled)
         if asked:
             self.changes.always.update(dict.fromkeys(self.changes.denied))
         if preempted:
             self.ready.update(dict.fromkeys(self.changes.time_passed(self.by_tree)))
+        if evicted:
+            self.due.update((key, None) for queue in self.by_queue.values() for key in queue.holders)
         if ordered:
             reorder(self, self.entries.values())
         follow_usage(self)
@@ -387,7 +387,7 @@ class State(Definitions):
 
     def next_at(self) -> int | None:
         """Give the next time at which something must be decided though nothing changes, None where there is none."""
-        times = [self.backoff.next(self._backs_off), self.deadlines.next(self._is_to_end)]
+        times = [self.backoff.next(self._backs_off), self.evictions.next(self._is_to_go)]
         times += self.timing.times(self.accounting, self.by_queue.values(), denied=bool(self.changes.denied))
         return min((at for at in times if at is not None), default=None)
 
@@ -395,6 +395,6 @@ class State(Definitions):
         entry = self.entries.get(key)
         return entry is not None and entry.status == Status.BACKOFF and entry.until == until
 
-    def _is_to_end(self, deadline: int, key: str) -> bool:
+    def _is_to_go(self, at: int, key: str) -> bool:
         entry = self.entries.get(key)
-        return entry is not None and entry.status == Status.HOLDING and entry.workload.deadline == deadline
+        return entry is not None and entry.status == Status.HOLDING and entry.evict_at == at

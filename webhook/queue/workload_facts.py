@@ -30,6 +30,7 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
         requeue_at=requeue_at,
         requeue_count=count,
         deadline=0,
+        unready_since=0,
     )
 
 

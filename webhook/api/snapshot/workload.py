@@ -110,6 +110,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         problem=validity.problem_of_workload(obj) or unsupported.reason_of_workload(obj) or problem_of(specs, ranges),
         held=_held(status),
         deadline=_deadline(spec, status, conditions),
+        unready_since=_unready_since(status, admission),
         checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},
         user=labels["annotations"].get(USER, ""),
         run_time=_run_time(spec, labels["annotations"]),
@@ -226,6 +227,14 @@ def _deadline(spec: Object, status: Object, conditions: Mapping[str, Object]) ->
         return 0
     past = status.get("accumulatedPastExecutionTimeSeconds") or status.get("accumulatedPastExexcutionTimeSeconds") or 0
     return milliseconds(admitted.get("lastTransitionTime")) + 1000 * max(0, int(limit) - int(past))
+
+
+def _unready_since(status: Object, admission: Admission | None) -> int:
+    """Give since when the pods of a workload that holds quota are not ready, 0 where they are or nobody says."""
+    told = next((c for c in status.get("conditions") or () if c.get("type") == "PodsReady"), None)
+    if told is None or told.get("status") != "False" or admission is None:
+        return 0
+    return milliseconds(told.get("lastTransitionTime"))
 
 
 def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:

@@ -21,7 +21,6 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.workload_conditions import ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
-from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of
@@ -33,15 +32,20 @@ AT_ONCE: Final = 8
 """Status writes under way at the same time."""
 PREEMPTED: Final = "Preempted"
 DEACTIVATED: Final = "Deactivated"
-OVER_TIME: Final = "MaximumExecutionTimeExceeded"
+DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
+"""How the reason of an eviction begins that sets the workload inactive too; its cause follows."""
 
 
-def deactivation(workload: Object, reason: str) -> tuple[str, str] | None:
+def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
     """Give cause and message of an eviction that sets the workload inactive too; None for any other."""
-    if reason == OVERTIME:
+    if decision.reason == workload_conditions.OVERTIME and not decision.message:
         limit = workload["spec"].get("maximumExecutionTimeSeconds")
-        return OVER_TIME, f"being admitted for its maximum execution time of {limit} seconds"
-    if reason == workload_conditions.CHECK:
+        text = f"being admitted for its maximum execution time of {limit} seconds"
+        return decision.reason.removeprefix(DEACTIVATES), text
+    if decision.reason.startswith(DEACTIVATES):
+        cause = decision.reason.removeprefix(DEACTIVATES)
+        return cause, decision.message or f"a rule of evict: {cause}"
+    if decision.reason == workload_conditions.CHECK:
         states = admission_checks.states_of(workload)
         rejected = admission_checks.message(states, admission_checks.REJECTED)
         return (workload_conditions.CHECK, rejected) if rejected else None
@@ -66,6 +70,8 @@ class Cycle:
         await self._settle()
         started = self._clock_ms()
         decisions = self._core.decide(started)
+        for failed in decisions.failed:
+            log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
         await self._each(decisions.evicted, self._evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.ready, self._ready)
@@ -140,10 +146,10 @@ class Cycle:
         workload = self._find(decision.workload)
         if workload is None or holds(workload, EVICTED):
             return
-        if (why := deactivation(workload, decision.reason)) is not None:
+        if (why := deactivation(workload, decision)) is not None:
             await self._deactivate(workload, *why)
             return
-        message = f"the queue core evicts it: {decision.reason}"
+        message = decision.message or f"the queue core evicts it: {decision.reason}"
         if decision.reason == workload_conditions.CHECK:
             states = admission_checks.states_of(workload)
             message = f"Evicted due to {admission_checks.message(states, admission_checks.RETRY)}"
@@ -157,7 +163,7 @@ class Cycle:
         if workload["spec"].get("active") is not False:
             workload = await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
         text = f"The workload is deactivated due to {message}"
-        await self._stop("/".join(key_of(workload)), f"{DEACTIVATED}DueTo{cause}", text, "")
+        await self._stop("/".join(key_of(workload)), f"{DEACTIVATES}{cause}", text, "")
 
     async def _stop(self, key: str, reason: str, message: str, preemption: str) -> None:
         workload = self._find(key)

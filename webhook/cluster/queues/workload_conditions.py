@@ -13,7 +13,6 @@ from webhook.cluster.queues import admission_checks
 from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish
 from webhook.kube.conditions import Conditions, conditions_of, find, holds, with_condition
-from webhook.queue.cycle.checks_and_evictions import OVERTIME
 from webhook.queue.decisions import Admitted
 from webhook.queue.model import PodSetAssignment
 from webhook.store.objects import Object
@@ -27,6 +26,7 @@ FINISHED: Final = "Finished"
 DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 CHECK: Final = "AdmissionCheck"
+OVERTIME: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 REQUEUES: Final = {
     CHECK: "BackoffFinished",
     "Deactivated": "Reactivated",

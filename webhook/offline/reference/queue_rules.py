@@ -20,8 +20,8 @@ from webhook.offline.laws.checks import LAWS
 from webhook.offline.reference.rule_examples import EXAMPLES
 from webhook.offline.reference.rule_values import ARGUMENTS, MODES, OUTCOMES, VARIANTS
 from webhook.policy.queue_rules.files import SHIPPED
-from webhook.policy.queue_rules.points import ADMIT, ALLOWED, POINTS, Point
-from webhook.queue.model import ClusterQueue, PodSet, Workload
+from webhook.policy.queue_rules.points import ADMIT, ALLOWED, EVICT, POINTS, Point
+from webhook.queue.model import ClusterQueue, LocalQueue, PodSet, Workload
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
 
@@ -46,6 +46,7 @@ shows what they decide. This page is made by `python -m webhook.offline.referenc
 VARIABLES: Final[Mapping[type, str]] = {
     Workload: "workload",
     ClusterQueue: "queue",
+    LocalQueue: "localQueue",
     PodSet: "podSet",
     Cell: "node",
     Placement: "placement",
@@ -72,6 +73,14 @@ SETTINGS: Final = (
     ("laws.keeps", "`[]`"),
     ("laws.givesUp", "`[]`"),
 )
+EVICT_TEXT: Final = (
+    "Each item has a `reason`, an `expression` (bool), and if wanted `notBefore` (int, sees the same): it goes",
+    "at that time, to the millisecond. An item replaces that of the same reason in the files below; others add up. An",
+    "expression that reads `now` is asked once a minute, or less often where it reads only hours or days. Others are",
+    "asked when their Workload or queue changes. An item that fails evicts nobody; the log tells of it. Evictions come",
+    "before all else in a round, whether or not somebody waits. A reason that begins with `DeactivatedDueTo` sets the",
+    "Workload inactive too.",
+)
 _PLAIN: Final = {int: "int", str: "string", bool: "bool", float: "double", type(None): "null"}
 
 
@@ -82,8 +91,12 @@ def page() -> str:
 
 
 def points() -> Iterator[Point]:
-    """Give every point, `admit` and `preempt.allowed` among them."""
-    from_files = (Point(("admit",), "admit", ADMIT, None), Point(("preempt", "allowed"), "allowed", ALLOWED, None))
+    """Give every point, `admit`, `evict` and `preempt.allowed` among them."""
+    from_files = (
+        Point(("admit",), "admit", ADMIT, None),
+        Point(("evict",), "evict", EVICT, None),
+        Point(("preempt", "allowed"), "allowed", ALLOWED, None),
+    )
     yield from (*POINTS, *from_files)
 
 
@@ -158,6 +171,9 @@ def _absent(point: Point, bases: Mapping[str, Document]) -> Iterator[str]:
     if point.path == ("admit",):
         yield "Left out, nothing is denied. The conditions of all files add up, and all must hold."
         yield ""
+    if point.path == ("evict",):
+        yield from EVICT_TEXT
+        yield ""
 
 
 def _lines(stated: Any) -> Iterator[str]:
@@ -165,7 +181,11 @@ def _lines(stated: Any) -> Iterator[str]:
         yield stated.strip()
         return
     for item in stated:
-        yield f"- {item['name']}: {item['expression']}" if isinstance(item, dict) else f"- {item}"
+        if not isinstance(item, dict):
+            yield f"- {item}"
+            continue
+        after = f", not before {item['notBefore']}" if "notBefore" in item else ""
+        yield f"- {item.get('name') or item.get('reason')}: {item['expression']}{after}"
 
 
 def _shipped(name: str) -> Document:

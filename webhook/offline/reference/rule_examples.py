@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from webhook.queue.model import ClusterQueue, Flavor, Fungibility, Namespace, PodSet, Preemption, Workload
+from webhook.queue.model import (
+    Admission,
+    ClusterQueue,
+    Flavor,
+    Fungibility,
+    LocalQueue,
+    Namespace,
+    PodSet,
+    Preemption,
+    Workload,
+)
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
 
@@ -19,6 +29,7 @@ QUEUE: Final = ClusterQueue(
     preemption=Preemption("LowerPriority", "Any"),
     fungibility=Fungibility("MayStopSearch", "TryNextFlavor"),
 )
+LONG: Final = replace(JOB, admission=Admission("research", (), 1_767_600_000_000), run_time=3_600_000)
 NODE: Final = Cell("a100", GPU, 0, 16, 8, 4, 16, 12, 24)
 FACTS: Final = Facts(Namespace("team", {"tier": "gold"}), {GPU: 8}, {GPU: 12}, user_workloads=3)
 VICTIM: Final = Victim(OTHER, "research", 5, 90_000, 120_000, "u2")
@@ -36,6 +47,7 @@ class RuleExample:
 
 COMMON: Final[Mapping[str, Any]] = {
     "workload": JOB, "queue": QUEUE, "node": NODE, "victim": VICTIM, "facts": FACTS, "podSet": JOB.pod_sets[0],
+    "localQueue": LocalQueue("team", "main", "research"),
     "now": 1_767_614_400_000, "at": 1_767_614_400_000, "usage": 20, "asked": 8, "borrow": 0, "parent": 4,
     "begins": 0, "belowRoot": False, "advantage": False, "outcome": "NoCandidates", "variant": "WithinQueue",
     "borrowed": 4, "lendable": 16, "ratio": 250.0, "weight": 2000, "borrowing": True,
@@ -88,6 +100,12 @@ EXAMPLES: Final[Mapping[str, RuleExample]] = {
     "share.ratio": RuleExample("double(borrowed) / double(lendable)", "Shares are parts of what is lent.", 0.25),
     "share.value": RuleExample("ratio / double(weight)", "Twice the weight, half the share.", 0.125),
     "requeue": RuleExample("at + 60000", "An evicted workload waits a minute.", 1_767_614_460_000),
+    "evict": RuleExample(
+        "workload.runTime != null && int(now) * 1000 > workload.admission.reservedAt + 2 * workload.runTime",
+        "Who runs twice as long as it said must go.",
+        True,
+        {"workload": LONG},
+    ),
     "admit": RuleExample(
         "facts.namespace.labels[?'tier'].orValue('') == 'gold' || facts.userWorkloads < 3",
         "Namespaces of the tier gold have no bound, others three workloads a user.",

@@ -8,8 +8,8 @@ from typing import Any
 
 from webhook import cel
 from webhook.policy.queue_rules.compile import Call, Compiled, Origin
-from webhook.queue.model import ClusterQueue, Workload
-from webhook.queue.rules import Denial, Facts, Shares
+from webhook.queue.model import ClusterQueue, LocalQueue, Workload
+from webhook.queue.rules import Denial, Departure, Facts, Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,21 @@ class AdmitCondition:
     reason: str
     message: str
     text: Compiled | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvictCondition:
+    """One reason to evict; `not_before` gives from when on, None stands for at once; `text` as in AdmitCondition."""
+
+    reason: str
+    expression: Compiled
+    not_before: Compiled | None
+    message: str
+    text: Compiled | None
+
+    def rules(self) -> tuple[Compiled, ...]:
+        """Give its expressions."""
+        return tuple(rule for rule in (self.expression, self.not_before, self.text) if rule is not None)
 
 
 def _not_asked(*_: Any) -> Any:
@@ -40,6 +55,7 @@ class FileRules:
     hold: bool
     failures: tuple[type[Exception], ...]
     conditions: tuple[AdmitCondition, ...]
+    evictions: tuple[EvictCondition, ...]
     comparisons: Mapping[str, Call]
     reads: Mapping[str, frozenset[str]]
     clock: Mapping[str, int]
@@ -84,6 +100,28 @@ class FileRules:
                 message = condition.text.call(*values) if condition.text else condition.message
                 return Denial(condition.reason, str(message))
         return None
+
+    def evict(self, workload: Workload, queue: ClusterQueue, local: LocalQueue, now: int) -> Departure | None:
+        """Give the first reason that holds now, else the one that does soonest; one that fails hides no other."""
+        values = (workload, queue, local, now)
+        found: tuple[int, EvictCondition] | None = None
+        failed: cel.EvalError | None = None
+        for eviction in self.evictions:
+            try:
+                if eviction.expression.call(*values) is not True:
+                    continue
+                at = eviction.not_before.call(*values) if eviction.not_before is not None else 0
+            except cel.EvalError as error:
+                failed = failed or error
+                continue
+            if at <= now:
+                message = eviction.text.call(*values) if eviction.text else eviction.message
+                return Departure(eviction.reason, 0, str(message))
+            if found is None or at < found[0]:
+                found = at, eviction
+        if found is None and failed is not None:
+            raise failed
+        return None if found is None else Departure(found[1].reason, found[0])
 
     def allowed(self, strategy: str, shares: Shares) -> bool:
         """Ask the comparison of this name."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from webhook import cel
-from webhook.cel.types import BOOL, STRING
+from webhook.cel.types import BOOL, INT, STRING
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Path
 from webhook.policy.queue_rules.compile import Compiled, Source
 from webhook.policy.queue_rules.fields import check_fields
-from webhook.policy.queue_rules.file_rules import AdmitCondition, FileRules
+from webhook.policy.queue_rules.file_rules import AdmitCondition, EvictCondition, FileRules
 from webhook.policy.queue_rules.parameters import check_parameters, parameters_of
-from webhook.policy.queue_rules.points import ADMIT, ALLOWED, FAIR, POINTS
+from webhook.policy.queue_rules.points import ADMIT, ALLOWED, EVICT, FAIR, POINTS
 from webhook.policy.queue_rules.reads import finest, union
 from webhook.policy.queue_rules.rule_file import RuleFile
 from webhook.policy.queue_rules.settings import (
@@ -42,6 +42,7 @@ class _Loaded:
 
     points: dict[str, Compiled] = field(default_factory=dict)
     admit: list[AdmitCondition] = field(default_factory=list)
+    evict: dict[str, EvictCondition] = field(default_factory=dict)
     allowed: dict[str, Compiled] = field(default_factory=dict)
     by_default: tuple[str, ...] = ()
     usage_apart: bool = True
@@ -96,6 +97,7 @@ def _take(loaded: _Loaded, file: RuleFile, parameters: Mapping[str, Any]) -> Non
             if point.method == "order":
                 loaded.usage_apart = all("usage" not in str(key) or str(key).strip() == "usage" for key in value)
     loaded.admit += _conditions(source, document.at(("spec", "admit")))
+    loaded.evict |= {e.reason: e for e in _evictions(source, document.at(("spec", "evict")))}
     if named := dict(_comparisons(source, document.at(_ALLOWED))):
         loaded.allowed |= named
         loaded.by_default = tuple(named)
@@ -115,6 +117,19 @@ def _conditions(source: Source, stated: Any) -> Iterator[AdmitCondition]:
         if expression is not None:
             reason = str(condition.get("reason") or "DeniedByRule")
             yield AdmitCondition(expression, reason, str(condition.get("message") or ""), text)
+
+
+def _evictions(source: Source, stated: Any) -> Iterator[EvictCondition]:
+    for index, eviction in enumerate(stated if isinstance(stated, list) else ()):
+        if not isinstance(eviction, dict):
+            continue
+        path: Path = ("spec", "evict", index)
+        expression = source.one((*path, "expression"), EVICT, BOOL, "evict")
+        after = source.one((*path, "notBefore"), EVICT, INT, "evict") if "notBefore" in eviction else None
+        text = source.one((*path, "messageExpression"), EVICT, STRING) if "messageExpression" in eviction else None
+        if expression is not None:
+            message = str(eviction.get("message") or "")
+            yield EvictCondition(str(eviction.get("reason")), expression, after, message, text)
 
 
 def _comparisons(source: Source, stated: Any) -> Iterator[tuple[str, Compiled]]:
@@ -160,6 +175,7 @@ def _check_complete(loaded: _Loaded, lowest: RuleFile) -> Iterator[Diagnostic]:
 def _assemble(loaded: _Loaded, settings: Settings) -> Rules:
     asked = {method: [rule] for method, rule in loaded.points.items()}
     asked["admit"] = [rule for c in loaded.admit for rule in (c.expression, c.text) if rule is not None]
+    asked["evict"] = [rule for eviction in loaded.evict.values() for rule in eviction.rules()]
     asked["allowed"] = list(loaded.allowed.values())
     return FileRules(
         fair=settings.fair,
@@ -172,6 +188,7 @@ def _assemble(loaded: _Loaded, settings: Settings) -> Rules:
         hold=settings.hold,
         failures=(cel.EvalError,),
         conditions=tuple(loaded.admit),
+        evictions=tuple(loaded.evict.values()),
         comparisons={name: rule.call for name, rule in loaded.allowed.items()},
         reads={method: union(rule.reads for rule in rules) for method, rules in asked.items()},
         clock={method: step for method, rules in asked.items() if (step := finest(rule.step for rule in rules))},

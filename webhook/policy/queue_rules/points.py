@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.cel import host_type
 from webhook.cel.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type, list_of
-from webhook.queue.model import ClusterQueue, PodSet, Workload
+from webhook.queue.model import ClusterQueue, LocalQueue, PodSet, Workload
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
 
@@ -76,7 +76,7 @@ POINTS: Final = (
     _one("share.value", "share", DOUBLE, ratio=DOUBLE, weight=INT, borrowing=BOOL),
     _one("requeue", "requeue", INT, workload=WORKLOAD, at=INT),
 )
-"""Every point but `admit` and `preempt.allowed`, which have a name or a message beside each expression."""
+"""Every point but `admit`, `evict` and `preempt.allowed`, which have a name or a message beside each expression."""
 
 FAIR: Final = frozenset({"tournament", "entitled"})
 """Methods of the points that only fair sharing asks."""
@@ -84,6 +84,12 @@ ADMIT: Final[Mapping[str, Type]] = {
     "workload": WORKLOAD,
     "queue": QUEUE,
     "facts": host_type(Facts),
+    "now": TIMESTAMP,
+}
+EVICT: Final[Mapping[str, Type]] = {
+    "workload": WORKLOAD,
+    "queue": QUEUE,
+    "localQueue": host_type(LocalQueue),
     "now": TIMESTAMP,
 }
 ALLOWED: Final[Mapping[str, Type]] = {"shares": host_type(Shares)}

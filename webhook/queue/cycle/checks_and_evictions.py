@@ -1,17 +1,21 @@
-"""What must happen to work that holds quota without any contest: checks that came ready, queues that are drained."""
+"""What happens to work that holds quota without any contest: checks that came ready, evictions that rules ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
-from webhook.queue.decisions import Admitted, Evicted
-from webhook.queue.model import CheckState, ClusterQueue, PodSetAssignment, StopPolicy, Workload
+from webhook.queue.cycle.round import Log
+from webhook.queue.decisions import Admitted, Evicted, FailedRule
+from webhook.queue.model import CheckState, ClusterQueue, LocalQueue, PodSetAssignment, Workload
 from webhook.queue.pending.queue import Entry, Status
+from webhook.queue.quota.accounting import local_of
+from webhook.queue.rules import Departure
 from webhook.queue.state import State
+from webhook.queue.workload_facts import facts_of
 
-OVERTIME: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
-"""The reason of an eviction after `maximumExecutionTimeSeconds`: who carries it out deactivates the workload too."""
+STANDS: Final = frozenset({"workload", "workload.admission", "workload.admitted", "workload.evicted"})
+"""What a workload comes to while it is in the state; all else is as its object says."""
 
 
 def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
@@ -23,36 +27,54 @@ def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[Pod
     return all(workload.checks.get(name) == CheckState.READY for name in asked)
 
 
-def settle(state: State, ready: list[Admitted], evicted: list[Evicted]) -> None:
-    """Admit whose checks came ready; evict who must go: not active, out of time, a check failed, a queue is drained."""
+def settle(state: State, log: Log) -> None:
+    """Evict whom the rules of `evict` name, and admit whose checks came ready: all that changed, or whose time came."""
     due, state.due = state.due, {}
+    now = state.changes.now
     for key in due:
         entry = state.entries.get(key)
         if entry is None or entry.status != Status.HOLDING or entry.admission is None or entry.victim is None:
             continue
-        reason = "" if entry.victim.evicted else _must_go(state, entry)
-        if reason:
+        if entry.victim.evicted:
+            continue
+        departure = _departure(state, entry, log)
+        if departure is not None and departure.at <= now:
             entry.victim.evicted = True
-            evicted.append(Evicted(key, entry.admission.cluster_queue, reason))
-        elif not entry.admitted and not entry.victim.evicted:
+            log.evicted.append(Evicted(key, entry.admission.cluster_queue, departure.reason, departure.message))
+            continue
+        _ask_at(state, entry, departure.at if departure is not None else 0)
+        if not entry.admitted:
             queue = state.cluster_queues[entry.admission.cluster_queue]
             if checks_ready(entry.workload, queue, entry.admission.pod_sets):
                 entry.admitted = True
-                ready.append(Admitted(key, queue.name, entry.admission.pod_sets))
+                log.ready.append(Admitted(key, queue.name, entry.admission.pod_sets))
 
 
-def _must_go(state: State, entry: Entry) -> str:
-    workload, admission = entry.workload, entry.admission
+def set_alarms(state: State, log: Log) -> None:
+    """Note when the rules of `evict` want those that were admitted in this call to go; nobody goes in the same call."""
+    for decision in log.admitted:
+        entry = state.entries[decision.workload]
+        del state.due[entry.key]
+        if (departure := _departure(state, entry, log)) is not None:
+            _ask_at(state, entry, max(departure.at, state.changes.now + 1))
+
+
+def _ask_at(state: State, entry: Entry, at: int) -> None:
+    """Ask again at a time (milliseconds, 0: never), though nothing changes before."""
+    entry.evict_at = at
+    if at:
+        state.evictions.set(at, entry.key)
+
+
+def _departure(state: State, entry: Entry, log: Log) -> Departure | None:
+    rules, workload, admission = state.rules, entry.workload, entry.admission
+    assert rules is not None
     assert admission is not None
-    if not workload.active:
-        return "Deactivated"
-    if workload.deadline and workload.deadline <= state.changes.now:
-        return OVERTIME
-    if any(c in (CheckState.RETRY, CheckState.REJECTED) for c in workload.checks.values()):
-        return "AdmissionCheck"
-    if state.cluster_queues[admission.cluster_queue].stop_policy == StopPolicy.DRAIN:
-        return "ClusterQueueStopped"
-    local = state.local_queues.get(f"{workload.namespace}/{workload.queue}")
-    if local is not None and local.stop_policy == StopPolicy.DRAIN:
-        return "LocalQueueStopped"
-    return ""
+    queue = state.cluster_queues[admission.cluster_queue]
+    local = state.local_queues.get(local_of(workload)) or LocalQueue(workload.namespace, workload.queue, queue.name)
+    try:
+        workload = workload if STANDS.isdisjoint(rules.reads.get("evict", ())) else facts_of(entry)
+        return rules.evict(workload, queue, local, state.changes.now)
+    except rules.failures as error:
+        log.failed.append(FailedRule(entry.key, rules.failed(error)))
+        return None

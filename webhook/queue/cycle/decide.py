@@ -5,7 +5,7 @@ The state is changed by what was decided; the decisions say how.
 
 from __future__ import annotations
 
-from webhook.queue.cycle.checks_and_evictions import settle
+from webhook.queue.cycle.checks_and_evictions import set_alarms, settle
 from webhook.queue.cycle.one_cycle import Cycle
 from webhook.queue.cycle.round import Log, Round
 from webhook.queue.decisions import Decisions
@@ -38,7 +38,7 @@ def decide(
     state.bind(rules, now)
     state.awake(now, all_retried=cycles is not None)
     log = Log()
-    settle(state, log.ready, log.evicted)
+    settle(state, log)
     left = UNLIMITED if budget is None else budget
     first = last = state.cycle
     for tree in _trees(state, counted=cycles is not None):
@@ -48,6 +48,7 @@ def decide(
         left = _run(this, left, UNLIMITED if cycles is None else cycles)
         last = max(last, this.cycle)
     state.cycle = last
+    set_alarms(state, log)
     if cycles is not None:
         state.echo.retry(state.by_tree, state.changes)
     return Decisions(
@@ -58,6 +59,7 @@ def decide(
         tuple(describe(state, entry) for entry in log.waits.values()),
         left > 0,
         state.next_at(),
+        tuple(log.failed),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.cycle.reservation import Reservation
-from webhook.queue.decisions import Admitted, Evicted, Preempted
+from webhook.queue.decisions import Admitted, Evicted, FailedRule, Preempted
 from webhook.queue.pending.queue import Entry
 from webhook.queue.quota.tree import Tree
 from webhook.queue.report import Reporter
@@ -25,6 +25,7 @@ class Log:
     preempted: list[Preempted] = field(default_factory=list)
     evicted: list[Evicted] = field(default_factory=list)
     ready: list[Admitted] = field(default_factory=list)
+    failed: list[FailedRule] = field(default_factory=list)
     waits: dict[str, Entry] = field(default_factory=dict)
 
 

@@ -62,7 +62,7 @@ class Entry:
 
     `seq` tells its place in the heap of its class from those it had before; -1 is none. `until` ends its back-off.
     `progress` says where its next search for flavors goes on. `failed`: a rule failed on it before it could be put in
-    order, `why_out` says which.
+    order, `why_out` says which. `evict_at`: when a rule is asked again whether it must give its quota back.
     """
 
     workload: Workload
@@ -82,6 +82,7 @@ class Entry:
     progress: FlavorProgress | None = None
     seq: int = -1
     until: int = 0
+    evict_at: int = 0
 
     def plan(self) -> Plan:
         """Give what a waiting entry asks for."""

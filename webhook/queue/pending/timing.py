@@ -46,28 +46,34 @@ class Alarms:
 class Timing:
     """The steps of the rules in force, and the time up to which they were heeded."""
 
-    __slots__ = ("_asks", "_now", "_orders", "_preempts")
+    __slots__ = ("_asks", "_evicts", "_now", "_orders", "_preempts")
 
     def __init__(self, rules: Rules | None = None, now: int = 0) -> None:
         clock = rules.clock if rules is not None else {}
         self._orders, self._asks = clock.get("order", 0), clock.get("admit", 0)
         self._preempts = clock.get("candidate", 0)
+        step = clock.get("evict", 0)
+        self._evicts = max(step, LOOK) if step else 0
         self._now = now
 
-    def passed(self, now: int, *, sampled: bool) -> tuple[bool, bool, bool]:
+    def passed(self, now: int, *, sampled: bool) -> tuple[bool, bool, bool, bool]:
         """Go on to a time; say whether `order` may give other keys, `admit` other answers, and others be victims.
 
+        The last says whether `evict` may name others; it is asked about all that runs, so once a minute is enough.
         `sampled`: what was used lately is another than before.
         """
         before, self._now = self._now, now
         asked = sampled or _crossed(before, now, self._asks)
-        return _crossed(before, now, self._orders), asked, _crossed(before, now, self._preempts)
+        ordered, preempted = _crossed(before, now, self._orders), _crossed(before, now, self._preempts)
+        return ordered, asked, preempted, _crossed(before, now, self._evicts)
 
     def times(self, accounting: Accounting, queues: Iterable[PendingQueue], *, denied: bool) -> list[int | None]:
         """Give the next times to decide at, as somebody waits in one of the queues, or is `denied`."""
+        queues = list(queues)
         waits = [pending_queue.queue for pending_queue in queues if pending_queue.classes]
         steps = [self._asks] if denied else []
         steps += [self._orders, self._preempts] if waits else []
+        steps += [self._evicts] if self._evicts and any(pending_queue.holders for pending_queue in queues) else []
         ordered = any(map(accounting.apart, waits))
         return [
             accounting.next_sample(denied=denied, ordered=ordered),

@@ -1,0 +1,169 @@
+"""What must give its quota back is ruled by files: reasons that add up, replace each other, and say when."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.queue.build import NS, job, names, queue, running, state
+from tests.queue.python_rules import KueueRules
+from webhook.api.snapshot.reader import snapshot
+from webhook.documents import read
+from webhook.offline.plan.make_plan import make_plan
+from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.queue.cycle.decide import decide
+from webhook.queue.decisions import Evicted
+from webhook.queue.events import DefinitionChanged, WorkloadChanged
+from webhook.queue.memory import copy_of
+from webhook.queue.model import LocalQueue
+from webhook.queue.rules import Rules
+
+HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n"
+HOUR = 3_600_000
+OVERDUE = """
+  evict:
+    - reason: LongerThanSaid
+      expression: workload.runTime != null && workload.admission != null
+      notBefore: workload.admission.reservedAt + workload.runTime
+      messageExpression: "'it said it runs for ' + string(workload.runTime / 1000) + ' s'"
+"""
+
+
+def rules(spec: str) -> Rules:
+    return load_rules(read(HEAD + spec, "rules.yaml"))
+
+
+def evicted(*workloads: object, by: Rules, at: int = 0, **of_queue: object) -> list[tuple[str, str]]:
+    """Who must go, and why."""
+    core = state([queue("a", 9, **of_queue)], list(workloads))
+    return [(e.workload.partition("/")[2], e.reason) for e in decide(core, by, at).evicted]
+
+
+@pytest.mark.parametrize("by", [rules_named(["kueue"]), KueueRules()], ids=["file", "python"])
+@pytest.mark.parametrize(
+    ("facts", "of_queue", "reason"),
+    [
+        ({}, {}, None),
+        ({"active": False}, {}, "Deactivated"),
+        ({"deadline": 10}, {}, "DeactivatedDueToMaximumExecutionTimeExceeded"),
+        ({"deadline": 11}, {}, None),
+        ({"checks": {"a": "Pending", "b": "Retry"}}, {}, "AdmissionCheck"),
+        ({"checks": {"a": "Rejected"}}, {}, "AdmissionCheck"),
+        ({"checks": {"a": "Pending", "b": "Ready"}}, {}, None),
+        ({}, {"stop_policy": "HoldAndDrain"}, "ClusterQueueStopped"),
+        ({}, {"stop_policy": "Hold"}, None),
+        ({"active": False, "deadline": 1, "checks": {"a": "Retry"}}, {}, "Deactivated"),
+    ],
+)
+def test_what_kueue_evicts(by: Rules, facts: dict, of_queue: dict, reason: str | None) -> None:
+    """The shipped file and its twin say the same, the first reason first."""
+    found = evicted(running("w", "a", **facts), by=by, at=10, **of_queue)
+    assert found == ([("w", reason)] if reason else [])
+
+
+def test_a_drained_local_queue_sends_its_own_work_away() -> None:
+    """The rule sees the LocalQueue, and is asked when it changes."""
+    core = state([queue("a", 4), queue("b", 4)], [running("mine", "a"), running("other", "b")])
+    assert decide(core, rules_named(["kueue"]), 0).evicted == ()
+    core.apply(DefinitionChanged(LocalQueue(NS, "a", "a", stop_policy="HoldAndDrain")))
+    assert decide(core, rules_named(["kueue"]), 1).evicted == (Evicted(f"{NS}/mine", "a", "LocalQueueStopped"),)
+
+
+def test_a_reason_that_is_named_again_is_replaced_and_others_add_up() -> None:
+    """So a file may spare what a check asks again, and still evict what the shipped file evicts."""
+    by = rules(
+        "  evict:\n"
+        "    - {reason: AdmissionCheck, expression: \"workload.checks.exists(c, workload.checks[c] == 'Rejected')\"}\n"
+        "    - {reason: Unwanted, expression: \"workload.labels[?'keep'].orValue('') == 'no'\", message: a label}\n"
+    )
+    work = [running("retry", "a", checks={"c": "Retry"}), running("rejected", "a", checks={"c": "Rejected"})]
+    work += [running("label", "a", labels={"keep": "no"}), running("off", "a", active=False)]
+    found = evicted(*work, by=by)
+    assert sorted(found) == [("label", "Unwanted"), ("off", "Deactivated"), ("rejected", "AdmissionCheck")]
+
+
+def test_not_before_is_kept_to_the_millisecond() -> None:
+    """For work that ran before, and for what is admitted in the same call; a state built anew keeps it too."""
+    by = rules(OVERDUE)
+    core = state([queue("a", 2)], [running("old", "a", since=0, run_time=5_000), job("new", "a", run_time=2_500)])
+    first = decide(core, by, 1_000)
+    assert (names(first), first.evicted, first.next_at) == (["new"], (), 3_500)
+    for living in (core, copy_of(core)):
+        assert decide(living, by, 3_499).evicted == ()
+        due = decide(living, by, 3_500)
+        assert due.evicted == (Evicted(f"{NS}/new", "a", "LongerThanSaid", "it said it runs for 2 s"),)
+        assert due.next_at == 5_000
+        assert [e.workload for e in decide(living, by, 5_000).evicted] == [f"{NS}/old"]
+        assert decide(living, by, 9_000).next_at is None
+
+
+def test_a_time_that_changes_is_heeded() -> None:
+    """An earlier alarm for a time that does not count any more evicts nobody."""
+    by = rules(OVERDUE)
+    core = state([queue("a", 2)], [running("w", "a", run_time=5_000)])
+    assert decide(core, by, 0).next_at == 5_000
+    core.apply(WorkloadChanged(running("w", "a", run_time=8_000)))
+    assert decide(core, by, 5_000).evicted == ()
+    assert decide(core, by, 5_001).next_at == 8_000
+
+
+def test_a_rule_that_reads_the_clock_is_asked_at_its_steps() -> None:
+    """Hours change at quarters of an hour; any other look at the time is taken once a minute."""
+    night = rules("  evict:\n    - {reason: Morning, expression: now.getHours() >= 7}\n")
+    core = state([queue("a", 2)], [running("w", "a")])
+    assert decide(core, night, 6 * HOUR + 1).next_at == 6 * HOUR + HOUR // 4
+    assert decide(core, night, 7 * HOUR - 1).evicted == ()
+    assert [e.reason for e in decide(core, night, 7 * HOUR).evicted] == ["Morning"]
+    late = rules('  evict:\n    - {reason: Late, expression: "int(now) >= 90"}\n')
+    core = state([queue("a", 2)], [running("w", "a")])
+    assert decide(core, late, 80_000).next_at == 120_000
+    assert decide(core, late, 119_000).evicted == ()
+    assert [e.reason for e in decide(core, late, 120_000).evicted] == ["Late"]
+    idle = state([queue("a", 2)], [])
+    assert decide(idle, late, 0).next_at is None
+
+
+def test_one_that_fails_evicts_nobody_and_hides_no_other() -> None:
+    """It is told with its file and line; what others say still counts, and so do admissions."""
+    by = rules("  evict:\n    - {reason: Bad, expression: \"workload.labels['x'] == ''\"}\n")
+    core = state([queue("a", 3)], [running("w", "a"), running("off", "a", active=False), job("next", "a")])
+    made = decide(core, by, 0)
+    assert ([e.workload for e in made.evicted], names(made)) == ([f"{NS}/off"], ["next"])
+    assert {f.workload for f in made.failed} == {f"{NS}/w", f"{NS}/next"}
+    assert all(f.message.startswith("rules.yaml:6:49: rule evict.0.expression: ") for f in made.failed)
+
+
+def test_pods_that_are_not_ready_are_seen() -> None:
+    """`unreadySince` is the time of the condition PodsReady False, as Kueue writes it."""
+    by = rules(
+        "  evict:\n    - reason: PodsReadyTimeout\n      expression: workload.unreadySince != 0\n"
+        "      notBefore: workload.unreadySince + 300000\n"
+    )
+    work = [running("stuck", "a", unready_since=1_000), running("fine", "a")]
+    core = state([queue("a", 3)], work)
+    assert decide(core, by, 300_999).next_at == 301_000
+    assert decide(core, by, 301_000).evicted == (Evicted(f"{NS}/stuck", "a", "PodsReadyTimeout"),)
+
+
+@pytest.mark.parametrize(("status", "since"), [("False", 1_767_225_600_000), ("True", 0), ("", 0)])
+def test_the_condition_of_ready_pods_is_read(status: str, since: int) -> None:
+    """Nobody's word is no reason: without the condition pods count as ready."""
+    rows = [{"type": "PodsReady", "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}] if status else []
+    held = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    obj = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": NS},
+        "spec": {"queueName": "a"},
+        "status": {"conditions": [held, *rows], "admission": {"clusterQueue": "a", "podSetAssignments": []}},
+    }
+    (found,) = snapshot([obj]).workloads
+    assert found.unready_since == since
+
+
+def test_a_plan_carries_it_out() -> None:
+    """`sluice plan` asks the same rules: the one who waits gets the place of the one who must go."""
+    by = rules(OVERDUE)
+    work = [running("old", "a", run_time=5_000), job("next", "a", priority=1)]
+    plan = make_plan(state([queue("a", 1)], work).snapshot(), by, 6_000)
+    assert [e.workload for e in plan.evicted] == [f"{NS}/old"]
+    assert [a.workload for a in plan.admitted] == [f"{NS}/next"]
