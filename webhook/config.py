@@ -14,6 +14,7 @@ from typing import Any, Final, get_type_hints
 from webhook import documents, setting_values
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
+from webhook.policy.loading.shipped import located
 
 PREFIX: Final = "SLUICE_"
 UNKNOWN, WRONG = "CFG001", "CFG002"
@@ -156,7 +157,7 @@ def typed(name: str, value: Any) -> Any:
     """Read a value as the setting's type. Raises ValueError with what is allowed."""
     if name in ("policies", "queue_rules", "client_names"):
         items = value if isinstance(value, list | tuple) else str(value).split(":" if name == "policies" else ",")
-        return tuple((Path if name == "policies" else str)(_text(item)) for item in items)
+        return tuple((located if name == "policies" else str)(_text(item)) for item in items)
     if _TYPES[name] is bool:
         return _boolean(value)
     if name in RANGES:

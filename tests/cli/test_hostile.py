@@ -54,7 +54,7 @@ COMMANDS = {
     "plan --rules": ("plan", "-f", "good.yaml", "--rules", "FILE"),
     "plan --batch": ("plan", "--batch", "FILE"),
     "plan --live": ("plan", "--live", "--kubeconfig", "FILE"),
-    "register": ("register", "--print", "--policies", "FILE", "--url", "https://localhost:1"),
+    "register": ("register", "--print", "--policies", "FILE", "--public-ca"),
     "register --ca-file": ("register", "--print", "--policies", "good.yaml", "--ca-file", "FILE"),
     "replay": ("replay", "-p", "good.yaml", "FILE"),
     "run": ("run", "--once", "--cert-dir", "certs", "-f", "FILE"),

@@ -44,6 +44,10 @@ CHECKED = {
     ("test", "--run=("): "missing )",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--against=nowhere"): "--against nowhere: fatal: not a git",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--kubeconfig=good.yaml"): "--kubeconfig requires --context NAME",
+    ("plan", "--batch=good.yaml", "--rules=kueue"): "leave out --rules",
+    ("plan", "--batch=good.yaml", "--now=2026-01-01"): "leave out --now",
+    ("plan", "--trace=good.yaml", "--output=json"): "leave out --output",
+    ("plan", "--batch=good.yaml", "--trace=good.yaml"): "--batch and --trace cannot be combined",
     ("plan", "-f", "good.yaml", "--context=prod"): "--kubeconfig and --context require --live",
     ("serve", "--no-cluster", "--cert-dir=folder"): "`sluice certs --dir",
 }

@@ -1,13 +1,21 @@
-"""`sluice register --print` says what the configurations that it prints would lack."""
+"""`sluice register --print` prints no configuration that an API server could not use."""
+
+import pytest
 
 from tests.offline.running import invoke
+from webhook import documents
+from webhook.cli import exits
 from webhook.cli.commands.register import register
 
 
-def test_configurations_without_a_bundle_are_told(tmp_path):
-    """Without a CA the API server trusts public ones only: told beside the configurations, not in them."""
-    (tmp_path / "policies").mkdir()
-    done = invoke(register, "--policies", str(tmp_path / "policies"), "--print", "--url", "https://sluice.example")
-    assert "there is no caBundle" in done.stderr
-    done = invoke(register, "--policies", str(tmp_path / "policies"), "--print", "--cert-manager", "sluice/sluice")
-    assert done.stderr == ""
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [((), exits.BAD_INPUT), (("--cert-manager", "sluice/sluice"), exits.PASSED), (("--public-ca",), exits.PASSED)],
+)
+def test_webhooks_without_a_bundle_are_refused(tmp_path, monkeypatch, options, code):
+    """In an empty folder, as anywhere: without a caBundle nothing is printed, and the ways out are told."""
+    monkeypatch.chdir(tmp_path)
+    done = invoke(register, "--print", "--url", "https://sluice.example", *options)
+    assert (done.exit_code, bool(done.stdout)) == (code, code == exits.PASSED)
+    assert all((way in done.stderr) == bool(code) for way in ("--ca-file", "--cert-manager", "--public-ca"))
+    assert all(d.value["webhooks"] for d in documents.read(done.stdout))

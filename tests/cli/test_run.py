@@ -1,5 +1,6 @@
 """`sluice run`: the main job without a cluster, as a new user sees it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -63,6 +64,17 @@ def test_articles_run_to_their_end(tmp_path):
     assert "pending" not in jobs
     assert re.search(r"position 1, asks 6\s", done.stdout), "article 003's second job waits for the first"
     assert re.search(r"LimitRange default/gpu-limit-range\s*│ denied", done.stdout)
+
+
+def test_no_key_is_left_behind(tmp_path):
+    """Without --cert-dir the certificate is in a folder of its own, which is gone at the end."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "webhook.cli.main", "run", "--once", "-f", written(tmp_path, ("one", "2"))]
+    where = {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run(command, cwd=tmp_path / "here", env={**os.environ, **where}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [*(tmp_path / "here").iterdir(), *(tmp_path / "temporary").iterdir()] == []
 
 
 def test_jobs_share_the_quota_in_turn(tmp_path):

@@ -23,6 +23,7 @@ from webhook.offline.plan.rule_sets import rules_of
 from webhook.offline.unreadable_objects import readable
 from webhook.policy.bundle import EMPTY
 from webhook.policy.loading.assemble import assemble
+from webhook.policy.queue_rules.files import rules_among
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 VALUES = (None, [], {}, "", -1, 1e300, "x" * 10_000, True, [None], {"a": None}, 0.5, ["a"], 10**30)
@@ -67,7 +68,7 @@ def tried(document):
         found, _ = inputs([document, *pods()], sender)
         objects = (*(i.obj for i in found), *objects_of([document]), *bundle.objects)
         trial = dry_run(found, bundle, FileFacts(objects, {}, authorized=True), sender, clock=lambda: 0.0)
-        with_queues(trial, objects, bundle, 0.0)
+        with_queues(trial, objects, rules_among(bundle.queue_policies), 0.0)
 
 
 def loaded_or_empty(document):

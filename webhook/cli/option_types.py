@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 
 from webhook import setting_values
+from webhook.policy.loading.shipped import PREFIX, located
 
 
 class Read(click.ParamType[Any]):
@@ -54,6 +55,22 @@ class FolderOption(PathOption):
         return path
 
 
+class PoliciesOption(PathOption):
+    """Policies: a file, a folder, or the reference of a shipped policy."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the path; what is wrong becomes a usage error."""
+        if str(value).startswith(PREFIX):
+            try:
+                return located(value)
+            except ValueError as error:
+                self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Made(PathOption):
     """A file to be written, in a folder that is there: told before the work, not after it."""
 
@@ -86,6 +103,8 @@ LABELS: Final = Read("key=value,...", setting_values.labels)
 FILE: Final = PathOption(exists=True, dir_okay=False, path_type=Path)
 THERE: Final = PathOption(exists=True, path_type=Path)
 """A file or a folder."""
+POLICIES: Final = PoliciesOption()
+"""A file, a folder, or a reference such as `sluice.dev/gpu-integer`."""
 GIVEN: Final = PathOption(path_type=Path)
 """A path of which the command says what is wrong with it, as one of the findings."""
 FOLDER: Final = FolderOption()
@@ -93,3 +112,9 @@ ROWS: Final = PathOption(exists=True, dir_okay=False, allow_dash=True)
 """A file, or - for standard input; as text."""
 INPUT: Final = PathOption(exists=True, allow_dash=True)
 """A file, a folder, or - for standard input; as text."""
+POLICIES_HELP: Final = (
+    "Policies: files, folders, or sluice.dev/NAME for a shipped one.  [default: those of .sluice.yaml, else policies]"
+)
+RULES_HELP: Final = (
+    "Queue rules. Can be repeated; later ones win.  [default: the queueRules of .sluice.yaml, else kueue]"
+)

@@ -55,6 +55,12 @@ def test_json_has_the_patch_and_the_place(run):
     assert (found["state"], found["file"], found["line"]) == ("patched", "job.yaml", 1)
 
 
+def test_json_says_that_an_object_is_refused(run):
+    """`allowed` is there when it is false, too: what a script asks for first."""
+    (found,) = json.loads(run("-f", "half.yaml", "-c", "ns.yaml", "-o", "json").stdout)["objects"]
+    assert (found["allowed"], found["code"], found["state"]) == (False, 422, "denied")
+
+
 def test_an_unknown_namespace_is_told(run):
     """Where policies select by namespace and the Namespace is not there, that is said, and labels can be given."""
     done = run("-f", "half.yaml")

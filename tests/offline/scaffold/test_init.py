@@ -30,7 +30,7 @@ def test_the_files_are_written(here, ci, own):
     done = invoke(init_command, "repo", "--ci", ci)
     assert done.exit_code == exits.PASSED
     tops = {path.name for path in Path("repo").iterdir()}
-    assert tops == {"README.md", "cluster", "policies", ".pre-commit-config.yaml", ".sluice"} | (
+    assert tops == {"README.md", "cluster", "policies", ".pre-commit-config.yaml", ".sluice", ".sluice.yaml"} | (
         {own} if own else set()
     )
     assert "wrote repo/policies/whole-gpus/policy.yaml\n" in done.stdout

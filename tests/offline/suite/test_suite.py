@@ -240,6 +240,24 @@ def test_exit_codes(suite, tmp_path):
     assert run(suite(case()), "--run", "(").exit_code == 2
 
 
+def test_a_bad_suite_does_not_stop_the_others(suite, tmp_path):
+    """What cannot be read, a suite or the policies of one, is told; the others run all the same, and the code is 2."""
+    suite(case())
+    for name, cases, policy in (("a", "- {nam: x}", POLICY), ("b", case(), "kind: ["), ("c", case(), POLICY)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "policy.yaml").write_text(policy)
+        (tmp_path / name / "suite.yaml").write_text(f"apiVersion: sluice.dev/v1alpha1\nkind: Suite\ncases:\n{cases}")
+    (tmp_path / "suite.yaml").write_text((tmp_path / "suite.yaml").read_text() + "policies: [policy.yaml]\n")
+    done = run(tmp_path)
+    assert (done.exit_code, "2 passed, 0 failed, 3 errors in files" in done.stdout) == (2, True)
+    assert 'unknown field "nam"' in done.stderr
+    assert "b/policy.yaml:1:" in done.stderr
+    data = json.loads(run(tmp_path, "-o", "json").stdout)
+    assert [found["code"] for found in data["errors"]] == ["POL002", "POL001", "YAML001"]
+    xml = ElementTree.fromstring(run(tmp_path, "-o", "junit").stdout.encode())
+    assert sum(c.find("error") is not None for c in xml.iter("testcase")) == 3
+
+
 def test_outputs_are_one_document(suite):
     """JSON, JUnit and SARIF stand alone on standard output, with the failed case in each."""
     folder = suite(case() + case(POD % 3).replace("one", "two", 1))

@@ -17,8 +17,10 @@ from rich.text import Text
 
 from webhook import setting_values
 from webhook.cli import exits
+from webhook.cli.completions import rules as rule_names
 from webhook.cli.inputs import standard_input
-from webhook.cli.option_types import FILE, INPUT, NAMESPACE, TEXT, THERE, Read
+from webhook.cli.option_types import FILE, INPUT, NAMESPACE, POLICIES, POLICIES_HELP, RULES_HELP, TEXT, THERE, Read
+from webhook.cli.repository import Repository, idle_rules, repository, repository_at
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.against import bundle_at, objects_at
@@ -36,6 +38,7 @@ from webhook.offline.files import Files, objects_of, read_files
 from webhook.offline.unreadable_objects import readable
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.queue_rules.files import rules_among
 from webhook.store.errors import StoreError
 
 EXAMPLES: Final = """\b
@@ -66,7 +69,8 @@ class DryRunInputs:
     "--context", type=TEXT, help="Evaluate the jobs and pods of a live cluster (kubeconfig context). Read-only."
 )
 @click.option("--kubeconfig", type=FILE, help="Kubeconfig file.  [default: the user's own]")
-@click.option("-p", "--policies", multiple=True, type=THERE, help="Policies: files or folders.  [default: policies]")
+@click.option("-p", "--policies", multiple=True, type=POLICIES, help=POLICIES_HELP)
+@click.option("--rules", multiple=True, type=TEXT, shell_complete=rule_names, metavar="NAME|FILE", help=RULES_HELP)
 @click.option(
     "-c",
     "--objects",
@@ -107,6 +111,7 @@ def dry_run_command(
     context: str | None,
     kubeconfig: Path | None,
     policies: tuple[Path, ...],
+    rules: tuple[str, ...],
     cluster: tuple[Path, ...],
     against: str | None,
     operation: str,
@@ -127,15 +132,15 @@ def dry_run_command(
     if kubeconfig and context is None:
         raise click.UsageError("--kubeconfig requires --context NAME")
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
-    paths = policies or (Path("policies"),)
-    bundle = load_bundle(paths)
+    within = repository(policies, rules)
+    bundle = load_bundle(within.policies)
     inputs = _inputs(files, cluster, dict(labels), authorized, sender, _live(kubeconfig, context, bundle))
-    with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *cluster, *paths)).documents):
-        trial = _try(inputs, bundle)
+    with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *cluster, *within.policies)).documents):
+        trial = _try(inputs, bundle, within)
     if against is None:
         _print_trial(trial, output, every=verbose)
         _end(any(not o.allowed for o in trial.outcomes), () if allow_missing or context else trial.missing)
-    before = _before(inputs, against, paths, cluster)
+    before = _before(inputs, against, cluster, policies, rules)
     comparison = compare(before.outcomes, trial.outcomes)
     notes = tuple(dict.fromkeys((*trial.notes, *before.notes)))
     if output == "json":
@@ -201,26 +206,31 @@ def _read(files: Sequence[str]) -> Files:
     return Files((*read.documents, *piped.documents), (*read.names, *piped.names), (*read.errors, *piped.errors))
 
 
-def _try(inputs: DryRunInputs, bundle: Bundle) -> Trial:
+def _try(inputs: DryRunInputs, bundle: Bundle, within: Repository) -> Trial:
     tried, now = [i.obj for i in inputs.inputs], time.time()
+    rules = rules_among(bundle.queue_policies, within.rules)
     objects = (*tried, *inputs.context, *inputs.live, *bundle.objects)
     facts = FileFacts(objects, inputs.labels, authorized=inputs.authorized)
-    gate = file_gate(tried, objects, bundle, now, inputs.sender.namespace)
+    gate = file_gate(tried, objects, rules, now, inputs.sender.namespace)
     trial = dry_run(inputs.inputs, bundle, facts, inputs.sender, gate, time.time)
-    return trial if inputs.sender.operation == "DELETE" else with_queues(trial, objects, bundle, now)
+    trial = replace(trial, notes=(*trial.notes, *idle_rules(bundle.queue_policies, within)))
+    return trial if inputs.sender.operation == "DELETE" else with_queues(trial, objects, rules, now)
 
 
-def _before(inputs: DryRunInputs, against: str, paths: Sequence[Path], cluster: Sequence[Path]) -> Trial:
-    """Try the objects under the policies of a folder, or under policies and context objects of a git revision."""
+def _before(
+    inputs: DryRunInputs, against: str, cluster: Sequence[Path], policies: Sequence[Path], rules: Sequence[str]
+) -> Trial:
+    """Try the objects under the policies of a folder, or under all that the repository held at a git revision."""
     if Path(against).exists():
-        return _try(inputs, replace(load_bundle([Path(against)]), notes=()))
+        return _try(inputs, replace(load_bundle([Path(against)]), notes=()), repository(policies, rules))
     try:
-        bundle, context = bundle_at(against, paths), tuple(objects_at(against, cluster))
+        then = repository_at(against, policies, rules)
+        bundle, context = bundle_at(against, then.policies), tuple(objects_at(against, cluster))
     except (RevisionError, OSError) as error:
         raise click.UsageError(f"--against {against}: {error}") from None
     if bundle is None:
         click.echo(f"sluice dry-run: these policies do not exist at {against}", err=True)
-    return _try(replace(inputs, context=context), bundle or EMPTY)
+    return _try(replace(inputs, context=context), bundle or EMPTY, then)
 
 
 def _print_trial(trial: Trial, output: str, *, every: bool) -> None:

@@ -19,8 +19,10 @@ from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.trace import TracedPart, clauses
 from webhook.cli import exits
 from webhook.cli.commands.eval import shown
+from webhook.cli.completions import rules as rule_names
 from webhook.cli.inputs import files_or_stdin
-from webhook.cli.option_types import ANY_TEXT, INPUT, NAMESPACE, TEXT, THERE
+from webhook.cli.option_types import ANY_TEXT, INPUT, NAMESPACE, POLICIES, POLICIES_HELP, RULES_HELP, TEXT, THERE
+from webhook.cli.repository import repository
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
@@ -33,6 +35,7 @@ from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
 from webhook.offline.unreadable_objects import readable
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.queue_rules.files import rules_among
 
 EXAMPLES: Final = """\b
 Examples:
@@ -49,7 +52,8 @@ _STYLES: Final = {"true": "green", "false": "red", "error": "bold red", "changed
 @click.option(
     "-f", "--file", "file", required=True, type=INPUT, help="Objects to explain: a file, or - for standard input."
 )
-@click.option("-p", "--policies", multiple=True, type=THERE, help="Policies: files or folders.  [default: policies]")
+@click.option("-p", "--policies", multiple=True, type=POLICIES, help=POLICIES_HELP)
+@click.option("--rules", multiple=True, type=TEXT, shell_complete=rule_names, metavar="NAME|FILE", help=RULES_HELP)
 @click.option(
     "-c",
     "--objects",
@@ -77,6 +81,7 @@ _STYLES: Final = {"true": "green", "false": "red", "error": "bold red", "changed
 def explain_command(
     file: str,
     policies: tuple[Path, ...],
+    rules: tuple[str, ...],
     cluster: tuple[Path, ...],
     policy: str,
     operation: str,
@@ -89,7 +94,8 @@ def explain_command(
     Exit code 0: all are let in, 1: some are refused, 2: a file cannot be used, 3: there is nothing to explain.
     """
     sender = Sender(operation, user, namespace=namespace)
-    bundle = load_bundle(policies or (Path("policies"),))
+    within = repository(policies, rules)
+    bundle = load_bundle(within.policies)
     read = files_or_stdin(file)
     known = read_files(cluster)
     found, wrong = inputs(read.documents, sender)
@@ -103,7 +109,7 @@ def explain_command(
     around = (*tried, *objects, *bundle.objects)
     facts, explained = FileFacts(around, {}), []
     with readable(lambda: (*read.documents, *known.documents)):
-        gate = file_gate(tried, around, bundle, time.time(), namespace)
+        gate = file_gate(tried, around, rules_among(bundle.queue_policies, within.rules), time.time(), namespace)
     for item in found:
         try:
             outcome, traces = explain(item, bundle, facts, sender, time.time, gate)

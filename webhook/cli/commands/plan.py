@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from webhook import setting_values
@@ -19,14 +20,14 @@ from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.inputs import files_or_stdin, json_lines
-from webhook.cli.option_types import FILE, INPUT, ROWS, TEXT, Read
+from webhook.cli.option_types import FILE, INPUT, ROWS, RULES_HELP, TEXT, Read
+from webhook.cli.repository import queue_rules, repository
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
 from webhook.offline.plan.batch import answer_case, answer_trace
 from webhook.offline.plan.make_plan import Plan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
-from webhook.offline.plan.rule_sets import rules_of
 from webhook.offline.plan.tables import summary, tables
 from webhook.offline.unreadable_objects import readable
 from webhook.store.errors import StoreError
@@ -63,6 +64,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
+@click.pass_context
 @click.option(
     "-f",
     "--file",
@@ -74,17 +76,20 @@ Examples:
 @click.option("--live", "cluster", is_flag=True, help="Read the objects from a live cluster. Read-only.")
 @click.option("--kubeconfig", type=FILE, help="Kubeconfig file, for --live.")
 @click.option("--context", type=TEXT, help="Kubeconfig context, for --live.")
-@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, default=("kueue",), show_default=True,
-              metavar="NAME|FILE",
-              help="Rules to use. Can be repeated; later ones win.")  # fmt: skip
+@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, metavar="NAME|FILE", help=RULES_HELP)
 @click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True,
               help="Number of cycles to run.")  # fmt: skip
 @click.option("--now", type=Read("time", moment), help="Time of the decision (RFC 3339).  [default: now]")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
               help="Output format.")  # fmt: skip
-@click.option("--batch", type=ROWS, metavar="FILE", help="Decide cases: JSON lines in, one answer per line.")
-@click.option("--trace", type=ROWS, metavar="FILE", help="Decide traces: JSON lines in, one answer per line.")
+@click.option(
+    "--batch", type=ROWS, metavar="FILE", help="Decide cases: JSON lines in, one answer per line. No other options."
+)
+@click.option(
+    "--trace", type=ROWS, metavar="FILE", help="Decide traces: JSON lines in, one answer per line. No other options."
+)
 def plan(
+    ctx: click.Context,
     files: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
@@ -103,9 +108,11 @@ def plan(
     of the shipped rule sets (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
     """
     if batch is not None:
+        _alone(ctx, "batch")
         _lines(batch, _case)
         return
     if trace is not None:
+        _alone(ctx, "trace")
         _lines(trace, _trace)
         return
     if not cluster and (kubeconfig or context):
@@ -115,7 +122,7 @@ def plan(
     at = _now() if now is None else now
     try:
         read = [] if cluster else _documents(files)
-        rules = rules_of(names)
+        rules = queue_rules(repository((), names))
         with readable(lambda: read):
             found = cluster_of(_live(kubeconfig, context) if cluster else (d.value for d in read))
             made = make_plan(snapshot(found.objects), rules, at, most or None)
@@ -159,6 +166,14 @@ def _documents(files: tuple[str, ...]) -> list[Document]:
 
 def _now() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def _alone(ctx: click.Context, option: str) -> None:
+    """Refuse options beside --batch or --trace, whose lines say everything themselves."""
+    for param in ctx.command.params:
+        if param.name != option and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
+            way = f"each line has its own objects, rules and time; leave out {param.opts[-1]}"
+            raise click.UsageError(f"--{option} and {param.opts[-1]} cannot be combined: {way}")
 
 
 def _lines(name: str, answer: Callable[[dict[str, Any], Place], dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ import click
 from webhook import documents, setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
-from webhook.cli.option_types import FILE, LABELS, NAMESPACE, TEXT, THERE, Read, whole
+from webhook.cli.option_types import FILE, LABELS, NAMESPACE, POLICIES, TEXT, Read, whole
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks import registration
@@ -34,7 +34,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--policies", multiple=True, type=THERE, help="Policies: files or folders.")
+@click.option("--policies", multiple=True, type=POLICIES, help="Policies: files, folders, or sluice.dev/NAME.")
 @click.option(
     "--url", type=Read("url", setting_values.url), help="URL of the server, if it is not reached through a Service."
 )
@@ -71,6 +71,7 @@ Examples:
 )
 @click.option("--cert-manager", type=Read("namespace/name", setting_values.named),
               help="Certificate whose CA cert-manager injects.")  # fmt: skip
+@click.option("--public-ca", is_flag=True, help="Write no caBundle: a public authority signed the certificate.")
 @click.option("--kubeconfig", type=FILE)
 @click.option("--context", type=TEXT)
 @click.option("--print", "printing", is_flag=True, help="Print the configurations, do not write them.")
@@ -86,6 +87,7 @@ def register(
     name: str,
     timeout: int,
     cert_manager: str | None,
+    public_ca: bool,
     kubeconfig: Path | None,
     context: str | None,
     printing: bool,
@@ -96,14 +98,14 @@ def register(
         _write(kubeconfig, context, lambda store: registration.remove(store, name))
         click.echo(f"deleted {name}")
         return
+    if not ca_file and not cert_manager and not public_ca:
+        way = "give --ca-file ca.crt (`sluice certs` writes one) or --cert-manager NAMESPACE/NAME"
+        raise click.UsageError(f"no caBundle for the webhooks; {way}; --public-ca if a public authority signed")
     namespace, own, port = service
     target = WebhookEndpoint(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)
     notes = {"cert-manager.io/inject-ca-from": cert_manager} if cert_manager else {}
     options = Options(name, namespace_selector, (*never, namespace), timeout, notes)
     objects = _objects(policies, mode, target, options)
-    if not ca_file and not cert_manager:
-        told = "without --ca-file or --cert-manager there is no caBundle: the API server trusts public CAs only"
-        click.echo(f"sluice register: {told}", err=True)
     if printing:
         click.echo("---\n".join(documents.dump(obj) for obj in objects), nl=False)
         return

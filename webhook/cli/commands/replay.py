@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import exits
-from webhook.cli.option_types import THERE
+from webhook.cli.option_types import POLICIES, POLICIES_HELP, THERE
+from webhook.cli.repository import repository
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.missing import missing_facts, told
@@ -35,7 +36,7 @@ _SHOWN: Final = 50
 
 @click.command(name="replay", epilog=EXAMPLES)
 @click.argument("recordings", nargs=-1, required=True, type=THERE)
-@click.option("-p", "--policies", multiple=True, type=THERE, help="Policies: files or folders.  [default: policies]")
+@click.option("-p", "--policies", multiple=True, type=POLICIES, help=POLICIES_HELP)
 @click.option(
     "-c",
     "--objects",
@@ -64,7 +65,7 @@ def replay_command(
     values of environment variables were masked when they were recorded. Exit code 0: every decision is the same,
     1: some differ, 2: a file cannot be used, or objects that decide are missing, 3: nothing was recorded.
     """
-    bundle = load_bundle(policies or (Path("policies"),))
+    bundle = load_bundle(repository(policies).policies)
     known = read_files(cluster)
     if known.errors:
         raise SourceError(known.errors)

@@ -12,7 +12,8 @@ import logging
 import signal
 import ssl
 import sys
-from dataclasses import dataclass, field
+import tempfile
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -28,7 +29,7 @@ from webhook.cli.demo.api_server import CreateOutcome, Front
 from webhook.cli.demo.kubelet import Kubelet
 from webhook.cli.demo.tables import Life, ended_table, sent_table
 from webhook.cli.inputs import manifests
-from webhook.cli.option_types import FOLDER, THERE, Read, number
+from webhook.cli.option_types import FOLDER, POLICIES, THERE, Read, number
 from webhook.cluster.api.kinds import MANAGED
 from webhook.config import Config
 from webhook.daemon import Daemon
@@ -81,7 +82,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option("-f", "--file", "files", multiple=True, type=THERE, help="Manifests.")
-@click.option("--policies", "folder", type=THERE, help="A folder of policies.")
+@click.option("--policies", "folder", type=POLICIES, help="A folder of policies.")
 @click.option("--queues", type=THERE, help="Objects that are there at the start.")
 @click.option("--once", is_flag=True, help="End when every job that was let in has run, instead of on Ctrl-C.")
 @click.option(
@@ -91,12 +92,12 @@ Examples:
     show_default=True,
     help="HOST:PORT of the admission server.",
 )
-@click.option("--cert-dir", type=FOLDER, default=Path("certs/dev"), show_default=True,
-              help="The folder of the certificate; one is made where there is none.")  # fmt: skip
+@click.option("--cert-dir", type=FOLDER,
+              help="The folder of the certificate.  [default: a new one, deleted at the end]")  # fmt: skip
 @click.option("--seconds", type=number(0, 3_600, "seconds"), default=1.0, show_default=True,
               help="How long a job runs that does not say.")  # fmt: skip
 def run(
-    files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path,
+    files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path | None,
     seconds: float,
 ) -> None:  # fmt: skip
     """Serve, apply manifests, and run the queues on this machine. Without -f the manifests of five articles are sent.
@@ -108,15 +109,13 @@ def run(
     there = manifests(queues or shipped.samples() / QUEUES)
     sent = [(path, manifests(path)) for path in paths]
     config = Config(
-        policies=((folder or shipped.policies()).resolve(),),
-        listen=listen,
-        cert_dir=cert_dir.resolve(),
-        cluster=False,
-        leader_election=False,
+        policies=((folder or shipped.policies()).resolve(),), listen=listen, cluster=False, leader_election=False
     )
     try:
-        ensure(Folder(config.cert_dir), ("localhost", "127.0.0.1"), datetime.now(UTC))
-        sys.exit(asyncio.run(_run(config, there, sent, once=once, seconds=seconds)))
+        with tempfile.TemporaryDirectory(prefix="sluice-") as made:  # others may not look into it
+            config = replace(config, cert_dir=Path(cert_dir or made).resolve())
+            ensure(Folder(config.cert_dir), ("localhost", "127.0.0.1"), datetime.now(UTC))
+            sys.exit(asyncio.run(_run(config, there, sent, once=once, seconds=seconds)))
     except (OSError, ValueError, StoreError) as error:
         click.echo(f"sluice run: {error}", err=True)
         sys.exit(exits.BAD_INPUT)

@@ -18,7 +18,7 @@ import uvloop
 
 from webhook.cli import exits
 from webhook.cli.completions import rules
-from webhook.cli.option_types import FILE, FOLDER, TEXT, THERE, PathOption
+from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
 from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
 from webhook.policy_reload.policies import LoaderError
@@ -62,7 +62,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option("--config", "file", type=FILE, help="A YAML file with any of these settings.")
-@click.option("--policies", multiple=True, type=THERE, help="A folder or file of policies; may be given several times.")
+@click.option("--policies", multiple=True, type=POLICIES, help="Policies: files, folders, or sluice.dev/NAME.")
 @click.option(
     "--rules",
     "queue_rules",

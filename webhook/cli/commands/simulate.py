@@ -15,12 +15,13 @@ from webhook.api.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules
-from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read
+from webhook.cli.option_types import FILE, RULES_HELP, TEXT, THERE, Made, Read
+from webhook.cli.repository import queue_rules, repository
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.offline.files import read_files, text_of
 from webhook.offline.plan.objects import cluster_of
-from webhook.offline.plan.rule_sets import rules_of, title
+from webhook.offline.plan.rule_sets import title
 from webhook.offline.simulate import simulation as virtual
 from webhook.offline.simulate.arrivals import Arrival, read_trace
 from webhook.offline.simulate.generate import generate
@@ -63,7 +64,7 @@ Examples:
     type=TEXT,
     shell_complete=rules,
     metavar="NAME|FILE",
-    help="Rules to use. Can be repeated; later ones win.  [default: kueue]",
+    help=RULES_HELP,
 )
 @click.option(
     "--compare", nargs=2, type=TEXT, metavar="A B", help="Compare two sets of rules (NAME|FILE, joined with +)."
@@ -95,7 +96,7 @@ def simulate(
     """
     try:
         queues, arrivals = _load(trace, files)
-        runs = [(queues, s) for s in compare or ("+".join(names or ("kueue",)),)]
+        runs = [(queues, s) for s in compare or ("+".join(repository((), names).rules),)]
         if compare_queues:
             runs.append((_queues((compare_queues,)), runs[0][1]))
         tried = [queues, runs[-1][0]] if compare_queues else [queues]
@@ -150,5 +151,5 @@ def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, name: str)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(name, total=len(arrivals))
-        rules = rules_of(names.split("+"))
+        rules = queue_rules(repository((), names.split("+")))
         return virtual.simulate(queues, arrivals, rules, name, lambda done: bar.update(task, completed=done))

@@ -14,6 +14,7 @@ from rich.console import Console
 from webhook.cli import exits
 from webhook.cli.option_types import ANY_TEXT, GIVEN, whole
 from webhook.cli.progress import Progress
+from webhook.cli.repository import repository, rule_sources
 from webhook.diagnostics import SourceError
 from webhook.offline.laws.search import TRIES
 from webhook.offline.lint.hints import with_hints
@@ -125,26 +126,33 @@ def once(
                 pattern,
                 jobs=jobs,
                 examples=examples,
+                rules=sources,
                 tell=lambda result, total: progress.step(total, result.case.title),
             )
 
-    try:
-        session = once()
-        written = update(session.results) if rewrite else {}
-        for file, count in written.items():
-            click.echo(f"updated {count} in {file}", err=True)
-        session = once() if written else session
-    except SourceError as error:
-        click.echo(with_hints(error).render(), err=True)
-        return exits.BAD_INPUT
-    if not session.results:
+    sources = rule_sources(repository())
+    session = once()
+    written = update(session.results) if rewrite else {}
+    for file, count in written.items():
+        click.echo(f"updated {count} in {file}", err=True)
+    session = once() if written else session
+    if not session.results and not session.broken:
         said = f"no case matches {pattern!r}" if session.left else "no suite.yaml found"
         click.echo(f"nothing to run: {said}", err=True)
         return exits.NOTHING_TO_RUN
-    show(session, output, quiet=quiet, missed=missed)
+    if session.results or output != "text":
+        show(session, output, quiet=quiet, missed=missed)
+    return _exit_code(session, least)
+
+
+def _exit_code(session: Session, least: int) -> int:
+    """Say on standard error what cannot be read, and which coverage is missing; give the exit code."""
     share = 100 * (len(session.branches) - len(session.missed)) // max(len(session.branches), 1)
     if share < least:
         click.echo(f"coverage is {share} %, below {least} %", err=True)
+    if session.broken:
+        click.echo(with_hints(SourceError(session.broken)).render(), err=True)
+        return exits.BAD_INPUT
     return exits.FAILED if session.failed or share < least else exits.PASSED
 
 

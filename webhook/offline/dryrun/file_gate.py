@@ -11,8 +11,6 @@ from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import describe
 from webhook.offline.plan.make_plan import settle
 from webhook.offline.plan.objects import cluster_of, owner_of
-from webhook.policy.bundle import Bundle
-from webhook.policy.queue_rules.files import rules_among
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -56,9 +54,9 @@ class FileObjects:
 
 
 def file_gate(
-    tried: Iterable[Object], known: Iterable[Object], bundle: Bundle, now: float, namespace: str = "default"
+    tried: Iterable[Object], known: Iterable[Object], rules: Rules, now: float, namespace: str = "default"
 ) -> QueueGate | None:
-    """Give the gate of the `known` objects at a time in seconds; None where no queue is among them.
+    """Give the gate of the `known` objects under rules at a time in seconds; None where no queue is among them.
 
     Jobs that are tried are not there yet, each for itself; `namespace` is that of those that name none.
     """
@@ -67,7 +65,7 @@ def file_gate(
     cluster = cluster_of(o for o in there if o.get("kind") != "Workload" or owner_of(o) not in coming)
     if not any(o.get("kind") in QUEUES for o in cluster.objects):
         return None
-    facts, rules, now_ms = snapshot(cluster.objects), rules_among(bundle.queue_policies), int(now * 1000)
+    facts, now_ms = snapshot(cluster.objects), int(now * 1000)
     state = State.from_snapshot(facts)
     settle(state, facts, rules, now_ms)
     return QueueGate(FileObjects(cluster.objects), SettledCore(state, rules), lambda: now_ms)

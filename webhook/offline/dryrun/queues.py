@@ -13,9 +13,8 @@ from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome
 from webhook.offline.dryrun.run import Trial
 from webhook.offline.plan.make_plan import Plan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
-from webhook.policy.bundle import Bundle
-from webhook.policy.queue_rules.files import rules_among
 from webhook.queue.decisions import Pending, Reason
+from webhook.queue.rules import Rules
 
 NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})
 """Reasons that time alone does not mend."""
@@ -23,7 +22,7 @@ PAST: Final = QueueOutcome("bypasses its queue", message="it sets spec.nodeName,
 _DOORS: Final = frozenset({"LocalQueue", "Queue"})
 
 
-def with_queues(trial: Trial, known: Iterable[dict[str, Any]], bundle: Bundle, now: float) -> Trial:
+def with_queues(trial: Trial, known: Iterable[dict[str, Any]], rules: Rules, now: float) -> Trial:
     """Add to each job that is let in what its queue would do, at a time in seconds; nothing where no queue is known.
 
     `known` are the objects of the cluster; those that were tried stand in as they would be stored.
@@ -34,7 +33,7 @@ def with_queues(trial: Trial, known: Iterable[dict[str, Any]], bundle: Bundle, n
     if not any(str(o.get("kind")) in _DOORS for o in (*objects, *admitted)):
         return trial
     cluster = cluster_of([*objects, *(o for o in admitted if not goes_past(o))])
-    plan = make_plan(snapshot(cluster.objects), rules_among(bundle.queue_policies), int(now * 1000))
+    plan = make_plan(snapshot(cluster.objects), rules, int(now * 1000))
     found = decisions(cluster, plan)
     return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
 

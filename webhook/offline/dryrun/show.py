@@ -51,7 +51,7 @@ def outcome_json(outcome: ObjectOutcome) -> dict[str, Any]:
         "patch": [o.wire() for o in diff(outcome.before, outcome.after)] if outcome.changed else [],
         "queue": queue_json(outcome.queue) if outcome.queue else None,
     }
-    return {key: value for key, value in fields.items() if value not in ("", None, [], 0)}
+    return {key: value for key, value in fields.items() if value is False or value not in ("", None, [], 0)}
 
 
 def queue_json(queue: QueueOutcome) -> dict[str, Any]:

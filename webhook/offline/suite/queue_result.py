@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,9 @@ class QueueResult:
     victims: tuple[str, ...] = ()
 
 
-def rules_of(bundle: Bundle) -> Rules:
-    """Compile the queue rules of a bundle's QueuePolicy files. Raises SourceError."""
-    return rules_among(bundle.queue_policies, names_of(bundle.queue_policies) or None)
+def rules_of(bundle: Bundle, others: Sequence[str] = ()) -> Rules:
+    """Compile the rules of a bundle's QueuePolicies, else the `others`. Raises SourceError."""
+    return rules_among(bundle.queue_policies, names_of(bundle.queue_policies) or others or None)
 
 
 def queue_result(

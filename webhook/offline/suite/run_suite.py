@@ -54,7 +54,7 @@ class Runner:
 
     def run(self, suite: Suite, tell: Callable[[Result], None]) -> SuiteResult:
         """Run a suite's picked cases; `tell` hears each result as it comes."""
-        loaded = self._load(suite.policies)
+        loaded = self._load(suite.policies, suite.rules)
         if isinstance(loaded, SourceError):
             return SuiteResult(broken=tuple(loaded.diagnostics))
         coverage = Coverage([p for p in loaded.bundle.policies if self.cover], loaded.watchers)
@@ -65,11 +65,12 @@ class Runner:
             tell(results[-1])
         return SuiteResult(tuple(results), tuple(coverage.branches()))
 
-    def _load(self, paths: tuple[Path, ...]) -> _Loaded | SourceError:
+    def _load(self, paths: tuple[Path, ...], rules: tuple[str, ...]) -> _Loaded | SourceError:
         if paths not in self._loaded:
             try:
                 bundle, watchers = watched(load_bundle(paths))
-                self._loaded[paths] = _Loaded(bundle, watchers, functools.cache(functools.partial(rules_of, bundle)))
+                compiled = functools.cache(functools.partial(rules_of, bundle, rules))
+                self._loaded[paths] = _Loaded(bundle, watchers, compiled)
             except SourceError as error:
                 self._loaded[paths] = error
         return self._loaded[paths]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from webhook.diagnostics import SourceError
+from webhook.diagnostics import Diagnostic
 from webhook.offline.laws.search import TRIES
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.reports.junit import JunitCase as ReportCase
@@ -15,18 +15,22 @@ from webhook.offline.reports.junit import JunitSuite as ReportSuite
 from webhook.offline.suite.coverage import Branch
 from webhook.offline.suite.run_case import Result
 from webhook.offline.suite.run_suite import SuiteResult, picked
-from webhook.offline.suite.suite_file import read_suites
+from webhook.offline.suite.suite_file import suites_of
 from webhook.offline.suite.workers import run_parts, worker_count
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The results of all cases, and the branches of the policies; `left` counts the cases that were not picked."""
+    """The results of all cases, and the branches of the policies; `left` counts the cases that were not picked.
+
+    `broken` says why suites are not among them: they, or their policies, cannot be read.
+    """
 
     results: tuple[Result, ...]
     branches: tuple[Branch, ...]
     left: int = 0
     seconds: float = 0.0
+    broken: tuple[Diagnostic, ...] = ()
 
     def count(self, *outcomes: CaseOutcome) -> int:
         """Count the cases that ended so."""
@@ -50,15 +54,17 @@ def run_session(
     cover: bool = True,
     jobs: int | None = None,
     examples: int = TRIES,
+    rules: tuple[str, ...] = (),
     tell: Callable[[Result, int], None] | None = None,
 ) -> Session:
     """Run the suites below some paths; `pattern` picks cases by `suite//case`, `jobs` is how many processes to use.
 
-    Laws of queue rules are tried on so many `examples`. `tell` hears each result as it comes, with how many there will
-    be. Raises SourceError where a suite or a policy cannot be read, re.error where the pattern is none.
+    Laws of queue rules are tried on so many `examples`; `rules` are those of suites that bring none. `tell` hears each
+    result as it comes, with how many there will be. Raises re.error where the pattern is none.
     """
     start = time.perf_counter()
-    suites = read_suites(paths)
+    wrong: list[Diagnostic] = []
+    suites = suites_of(paths, wrong, rules)
     total = sum(len(picked(suite, pattern)) for suite in suites)
 
     def heard(result: Result) -> None:
@@ -67,11 +73,10 @@ def run_session(
 
     processes = worker_count(suites, pattern, jobs)
     parts = run_parts(suites, pattern, processes, cover=cover, examples=examples, tell=heard)
-    if broken := dict.fromkeys(d for part in parts for d in part.broken):
-        raise SourceError(broken)
+    broken = tuple(dict.fromkeys((*wrong, *(d for part in parts for d in part.broken))))
     results = tuple(result for part in parts for result in part.results)
     left = sum(len(suite.cases) for suite in suites) - total
-    return Session(results, _unique(parts), left, time.perf_counter() - start)
+    return Session(results, _unique(parts), left, time.perf_counter() - start, broken)
 
 
 def _unique(parts: Iterable[SuiteResult]) -> tuple[Branch, ...]:
@@ -95,4 +100,7 @@ def report(session: Session) -> list[ReportSuite]:
         details = "\n".join((*(f.render() for f in findings), *result.counterexample.splitlines()))
         entry = ReportCase(case.name, case.suite, result.outcome, first, details, result.seconds)
         groups.setdefault(case.suite, []).append(entry)
+    for found in session.broken:
+        entry = ReportCase(str(found.place), "files", CaseOutcome.ERROR, found.message, found.render())
+        groups.setdefault("files", []).append(entry)
     return [ReportSuite(name, tuple(cases)) for name, cases in groups.items()]

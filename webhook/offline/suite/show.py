@@ -107,6 +107,9 @@ def _sum(session: Session) -> Text:
     line.append(f", {failed} failed", style="bold red" if failed else "dim")
     if skipped:
         line.append(f", {skipped} skipped", style="yellow")
+    if session.broken:
+        many = len(session.broken)
+        line.append(f", {many} error{'s' if many > 1 else ''} in files", style="bold red")
     if session.left:
         line.append(f", {session.left} not selected", style="dim")
     line.append(f" in {session.seconds:.2f} s", style="dim")
@@ -122,6 +125,7 @@ def as_json(session: Session) -> dict[str, Any]:
             "ran": len(session.branches) - len(session.missed),
             "missed": [record(branch.finding) for branch in session.missed],
         },
+        "errors": [record(found) for found in session.broken],
         "summary": {str(outcome): session.count(outcome) for outcome in CaseOutcome},
     }
 
@@ -152,5 +156,5 @@ def _case_json(result: Result) -> dict[str, Any]:
 
 
 def findings_of(session: Session) -> list[Diagnostic]:
-    """Give all findings, of failed cases as errors and of missed branches as notes."""
-    return [*(f for r in session.results for f in r.findings), *(b.finding for b in session.missed)]
+    """Give all findings, of failed cases and unreadable files as errors and of missed branches as notes."""
+    return [*session.broken, *(f for r in session.results for f in r.findings), *(b.finding for b in session.missed)]

@@ -18,6 +18,7 @@ from webhook.documents import Path as Route
 from webhook.offline.files import text_of
 from webhook.policy.loading.load_bundle import SUFFIXES, files_of, is_suite, read_file
 from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
+from webhook.policy.loading.shipped import located
 from webhook.policy.matching.exceptions import read_date
 
 GROUP: Final = "sluice.dev/v1alpha1"
@@ -121,21 +122,33 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One suite file. `policies` are the paths whose policies are tested."""
+    """One suite file: `policies` are the paths of what is tested, `rules` the queue rules where those hold none."""
 
     name: str
     file: Path
     policies: tuple[Path, ...]
     cases: tuple[Case, ...]
     document: Document = field(repr=False)
+    rules: tuple[str, ...] = ()
 
 
 def read_suites(paths: Iterable[Path]) -> list[Suite]:
     """Read the suites that are named, or that stand below the folders named.
 
-    Raises SourceError with all that is wrong in all of them: SUI001 no file, SUI002 wrong content, POL001 to POL003.
+    Raises SourceError with all that is wrong in all of them.
     """
     findings: list[Diagnostic] = []
+    suites = suites_of(paths, findings)
+    if findings:
+        raise SourceError(findings)
+    return suites
+
+
+def suites_of(paths: Iterable[Path], findings: list[Diagnostic], rules: tuple[str, ...] = ()) -> list[Suite]:
+    """Read the suites that can be read, and collect what is wrong with the others.
+
+    SUI001: no file, SUI002: wrong content, POL001 to POL003. `rules` are for suites that bring no queue rules.
+    """
     suites: list[Suite] = []
     tried: set[Path] = set()
     for path in paths:
@@ -143,11 +156,9 @@ def read_suites(paths: Iterable[Path]) -> list[Suite]:
             findings.append(Diagnostic("SUI001", Place(str(path)), "no such file or folder"))
         for file in [path] if path.is_file() else sorted(_below(path)):
             try:
-                suites += _suites_of(file, findings, tried)
+                suites += [replace(suite, rules=rules) for suite in _suites_of(file, findings, tried)]
             except SourceError as error:
                 findings += error.diagnostics
-    if findings:
-        raise SourceError(findings)
     return suites
 
 
@@ -164,11 +175,13 @@ def _suites_of(file: Path, findings: list[Diagnostic], tried: set[Path]) -> Iter
         if not isinstance(value, dict) or value.get("kind") != "Suite" or value.get("apiVersion") != GROUP:
             findings.append(document.diagnostic("SUI002", (), f"not a {GROUP} Suite"))
             continue
-        wrong = list(check(document, SHAPE))
-        findings += wrong
-        if not wrong:
-            suite = _suite(document, file)
-            findings += _mistakes(suite)
+        if wrong := list(check(document, SHAPE)):
+            findings += wrong
+            continue
+        suite = _suite(document, file)
+        if wrong := list(_mistakes(suite)):
+            findings += wrong
+        else:
             yield replace(suite, cases=(*suite.cases, *_laws(suite, tried)))
 
 
@@ -180,8 +193,21 @@ def _suite(document: Document, file: Path) -> Suite:
     for i, raw in enumerate(value["cases"]):
         spec = {**common, **raw, "cluster": [*_listed(value.get("cluster")), *_listed(raw.get("cluster"))]}
         cases.append(Case(name, raw["name"], spec, ("cases", i), document, folder, raw.get("skip", "")))
-    policies = tuple(_short(folder / p) for p in value.get("policies") or ["."])
+    policies = tuple(_policies(document, folder, at) for at in range(len(value.get("policies") or ()))) or (
+        _short(folder / "."),
+    )
     return Suite(name, file, policies, tuple(cases), document)
+
+
+def _policies(document: Document, folder: Path, at: int) -> Path:
+    """Give the path of an entry of `policies`: beside the suite, or of a shipped policy. Raises SourceError."""
+    route: Route = ("policies", at)
+    named = document.at(route)
+    try:
+        found = located(named)
+    except ValueError as error:
+        raise SourceError([document.diagnostic("SUI002", route, str(error))]) from None
+    return found if found != Path(named) else _short(folder / named)
 
 
 def _laws(suite: Suite, tried: set[Path]) -> Iterator[Case]:

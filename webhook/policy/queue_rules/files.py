@@ -14,12 +14,12 @@ from typing import Any, Final
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document, read
 from webhook.policy.loading.load_bundle import read_file
+from webhook.policy.loading.shipped import FOLDERS, QUEUE
 from webhook.policy.queue_rules.load import rules_from
 from webhook.policy.queue_rules.rule_file import RuleFile, in_order
 from webhook.queue.rules import Rules
 
-PACKAGE: Final = Path(__file__).resolve().parents[2]
-SHIPPED: Final = (PACKAGE / "_policies" / "queue", PACKAGE.parent / "policies" / "queue")
+SHIPPED: Final = tuple(folder / QUEUE for folder in FOLDERS)
 """Where the rules that come with Sluice stand: in an installed package, and in a checkout."""
 DEFAULT: Final = "kueue"
 Settings = Mapping[str, Any]

@@ -1,0 +1,80 @@
+"""The policies and queue rules in force, for every command alike: options, else the repository's `.sluice.yaml`.
+
+That file is a configuration of `sluice serve` (`--config .sluice.yaml`), read from the working folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from webhook.config import load
+from webhook.documents import Document
+from webhook.offline.dryrun.other_side import then
+from webhook.offline.dryrun.revisions import GitError
+from webhook.policy.loading.load_bundle import files_of, read_file
+from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_among
+from webhook.queue.rules import Rules
+
+FILE: Final = Path(".sluice.yaml")
+POLICIES: Final = (Path("policies"),)
+"""Where policies are when neither an option nor the file says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Paths of the policies in force, and the names of the queue rules; `said`: a file or an option named the rules."""
+
+    policies: tuple[Path, ...]
+    rules: tuple[str, ...]
+    said: bool = False
+
+
+def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: Path = FILE) -> Repository:
+    """Give what is in force where options give these. Raises SourceError where the file cannot be used."""
+    there = file.is_file()
+    config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
+    found = tuple(policies) or tuple(map(_shorter, config.policies)) or POLICIES
+    return Repository(found, config.queue_rules, bool(rules) or there)
+
+
+def repository_at(revision: str, policies: Sequence[Path], rules: Sequence[str]) -> Repository:
+    """Give what was in force at a git revision, where options give these. Raises SourceError, RevisionError."""
+    try:
+        with then(revision, [FILE]) as there:
+            return repository(policies, rules, there[0] if there else Path())
+    except GitError:  # the working folder is in no repository
+        return repository(policies, rules)
+
+
+def idle_rules(documents: Sequence[Document], within: Repository) -> Iterator[str]:
+    """Say which QueuePolicies are there without being in force, where nobody said which are."""
+    idle = names_of(documents)
+    if idle and not within.said and DEFAULT not in idle:
+        yield f"queue rules not in force: {', '.join(idle)}; name them with --rules, or as queueRules in {FILE}"
+
+
+def queue_rules(within: Repository) -> Rules:
+    """Compile the queue rules in force: QueuePolicies of the repository, shipped ones, files. Raises SourceError."""
+    return rules_among(_queue_policies(within.policies) if FILE.is_file() else (), within.rules)
+
+
+def rule_sources(within: Repository) -> tuple[str, ...]:
+    """Give the queue rules that the repository's file names, as files where they are its own; none without a file."""
+    if not FILE.is_file():
+        return ()
+    own = {str(d.at(("metadata", "name"))): d.file for d in _queue_policies(within.policies)}
+    return tuple(own.get(name, name) for name in within.rules)
+
+
+def _queue_policies(paths: Sequence[Path]) -> list[Document]:
+    files = files_of(paths, [])
+    return [d for file in files for d in read_file(file) if d.at(("kind",)) == "QueuePolicy"]
+
+
+def _shorter(path: Path) -> Path:
+    """Give a path relative to the working folder, where it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,40 @@
+"""The files that come with Sluice, by reference: `sluice.dev/gpu-integer` is the folder of that shipped policy.
+
+They stand beside the package in a checkout, and inside it where it was installed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from webhook.diagnostics import did_you_mean
+
+PREFIX: Final = "sluice.dev/"
+PACKAGE: Final = Path(__file__).resolve().parents[2]
+FOLDERS: Final = (PACKAGE / "_policies", PACKAGE.parent / "policies")
+QUEUE: Final = "queue"
+"""The folder of the queue rules among them, which have names of their own."""
+
+
+def references() -> list[str]:
+    """Give the references of all shipped policies, sorted."""
+    found = {child.parent.name for folder in FOLDERS for child in folder.glob("*/policy.yaml")}
+    return sorted(f"{PREFIX}{name}" for name in found)
+
+
+def located(path: str | Path) -> Path:
+    """Give the folder that a reference stands for; any other path as it is. Raises ValueError on an unknown policy."""
+    text = Path(path).as_posix()
+    if not text.startswith(PREFIX):
+        return Path(path)
+    known = references()
+    if text not in known:
+        hint = did_you_mean(text, known) or f"there are {', '.join(known)}"
+        raise ValueError(f"no shipped policy {text}; {hint}")
+    return next(there for folder in FOLDERS if (there := folder / text.removeprefix(PREFIX)).is_dir())
+
+
+def is_shipped(path: Path) -> bool:
+    """Say whether a path is within the files that come with Sluice."""
+    return any(path.resolve().is_relative_to(folder) for folder in FOLDERS)
