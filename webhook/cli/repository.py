@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.config import load
 from webhook.documents import Document
-from webhook.offline.dryrun.other_side import then
+from webhook.offline.dryrun.against import then
 from webhook.offline.dryrun.revisions import GitError
 from webhook.policy.loading.load_bundle import files_of, read_file
 from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_among
