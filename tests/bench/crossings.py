@@ -30,7 +30,6 @@ from webhook.tls.folder import Folder, ensure
 POLICIES = ROOT / "policies"
 PACKAGE = f"{ROOT / 'webhook'}/"
 WARM = 3
-Ask = Callable[[str, bytes], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -53,9 +52,17 @@ class Crossings:
         self.last = name
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The running process, and how to ask it."""
+
+    daemon: Daemon
+    ask: Callable[[str, bytes], Awaitable[None]]
+
+
 @asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[Ask]:
-    """The process with the shipped policies and no cluster, and how to ask it."""
+async def served(folder: Path) -> AsyncIterator[Served]:
+    """The process with the shipped policies and no cluster."""
     certificates = Folder(folder)
     ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
     config = Config(
@@ -68,7 +75,7 @@ async def served(folder: Path) -> AsyncIterator[Ask]:
     trust = ssl.create_default_context(cafile=str(certificates.bundle))
     try:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
-            yield lambda path, body: _ask(session, f"https://127.0.0.1:{daemon.port}{path}", body)
+            yield Served(daemon, lambda path, body: _ask(session, f"https://127.0.0.1:{daemon.port}{path}", body))
     finally:
         await daemon.stop()
 
@@ -86,12 +93,12 @@ async def count(path: str, body: bytes) -> Crossings:
     """Give the crossings of one review, sent to `path`."""
     found = Crossings()
     with tempfile.TemporaryDirectory() as folder:
-        async with served(Path(folder)) as ask:
+        async with served(Path(folder)) as process:
             for _ in range(WARM):
-                await ask(path, body)
+                await process.ask(path, body)
             sys.setprofile(found.note)
             try:
-                await ask(path, body)
+                await process.ask(path, body)
             finally:
                 sys.setprofile(None)
     return found
