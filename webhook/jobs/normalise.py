@@ -74,13 +74,12 @@ def replace_at(node: Any, path: Path, value: Any) -> Any:
     """Give a copy of a tree with `value` at the path; only the containers on the way are copied."""
     if not path:
         return value
-    step, rest = path[0], path[1:]
-    if isinstance(node, list):
-        copy: Any = list(node)
-    else:
-        copy = dict(node)
-    copy[step] = replace_at(copy[step], rest, value)
-    return copy
+    root = holder = node.copy()
+    *way, last = path
+    for step in way:
+        holder[step] = holder = holder[step].copy()
+    holder[last] = value
+    return root
 
 
 def quantity_text(value: Any) -> Any:

@@ -35,6 +35,8 @@ def owned(obj: Object, namespace: str, owners: Owners) -> bool:
 
     Below a job that is held itself only what is suspended, too: a held job's controller makes nothing that runs.
     """
+    if controller_of(obj) is None:
+        return False
     above, _ = ancestors(obj, namespace, owners)
     row = row_of(obj)
     still = row is not None and row.suspend_path is not None and suspended(obj, row) is True

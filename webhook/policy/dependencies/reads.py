@@ -69,14 +69,16 @@ def shortest(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 def all_unchanged(before: Any, after: Any, paths: Iterable[Path]) -> bool:
     """Say whether what stands at each path is the very same in both objects, or is missing at the same step."""
-    return before is after or all(_unchanged(before, after, path) for path in paths)
-
-
-def _unchanged(before: Any, after: Any, path: Path) -> bool:
-    for step in path:
-        if before is after:
-            return True
-        if type(before) is not dict or type(after) is not dict:
+    if before is after:
+        return True
+    for path in paths:
+        old, new = before, after
+        for step in path:
+            if old is new:
+                break
+            if type(old) is not dict or type(new) is not dict:
+                return False
+            old, new = old.get(step, _MISSING), new.get(step, _MISSING)
+        if old is not new:
             return False
-        before, after = before.get(step, _MISSING), after.get(step, _MISSING)
-    return before is after
+    return True

@@ -44,23 +44,30 @@ class Activation:
     counts for too much, never for too little.
     """
 
-    __slots__ = ("_failed", "_known", "_variables", "before", "budget", "target", "values")
+    __slots__ = ("_failed", "_known", "_variables", "before", "budget", "object", "values")
     cel_type: ClassVar[Type] = VARIABLES
 
-    def __init__(self, invocation: Invocation, target: EvaluationTarget, before: Activation | None = None) -> None:
+    def __init__(
+        self,
+        invocation: Invocation,
+        target: EvaluationTarget,
+        obj: dict[str, Any] | None,
+        before: Activation | None = None,
+    ) -> None:
+        """Begin on a target; `obj` is what is there now."""
         context, policy = invocation.context, invocation.policy
-        self.target, self.before = target, before
+        self.object, self.before = obj, before
         self.budget: Budget = Budget(POLICY_LIMIT) if before is None else before.budget
         self._variables = policy.variables
         self._known: dict[Any, Any] = {}
         self._failed: dict[str, CelError] | None = None
-        request, namespace = context.attributes()
+        request = context.request.attributes
         check, resource = context.authorizers() if invocation.bound.uses_authorizer else NO_AUTHORIZER
         self.values: Values
         if policy.param_kind is None:
-            self.values = (target.object, target.old, request, namespace, self, check, resource)
+            self.values = (obj, target.old, request, context.namespace, self, check, resource)
         else:
-            self.values = (target.object, target.old, request, namespace, self, invocation.param, check, resource)
+            self.values = (obj, target.old, request, context.namespace, self, invocation.param, check, resource)
         context.activations.append(self)
 
     def close(self) -> None:
@@ -83,9 +90,8 @@ class Activation:
     def cel_find(self, name: Any) -> Any:
         """Give a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""
         value = self._known.get(name, MISSING)
-        return self._computed(name) if value is MISSING else value
-
-    def _computed(self, name: Any) -> Any:
+        if value is not MISSING:
+            return value
         expression = self._variables.get(name)
         if expression is None:
             return MISSING
@@ -111,6 +117,6 @@ class Activation:
     def _taken_over(self, before: Activation, key: Any, paths: Iterable[Path]) -> Any:
         """Give the value that the activation before has, if all that its expression reads is still the same."""
         value = before._known.get(key, MISSING)
-        if value is MISSING or not all_unchanged(before.target.object, self.target.object, paths):
+        if value is MISSING or not all_unchanged(before.object, self.object, paths):
             return MISSING
         return value

@@ -8,7 +8,6 @@ from typing import Any
 
 from webhook.cel.errors import Interrupted
 from webhook.documents import Path as Place
-from webhook.policy.dependencies.reads import all_unchanged
 from webhook.policy.evaluation.params import ParamError, collect
 from webhook.policy.evaluation.result import Denial
 from webhook.policy.evaluation.review_context import ReviewContext
@@ -37,11 +36,6 @@ class Invocation:
     def again(self, context: ReviewContext) -> Invocation:
         """Give the same invocation in another context, not carried out yet."""
         return Invocation(self.bound, context, self.param)
-
-    def at_rest(self, target: EvaluationTarget) -> bool:
-        """Say whether all that it reads and writes there is still as it was left."""
-        left = self.left.get(target.path)
-        return left is not None and all_unchanged(left, target.object, self.bound.touches)
 
     def deny(self, target: EvaluationTarget, message: str, reason: str = "Forbidden", index: int = -1) -> None:
         """Refuse the request."""

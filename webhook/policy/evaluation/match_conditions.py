@@ -41,7 +41,7 @@ def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | b
 
 def _values(invocation: Invocation, target: EvaluationTarget) -> Values:
     context = invocation.context
-    request, _ = context.attributes()
+    request = context.request.attributes
     check, resource = context.authorizers() if invocation.bound.uses_authorizer else NO_AUTHORIZER
     if invocation.policy.param_kind is None:
         return (target.object, target.old, request, None, check, resource)

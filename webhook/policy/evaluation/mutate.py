@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.cel.errors import CelError, Interrupted
+from webhook.policy.dependencies.reads import all_unchanged
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation
 from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
 from webhook.policy.evaluation.match_conditions import conditions_hold
 from webhook.policy.evaluation.review_context import ReviewContext
-from webhook.policy.expression import OutOfBudget
+from webhook.policy.expression import Expression, OutOfBudget
 from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.model import Policy
 from webhook.policy.patching.mutation import MutationError, patched
 from webhook.policy.pod_templates import EvaluationTarget, put_back
 
@@ -55,28 +55,27 @@ def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -
 
 def invoke(invocation: Invocation) -> None:
     """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
+    left = invocation.left
     for target in invocation.context.targets(invocation.bound):
-        if target.object is None or not target.writable:
+        obj = target.object
+        if obj is None or not target.writable:
             continue
-        if not invocation.left or not invocation.at_rest(target):
-            invocation.left[target.path] = _safely_on(invocation, target, target.object)
+        before = left.get(target.path)
+        if before is not None and all_unchanged(before, obj, invocation.bound.touches):
+            continue
+        left[target.path] = obj
+        try:
+            left[target.path] = _evaluate(invocation, target, obj)
+        except Unanswered as unanswered:
+            invocation.result.unknown.append(unanswered.question)
+        except (Exception, Interrupted) as error:
+            text = unexpected(invocation.policy, error)
+            if not invocation.policy.ignore_failure:
+                invocation.deny(target, text)
 
 
-def _safely_on(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
-    """Give what is there afterwards; where the policy fails as none may, what was there before."""
-    try:
-        return _run_on(invocation, target, obj)
-    except Unanswered as unanswered:
-        invocation.result.unknown.append(unanswered.question)
-    except (Exception, Interrupted) as error:
-        text = unexpected(invocation.policy, error)
-        if not invocation.policy.ignore_failure:
-            invocation.deny(target, text)
-    return obj
-
-
-def _run_on(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
-    """Give what is there afterwards; `obj` is what was there before."""
+def _evaluate(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
+    """Evaluate one policy on one target: give what is there afterwards; `obj` is what was there before."""
     policy = invocation.policy
     if policy.conditions:
         held = conditions_hold(invocation, target)
@@ -86,34 +85,39 @@ def _run_on(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any
             return obj
     if not invocation.ran:
         invocation.evaluated()
-    first = activation = Activation(invocation, target)
-    after: dict[str, Any] | None = obj
+    first = activation = Activation(invocation, target, obj)
+    after = obj
     for i in range(len(policy.mutations)):
-        if activation.target.object is not after:
-            changed = target._replace(object=after)
-            activation = Activation(invocation, changed, None if invocation.result.observer else activation)
-        after = _mutation(invocation, i, activation)
-    if after is obj or after is None:
+        if activation.object is not after:
+            activation = Activation(invocation, target, after, None if invocation.result.observer else activation)
+        after = _mutated(invocation, target, i, activation, after)
+    if after is obj:
         return obj
-    _changed(invocation, first, after)
+    _changed(invocation, target, first, after)
     return after if policy.mode == "enforce" else obj
 
 
-def _mutation(
-    invocation: Invocation, index: int, activation: Activation, *, alone: bool = False
-) -> dict[str, Any] | None:
+def _mutated(
+    invocation: Invocation,
+    target: EvaluationTarget,
+    index: int,
+    activation: Activation,
+    obj: dict[str, Any],
+    *,
+    alone: bool = False,
+) -> dict[str, Any]:
     """Give the object with one mutation done; one that fails leaves it, and denies unless the failure policy is Ignore.
 
     Each mutation has a budget of its own. An activation that served another one has counted too much: where it runs
     out of budget a fresh one decides, `alone`.
     """
-    policy, result, target = invocation.policy, invocation.result, activation.target
+    policy, result = invocation.policy, invocation.result
     mutation = policy.mutations[index]
     try:
-        after = patched(target.object, mutation, activation.mutation(mutation.expression), activation.values)
+        after = patched(obj, mutation, activation.mutation(mutation.expression), activation.values)
     except OutOfBudget:
         if not alone:
-            return _mutation(invocation, index, Activation(invocation, target), alone=True)
+            return _mutated(invocation, target, index, Activation(invocation, target, obj), obj, alone=True)
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"
@@ -121,24 +125,24 @@ def _mutation(
         error = str(failure)
     except Unanswered as unanswered:
         result.unknown.append(unanswered.question)
-        return target.object
+        return obj
     else:
         if result.observer is not None:
-            result.saw(policy, "mutations", index, "unchanged" if after is target.object else "changed")
+            result.saw(policy, "mutations", index, "unchanged" if after is obj else "changed")
         return after
     result.saw(policy, "mutations", index, "error")
     if not policy.ignore_failure:
         invocation.deny(target, error, index=index)
-    return target.object
+    return obj
 
 
-def _changed(invocation: Invocation, first: Activation, after: dict[str, Any]) -> None:
+def _changed(invocation: Invocation, target: EvaluationTarget, first: Activation, after: dict[str, Any]) -> None:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
     policy, context, result = invocation.policy, invocation.context, invocation.result
     if policy.mode == "enforce":
         assert context.object is not None
-        warning = _warning(policy, first)
-        context.object = put_back(context.object, first.target, after)
+        warning = "" if policy.warning is None else _warning(policy.name, policy.warning, first)
+        context.object = after if target.path is None else put_back(context.object, target, after)
         if policy.name not in result.changing:
             result.changing.append(policy.name)
     else:
@@ -148,12 +152,10 @@ def _changed(invocation: Invocation, first: Activation, after: dict[str, Any]) -
         result.warnings.append(warning)
 
 
-def _warning(policy: Policy, first: Activation) -> str:
+def _warning(name: str, expression: Expression, first: Activation) -> str:
     """Word what the policy says about its change, by its own expression on the object before it."""
-    if policy.warning is None:
-        return ""
     try:
-        text = first.evaluate(policy.warning)
+        text = first.evaluate(expression)
     except (CelError, OutOfBudget) as error:
         text = f"its warning failed: {error}"
-    return f"{policy.name}: {text}" if isinstance(text, str) and text else ""
+    return f"{name}: {text}" if isinstance(text, str) and text else ""

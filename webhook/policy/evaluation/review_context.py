@@ -28,17 +28,15 @@ class ReviewContext:
     """A request, the facts, what was derived from both, the `result` so far. `object` is replaced, never changed."""
 
     __slots__ = (
-        "_asked",
-        "_attributes",
         "_authorizers",
         "_job",
-        "_namespace",
         "_owned",
         "_targets",
         "_targets_of",
         "_templates",
         "activations",
         "facts",
+        "namespace",
         "object",
         "old",
         "request",
@@ -56,38 +54,21 @@ class ReviewContext:
     ) -> None:
         self.request, self.facts, self.object, self.old = request, facts, obj, old
         self._templates = found
-        self._asked = False
-        self._namespace: dict[str, Any] | None = None
+        self.namespace: dict[str, Any] | None = None
+        """The request's Namespace, once `namespace_labels` has looked it up; None for what is in none."""
         self._authorizers: tuple[Any, Any] | None = None
         self._owned: bool | None = None
         self._job: Job | None = None
         self._targets: list[EvaluationTarget] | None = None
         self._targets_of: dict[str, Any] | None = None
-        self._attributes: tuple[dict[str, Any], dict[str, Any] | None] | None = None
         self.activations: list[Closes] = []
         self.result = EvaluationResult(observer)
 
     def copy(self) -> ReviewContext:
         """Give a context of the same request and object with a result of its own; its object may be replaced."""
-        return ReviewContext(self.request, self.facts, self.object, self.old)
-
-    def namespace(self) -> dict[str, Any] | None:
-        """Give the request's Namespace; None for what is in none, and for a Namespace itself.
-
-        Raises Unanswered, FactError.
-        """
-        if not self._asked:
-            name = self.request.namespace
-            if name and not self._is_namespace():
-                self._namespace = self.facts.namespace(name)
-            self._asked = True
-        return self._namespace
-
-    def attributes(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Give `request` and `namespaceObject`, as every expression sees them."""
-        if self._attributes is None:
-            self._attributes = (self.request.attributes, self.namespace())
-        return self._attributes
+        context = ReviewContext(self.request, self.facts, self.object, self.old)
+        context.namespace = self.namespace
+        return context
 
     def close(self) -> None:
         """Take apart what was made for the evaluation and refers to itself."""
@@ -95,15 +76,17 @@ class ReviewContext:
             activation.close()
 
     def namespace_labels(self) -> Mapping[str, str] | None:
-        """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in."""
-        if self._is_namespace():
-            return labels_of(self.object or self.old or {})
-        namespace = self.namespace()
-        return None if namespace is None else labels_of(namespace)
+        """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in.
 
-    def _is_namespace(self) -> bool:
-        kind = self.request.kind
-        return kind.kind == "Namespace" and kind.group == ""
+        Raises Unanswered, FactError where that one is not known.
+        """
+        request = self.request
+        if request.kind.kind == "Namespace" and request.kind.group == "":
+            return labels_of(self.object or self.old or {})
+        if not request.namespace:
+            return None
+        self.namespace = self.facts.namespace(request.namespace)
+        return labels_of(self.namespace)
 
     def job(self) -> Job | None:
         """Give the object (of a DELETE, the old one) as a job."""

@@ -55,7 +55,9 @@ def _evaluate(invocation: Invocation, target: EvaluationTarget) -> None:
     invocation.evaluated()
     try:
         failures = _failures(invocation, target)
-        notes = _annotations(invocation, Activation(invocation, target)) if policy.audit_annotations else ()
+        notes = (
+            _annotations(invocation, Activation(invocation, target, target.object)) if policy.audit_annotations else ()
+        )
     except OutOfBudget:
         if not policy.ignore_failure:
             _failed(invocation, target, (0, OUT_OF_BUDGET, ""))
@@ -72,7 +74,7 @@ def _evaluate(invocation: Invocation, target: EvaluationTarget) -> None:
 def _failures(invocation: Invocation, target: EvaluationTarget) -> Sequence[Failure]:
     """Evaluate the validations, and word what comes of those that do not hold. Raises OutOfBudget."""
     policy = invocation.policy
-    activation = Activation(invocation, target)
+    activation = Activation(invocation, target, target.object)
     results = [_holds(invocation, activation, i, validation) for i, validation in enumerate(policy.validations)]
     if False not in results:
         messages: Sequence[str] = ("",) * len(results)
@@ -111,7 +113,7 @@ def _messages(
     validations left of the budget. Only where none fails are they not evaluated here. Raises OutOfBudget.
     """
     policy = invocation.policy
-    activation = Activation(invocation, target)
+    activation = Activation(invocation, target, target.object)
     activation.budget, activation.values = budget, (*activation.values[:-2], None, None)
     texts = []
     for i, (result, validation) in enumerate(zip(results, policy.validations, strict=True)):

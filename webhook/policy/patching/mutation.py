@@ -29,15 +29,11 @@ class MutationError(Exception):
     """A mutation gave something that cannot be put into the object; the text is the API server's."""
 
 
-def patched(
-    obj: dict[str, Any] | None, mutation: Mutation, value: Any, given: Iterable[Any] = ()
-) -> dict[str, Any] | None:
+def patched(obj: dict[str, Any], mutation: Mutation, value: Any, given: Iterable[Any] = ()) -> dict[str, Any]:
     """Give the object with the mutation done, or the same object where it changes nothing. Raises MutationError.
 
     `given` is what the expression was given: lists and maps in it are JSON, others are values of the language.
     """
-    if obj is None:
-        return None
     if mutation.apply:
         return _applied(obj, value, given)
     result = _json_patched(obj, value, given)
