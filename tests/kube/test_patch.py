@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from webhook.kube.equality import same
 from webhook.kube.patch import ABSENT, Operation, PatchError, TestFailed, apply, diff, pointer, split
 
+_HUGE = 10**30
+
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab/~", max_size=3)
 TREES = st.recursive(
     SCALARS, lambda t: st.lists(t, max_size=4) | st.dictionaries(st.text("ab/~", max_size=2), t, max_size=4)
@@ -80,24 +82,101 @@ def test_operation(operation, result):
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (Operation("add", "/no/where", 1), 'doc is missing path: "/no/where"'),
-        (Operation("add", "", 1), "doc is missing path"),
-        (Operation("add", "list", 1), "doc is missing path"),
-        (Operation("add", "/list/5", 1), "Unable to access invalid index: 5"),
-        (Operation("add", "/list/x", 1), "not an array index"),
-        (Operation("replace", "/list/2", 1), "Unable to access invalid index: 2"),
-        (Operation("remove", "/map/b"), "Unable to remove nonexistent key: b"),
-        (Operation("remove", "/map/a/b"), "doc is missing path"),
-        (Operation("move", "/x", from_="/no/where"), "doc is missing from path: /no/where"),
-        (Operation("copy", "/no/where", from_="/map"), "doc is missing destination path: /no/where"),
-        (Operation("replace", "", 1), "must be object or array"),
+        (
+            Operation("add", "/no/where", 1),
+            'add operation does not apply: doc is missing path: "/no/where": missing value',
+        ),
+        (Operation("add", "", 1), 'add operation does not apply: doc is missing path: "": missing value'),
+        (Operation("add", "list", 1), 'add operation does not apply: doc is missing path: "list": missing value'),
+        (
+            Operation("add", "/list/5", 1),
+            "error in add for path: '/list/5': Unable to access invalid index: 5: invalid index referenced",
+        ),
+        (
+            Operation("add", "/list/-4", 1),
+            "error in add for path: '/list/-4': Unable to access invalid index: -4: invalid index referenced",
+        ),
+        (
+            Operation("add", "/list/x", 1),
+            "error in add for path: '/list/x': value was not a proper array index: 'x': "
+            'strconv.Atoi: parsing "x": invalid syntax',
+        ),
+        (
+            Operation("add", f"/list/{_HUGE}", 1),
+            f"error in add for path: '/list/{_HUGE}': value was not a proper array index: '{_HUGE}': "
+            f'strconv.Atoi: parsing "{_HUGE}": value out of range',
+        ),
+        (
+            Operation("replace", "/list/2", 1),
+            "replace operation does not apply: doc is missing key: /list/2: missing value",
+        ),
+        (
+            Operation("replace", "/list/-", 1),
+            "replace operation does not apply: doc is missing key: /list/-: missing value",
+        ),
+        (
+            Operation("replace", "/no/a", 1),
+            "replace operation does not apply: doc is missing path: /no/a: missing value",
+        ),
+        (
+            Operation("remove", "/map/b"),
+            "error in remove for path: '/map/b': Unable to remove nonexistent key: b: missing value",
+        ),
+        (
+            Operation("remove", "/map/a/b"),
+            'remove operation does not apply: doc is missing path: "/map/a/b": missing value',
+        ),
+        (
+            Operation("remove", "/list/9"),
+            "error in remove for path: '/list/9': Unable to access invalid index: 9: invalid index referenced",
+        ),
+        (
+            Operation("remove", "/list/-"),
+            "error in remove for path: '/list/-': strconv.Atoi: parsing \"-\": invalid syntax",
+        ),
+        (
+            Operation("move", "/x", from_="/no/where"),
+            "move operation does not apply: doc is missing from path: /no/where: missing value",
+        ),
+        (
+            Operation("move", "/x", from_="/map/b"),
+            "error in move for path: 'b': Unable to remove nonexistent key: b: missing value",
+        ),
+        (
+            Operation("move", "/no/x", from_="/map/a"),
+            "move operation does not apply: doc is missing destination path: /no/x: missing value",
+        ),
+        (
+            Operation("move", "/list/7", from_="/map/a"),
+            "error in move for path: '/list/7': Unable to access invalid index: 7: invalid index referenced",
+        ),
+        (Operation("move", "/x"), "move operation failed to decode from: operation, missing from field: missing value"),
+        (
+            Operation("copy", "/no/where", from_="/map"),
+            "copy operation does not apply: doc is missing destination path: /no/where: missing value",
+        ),
+        (
+            Operation("copy", "/x", from_="/list/3"),
+            "error in copy for from: '/list/3': Unable to access invalid index: 3: invalid index referenced",
+        ),
+        (
+            Operation("copy", "/list/7", from_="/map"),
+            "error while adding value during copy: Unable to access invalid index: 7: invalid index referenced",
+        ),
+        (Operation("test", "/no/a", 1), "test operation does not apply: is missing path: /no/a: missing value"),
+        (
+            Operation("test", "/list/x", 1),
+            "error in test for path: '/list/x': strconv.Atoi: parsing \"x\": invalid syntax",
+        ),
+        (Operation("replace", "", 1), "replace operation value must be object or array"),
         (Operation("frob", "/map"), "Unexpected kind: frob"),
     ],
 )
 def test_operation_that_does_not_apply(operation, message):
-    """An operation that cannot be done says which path is wrong."""
-    with pytest.raises(PatchError, match=message.replace("(", r"\(")):
+    """An operation that cannot be done says so in the words of the API server's library."""
+    with pytest.raises(PatchError) as raised:
         apply({"list": [1, 2], "map": {"a": 1}}, [operation])
+    assert str(raised.value) == message
 
 
 def test_failed_test_is_told_apart():

@@ -67,10 +67,11 @@ def _narrowed(document: JSON, policy: str, side: str, namespace: str) -> JSON:
 
 
 def policies() -> list[Policy]:
-    """Every policy of the comparison: the table's rows, then the files."""
-    rows = yaml.safe_load((HERE / "rules.yaml").read_text(encoding="utf-8"))
-    return [_from_row(row) for row in rows] + [
-        Policy(path.stem, tuple(_read(path))) for path in sorted((HERE / "policies").glob("*.yaml"))
+    """Every policy of the comparison: the tables' rows, then the files."""
+    return [
+        *map(_from_row, yaml.safe_load((HERE / "rules.yaml").read_text(encoding="utf-8"))),
+        *map(_mutating, yaml.safe_load((HERE / "mutations.yaml").read_text(encoding="utf-8"))),
+        *(Policy(path.stem, tuple(_read(path))) for path in sorted((HERE / "policies").glob("*.yaml"))),
     ]
 
 
@@ -121,3 +122,27 @@ def _from_row(row: JSON) -> Policy:
         "spec": {"policyName": row["name"], "validationActions": ["Deny"]},
     }
     return Policy(row["name"], (policy, binding))
+
+
+def _mutating(row: JSON) -> Policy:
+    spec = {
+        "failurePolicy": row.get("failurePolicy", "Fail"),
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": _RULES},
+        "mutations": [_mutation(step) for step in row["do"]],
+    }
+    meta = {"name": row["name"]}
+    policy = {"apiVersion": GROUP, "kind": "MutatingAdmissionPolicy", "metadata": meta, "spec": spec}
+    binding = {
+        "apiVersion": GROUP,
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": meta,
+        "spec": {"policyName": row["name"]},
+    }
+    return Policy(row["name"], (policy, binding))
+
+
+def _mutation(step: JSON) -> JSON:
+    if "apply" in step:
+        return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": step["apply"]}}
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": step["patch"]}}

@@ -7,7 +7,9 @@ adds it, negative indexes count from the end, and an operation on the whole docu
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final, NamedTuple
 
 from webhook.kube.equality import same
@@ -26,9 +28,10 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-_FOUND_ARRAY_END: Final = "-"
+_ARRAY_END: Final = "-"
+_INT64: Final = 2**63
 _MANY: Final = 20
-"""So many digits no index of 64 bits has."""
+"""So many digits no number of 64 bits has."""
 
 
 class Operation(NamedTuple):
@@ -110,47 +113,29 @@ class _Draft:
         self.own[id(fresh)] = fresh
         return fresh
 
-    def holder(self, path: str, kind: str, which: str = "path") -> tuple[Any, str]:
-        """Give the writable container that holds the path's last step, and that step."""
-        steps = _steps(path, kind, which)
-        if not isinstance(self.root, dict | list):
-            raise _missing(kind, path, which)
-        node = self.root = self.copied(self.root)
+    def holder(self, path: str, *, writable: bool = True) -> tuple[Any, str] | None:
+        """Give the container that holds the path's last step, and that step; None where there is none."""
+        steps = _steps(path)
+        if not steps or not isinstance(self.root, dict | list):
+            return None
+        node = self.root
+        if writable:
+            node = self.root = self.copied(node)
         for step in steps[:-1]:
             key = _key(node, step)
-            child = node.get(key) if isinstance(node, dict) else node[key] if key is not None else None
+            child = None if key is None else node.get(key) if isinstance(node, dict) else node[key]
             if not isinstance(child, dict | list):
-                raise _missing(kind, path, which)
-            node[key] = node = self.copied(child)
+                return None
+            if writable:
+                child = node[key] = self.copied(child)
+            node = child
         return node, steps[-1]
 
-    def read(self, path: str, kind: str, which: str = "path") -> Any:
-        """Give the value at the path, without copying; a map's absent key is None."""
-        steps = _steps(path, kind, which)
-        node = self.root
-        for step in steps[:-1]:
-            node = _child(node, step)
-            if not isinstance(node, dict | list):
-                raise _missing(kind, path, which)
-        if not isinstance(node, dict | list):
-            raise _missing(kind, path, which)
-        if isinstance(node, dict):
-            return node.get(steps[-1])
-        return node[_index(steps[-1], len(node), path)]
 
-
-def _steps(path: str, kind: str, which: str) -> list[str]:
+def _steps(path: str) -> list[str]:
     """The steps of a path; what stands before the first slash is passed over, as the API server's library does."""
     at = path.find("/")
-    if at < 0:
-        raise _missing(kind, path, which)
-    return split(path[at:])
-
-
-def _missing(kind: str, path: str, which: str) -> PatchError:
-    what = {"path": "path", "from": "from path", "to": "destination path"}[which]
-    shown = f'"{path}"' if kind in ("add", "remove") else path  # as the API server's library words it
-    return PatchError(f"{kind} operation does not apply: doc is missing {what}: {shown}: missing value")
+    return [] if at < 0 else split(path[at:])
 
 
 def _key(node: Any, step: str) -> Any:
@@ -158,48 +143,60 @@ def _key(node: Any, step: str) -> Any:
     if isinstance(node, dict):
         return step
     try:
-        return _index(step, len(node), step)
+        return _index(step, len(node))
     except PatchError:
         return None
 
 
-def _child(node: Any, step: str) -> Any:
-    if isinstance(node, dict):
-        return node.get(step)
-    key = _key(node, step) if isinstance(node, list) else None
-    return node[key] if key is not None else None
-
-
-def _index(step: str, length: int, path: str) -> int:
-    """Give the place of an item; `length` is one more for an insertion."""
-    digits = step[1:] if step[:1] in "+-" else step
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < _MANY):
-        raise PatchError(f'"{path}": not an array index: "{step}"')
+def _index(step: str, length: int) -> int:
+    """Give the place of an item; `length` is one more for an insertion. Raises PatchError with the bare reason."""
+    digits = step[1:] if step[:1] in ("+", "-") else step
+    if not (digits.isascii() and digits.isdecimal()):
+        raise PatchError(f"strconv.Atoi: parsing {json.dumps(step, ensure_ascii=False)}: invalid syntax")
+    if len(digits.lstrip("0")) >= _MANY or not -_INT64 <= int(step) < _INT64:
+        raise PatchError(f'strconv.Atoi: parsing "{step}": value out of range')
     index = int(step)
     if not -length <= index < length:
-        raise PatchError(f'"{path}": Unable to access invalid index: {index}: invalid index referenced')
+        raise PatchError(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + length if index < 0 else index
 
 
-def _insert(draft: _Draft, path: str, value: Any, kind: str, which: str = "path") -> None:
-    node, step = draft.holder(path, kind, which)
+def _get(node: Any, step: str) -> Any:
+    """Give what is there; of a map's absent key None. Raises PatchError with the bare reason."""
+    return node.get(step) if isinstance(node, dict) else node[_index(step, len(node))]
+
+
+def _insert(node: Any, step: str, value: Any) -> None:
+    """Raises PatchError with the bare reason."""
     if isinstance(node, dict):
         node[step] = value
-    elif step == _FOUND_ARRAY_END:
+    elif step == _ARRAY_END:
         node.append(value)
     else:
-        node.insert(_index(step, len(node) + 1, path), value)
+        try:
+            at = _index(step, len(node) + 1)
+        except PatchError as error:
+            no_number = str(error).startswith("strconv")
+            raise PatchError(f"value was not a proper array index: '{step}': {error}") if no_number else error from None
+        node.insert(at, value)
 
 
-def _delete(draft: _Draft, path: str, kind: str, which: str = "path") -> Any:
-    node, step = draft.holder(path, kind, which)
+def _delete(node: Any, step: str) -> Any:
+    """Raises PatchError with the bare reason."""
     if isinstance(node, dict):
         if step not in node:
-            raise PatchError(
-                f"error in {kind} for path: '{path}': Unable to remove nonexistent key: {step}: missing value"
-            )
+            raise PatchError(f"Unable to remove nonexistent key: {step}: missing value")
         return node.pop(step)
-    return node.pop(_index(step, len(node), path))
+    return node.pop(_index(step, len(node)))
+
+
+@contextmanager
+def _failing(where: str) -> Iterator[None]:
+    """Say before the bare reason where it happened."""
+    try:
+        yield
+    except PatchError as error:
+        raise PatchError(f"{where}: {error}") from None
 
 
 def _value(operation: Operation) -> Any:
@@ -207,11 +204,19 @@ def _value(operation: Operation) -> Any:
 
 
 def _add(draft: _Draft, operation: Operation) -> None:
-    _insert(draft, operation.path, _value(operation), "add")
+    found = draft.holder(operation.path)
+    if found is None:
+        raise PatchError(f'add operation does not apply: doc is missing path: "{operation.path}": missing value')
+    with _failing(f"error in add for path: '{operation.path}'"):
+        _insert(*found, _value(operation))
 
 
 def _remove(draft: _Draft, operation: Operation) -> None:
-    _delete(draft, operation.path, "remove")
+    found = draft.holder(operation.path)
+    if found is None:
+        raise PatchError(f'remove operation does not apply: doc is missing path: "{operation.path}": missing value')
+    with _failing(f"error in remove for path: '{operation.path}'"):
+        _delete(*found)
 
 
 def _replace(draft: _Draft, operation: Operation) -> None:
@@ -221,25 +226,65 @@ def _replace(draft: _Draft, operation: Operation) -> None:
             raise PatchError("replace operation value must be object or array")
         draft.root = value
         return
-    node, step = draft.holder(operation.path, "replace")
-    if isinstance(node, dict):
-        node[step] = value
-    else:
-        node[_index(step, len(node), operation.path)] = value
+    found = draft.holder(operation.path)
+    if found is None:
+        raise PatchError(f"replace operation does not apply: doc is missing path: {operation.path}: missing value")
+    node, step = found
+    key = _key(node, step)
+    if key is None:
+        raise PatchError(f"replace operation does not apply: doc is missing key: {operation.path}: missing value")
+    node[key] = value
+
+
+def _source(draft: _Draft, operation: Operation) -> tuple[Any, str]:
+    """Give where a move or a copy begins."""
+    if not operation.from_:
+        raise PatchError(
+            f"{operation.op} operation failed to decode from: operation, missing from field: missing value"
+        )
+    found = draft.holder(operation.from_, writable=operation.op == "move")
+    if found is None:
+        where = f"doc is missing from path: {operation.from_}"
+        raise PatchError(f"{operation.op} operation does not apply: {where}: missing value")
+    return found
+
+
+def _destination(draft: _Draft, operation: Operation) -> tuple[Any, str]:
+    """Give where a move or a copy ends."""
+    found = draft.holder(operation.path)
+    if found is None:
+        where = f"doc is missing destination path: {operation.path}"
+        raise PatchError(f"{operation.op} operation does not apply: {where}: missing value")
+    return found
 
 
 def _move(draft: _Draft, operation: Operation) -> None:
-    _insert(draft, operation.path, _delete(draft, operation.from_, "move", "from"), "move", "to")
+    node, step = _source(draft, operation)
+    with _failing(f"error in move for path: '{step}'"):
+        value = _delete(node, step)
+    destination = _destination(draft, operation)
+    with _failing(f"error in move for path: '{operation.path}'"):
+        _insert(*destination, value)
 
 
 def _copy(draft: _Draft, operation: Operation) -> None:
-    # A part of the draft at two places would change at both, and a container copied into itself would have no end.
-    value = copy.deepcopy(draft.read(operation.from_, "copy", "from"))
-    _insert(draft, operation.path, value, "copy", "to")
+    source = _source(draft, operation)
+    with _failing(f"error in copy for from: '{operation.from_}'"):
+        value = _get(*source)
+    destination = _destination(draft, operation)
+    with _failing("error while adding value during copy"):
+        # A part of the draft at two places would change at both, and a container in itself would have no end.
+        _insert(*destination, copy.deepcopy(value))
 
 
 def _test(draft: _Draft, operation: Operation) -> None:
-    found = draft.root if operation.path == "" else draft.read(operation.path, "test")
+    found: Any = draft.root
+    if operation.path != "":
+        held = draft.holder(operation.path, writable=False)
+        if held is None:
+            raise PatchError(f"test operation does not apply: is missing path: {operation.path}: missing value")
+        with _failing(f"error in test for path: '{operation.path}'"):
+            found = _get(*held)
     if not same(found, _value(operation)):
         raise TestFailed(f"testing value {operation.path} failed: test failed")
 
