@@ -168,7 +168,7 @@ def test_operation(operation, result):
             Operation("test", "/list/x", 1),
             "error in test for path: '/list/x': strconv.Atoi: parsing \"x\": invalid syntax",
         ),
-        (Operation("replace", "", 1), "replace operation value must be object or array"),
+        (Operation("replace", "", 1), "replace operation value must be object or array: %!w(<nil>)"),
         (Operation("frob", "/map"), "Unexpected kind: frob"),
     ],
 )

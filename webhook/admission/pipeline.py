@@ -26,7 +26,13 @@ from webhook.policy.matching.bound_policies import BoundPolicies, BoundPolicy
 from webhook.policy.matching.exceptions import excused
 from webhook.policy.request import Request
 
-CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+CODES: Final = {
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "RequestEntityTooLarge": 413,
+    "Invalid": 422,
+    "InternalError": 500,
+}
 ALLOWED: Final = Verdict(allowed=True)
 Clock = Callable[[], float]
 

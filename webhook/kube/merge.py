@@ -34,6 +34,9 @@ NIL: Final = Foreign("[]")
 """An empty list that an expression wrote: Go's nil slice. Checked as a list, and null where it is all there is."""
 
 
+_NULL: Final = "NULL_VALUE"
+
+
 class _Absent:
     __slots__ = ()
 
@@ -103,8 +106,35 @@ def _shown(value: Any) -> str:
     return f"&{{{value}}}" if isinstance(value, Foreign) else json.dumps(value, default=str)
 
 
+def _printed(value: Any) -> str:
+    """Print a value of a fragment as Go's %v prints the API server's library's."""
+    return f"&{{{_go(value)}}}"
+
+
+def _go(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{_go(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_go, value))}]"
+    return "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _go_syntax(value: Any) -> str:
+    """Print a value as Go's %#v does."""
+    if isinstance(value, dict):
+        items = ", ".join(f"{json.dumps(key)}:{_go_syntax(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{items}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+    if isinstance(value, Foreign):
+        return "0" if value.text == _NULL else value.text
+    return "interface {}(nil)" if value is None else json.dumps(value)
+
+
 def _kind(value: Any) -> str:
     """Give the type's name as the API server's library prints it."""
+    if isinstance(value, Foreign) and value.text == _NULL:
+        return "structpb.NullValue"
     names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
     return names.get(type(value), type(value).__name__)
 
@@ -121,12 +151,16 @@ def _scalar_problem(scalar: str, value: Any) -> str:
         fits, wanted = isinstance(value, bool), "boolean"
     else:
         fits, wanted = plain, "any scalar"
-    return "" if fits else f"expected {wanted}, got {_kind(value) if wanted.startswith('numeric') else _shown(value)}"
+    if fits:
+        return ""
+    if scalar == "string":
+        return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    return f"expected {wanted}, got {_kind(value) if wanted.startswith('numeric') else _printed(value)}"
 
 
 def _validate_map(schema: Schema, shape: MapShape | None, value: Any, path: str) -> Problems:
     if shape is None or not isinstance(value, dict):
-        return [(path, f"expected map, got {_shown(value)}")]
+        return [(path, f"expected map, got {_printed(value)}")]
     problems: Problems = []
     for key, inner in value.items():
         ref = shape.fields.get(key, shape.others)
@@ -138,7 +172,7 @@ def _validate_map(schema: Schema, shape: MapShape | None, value: Any, path: str)
 
 def _validate_list(schema: Schema, shape: ListShape | None, value: Any, path: str) -> Problems:
     if shape is None or not isinstance(value, list):
-        return [(path, f"expected list, got {_shown(value)}")]
+        return [(path, f"expected list, got {_printed(value)}")]
     problems: Problems = []
     seen: set[Hashable] = set()
     for index, item in enumerate(value):

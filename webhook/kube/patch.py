@@ -223,7 +223,7 @@ def _replace(draft: _Draft, operation: Operation) -> None:
     value = _value(operation)
     if operation.path == "":
         if not isinstance(value, dict | list):
-            raise PatchError("replace operation value must be object or array")
+            raise PatchError("replace operation value must be object or array: %!w(<nil>)")
         draft.root = value
         return
     found = draft.holder(operation.path)
@@ -285,7 +285,9 @@ def _test(draft: _Draft, operation: Operation) -> None:
             raise PatchError(f"test operation does not apply: is missing path: {operation.path}: missing value")
         with _failing(f"error in test for path: '{operation.path}'"):
             found = _get(*held)
-    if not same(found, _value(operation)):
+    # A null is no value to the library: only a test without value holds for it.
+    holds = operation.value is ABSENT if found is None else same(found, _value(operation))
+    if not holds:
         raise TestFailed(f"testing value {operation.path} failed: test failed")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.kube.quantity import QuantityError, parse
 from webhook.kube.schema import MapShape, Ref, Schema, Shape
-from webhook.kube.typed.fields import STRUCTS, VALUES, Written, fields_of
+from webhook.kube.typed.fields import STRUCTS, VALUES, FieldForm, fields_of
 
 Struct = dict[str, Any]
 _ZEROES: Final = {"s": "", "i": 0, "n": 0, "b": False, "q": "0", "x": 0, "y": None}
@@ -85,14 +85,16 @@ def _write_struct(schema: Schema, shape: Shape, written: Any, value: Struct) -> 
     refs, made = shape.map.fields if shape.map else {}, {}
     for field, inner in value.items():
         when = written.get(field)
-        if when == Written.UNLESS_EMPTY and is_empty(inner):
+        if when == FieldForm.UNLESS_EMPTY and is_empty(inner):
             continue
-        if when == Written.STRUCT_UNLESS_ZERO and is_zero(schema, refs.get(field), inner):
+        if when == FieldForm.STRUCT_UNLESS_ZERO and is_zero(schema, refs.get(field), inner):
             continue
         made[field] = write(schema, refs[field], inner) if field in refs else inner
     for field, when in written.items():
-        if field not in value and when in (Written.ALWAYS, Written.NULL_IF_NIL, Written.STRUCT):
-            made[field] = _zero(schema.resolve(refs[field])) if when != Written.NULL_IF_NIL and field in refs else None
+        if field not in value and when in (FieldForm.ALWAYS, FieldForm.NULL_IF_NIL, FieldForm.STRUCT):
+            made[field] = (
+                _zero(schema.resolve(refs[field])) if when != FieldForm.NULL_IF_NIL and field in refs else None
+            )
     return made
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from webhook.kube.schemas import package
 
 
-class Written(StrEnum):
+class FieldForm(StrEnum):
     """When a field is part of an object's JSON, and what stands for one that was not given."""
 
     UNLESS_EMPTY = "o"
@@ -23,16 +23,16 @@ class Written(StrEnum):
     STRUCT_UNLESS_ZERO = "z"
 
 
-STRUCTS = frozenset({Written.STRUCT, Written.STRUCT_UNLESS_ZERO})
+STRUCTS = frozenset({FieldForm.STRUCT, FieldForm.STRUCT_UNLESS_ZERO})
 """Fields that hold a struct itself and no pointer: it is there even where no file says so."""
-VALUES = frozenset({Written.UNLESS_EMPTY, Written.ALWAYS})
+VALUES = frozenset({FieldForm.UNLESS_EMPTY, FieldForm.ALWAYS})
 """Fields for which empty and not given are the same."""
 
 
 @cache
-def fields_of(name: str) -> Mapping[str, Written] | None:
+def fields_of(name: str) -> Mapping[str, FieldForm] | None:
     """Give the fields of a type by its full name; None for a type that writes itself, or is none of Kubernetes'."""
     row = package("fields").get(name)
     if row is None:
         return None
-    return {field: Written(code) for code, names in row.items() for field in names.split()}
+    return {field: FieldForm(code) for code, names in row.items() for field in names.split()}

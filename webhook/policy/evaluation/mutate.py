@@ -17,7 +17,7 @@ from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import Expression, OutOfBudget
 from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.patching.mutation import MutationError, patched
+from webhook.policy.patching.mutation import InternalError, MutationError, patched
 from webhook.policy.pod_templates import EvaluationTarget, put_back
 
 
@@ -114,13 +114,18 @@ def _mutated(
     policy, result = invocation.policy, invocation.result
     mutation = policy.mutations[index]
     try:
-        after = patched(obj, mutation, activation.mutation(mutation.expression), activation.values)
+        value = activation.mutation(mutation.expression)
+        after = patched(obj, mutation, value, activation.values, whole=target.path is None)
     except OutOfBudget:
         if not alone:
             return _mutated(invocation, target, index, Activation(invocation, target, obj), obj, alone=True)
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"
+    except InternalError as failure:
+        result.saw(policy, "mutations", index, "error")
+        invocation.deny(target, str(failure), reason="InternalError", index=index)
+        return obj
     except MutationError as failure:
         error = str(failure)
     except Unanswered as unanswered:

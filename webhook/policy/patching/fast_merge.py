@@ -1,7 +1,8 @@
 """The fast way of an ApplyConfiguration into an object: names, schema and merge in one walk over what it writes.
 
 It gives up (`NotApplicable`) at whatever is not quite ordinary; `webhook.kube.merge` then decides, so that where this
-does give a result, it is that one's. What it costs depends on the fragment, not on the object.
+does give a result, it is that one's. For a kind whose objects are converted after each mutation it also gives up where
+that would change anything. What it costs depends on the fragment, not on the object.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from typing import Any, Final
 
 from webhook.cel.values import ObjectValue
 from webhook.kube.schema import NUMERIC, MapShape, Ref, Schema
+from webhook.kube.typed.steady import is_inert, is_rewritten, keeps_empty, looked_at
 
 _TYPES: Final = {"string": frozenset({str}), "boolean": frozenset({bool}), "untyped": frozenset({str, bool, int})}
 _NONE: Final[frozenset[type]] = frozenset()
 _ROOT: Final = "Object"
 _GIVEN: Final = ("apiVersion", "kind")
+_SMALLEST: Final = -(2**31)
+_LARGEST: Final = 2**31 - 1
 
 
 class NotApplicable(Exception):
@@ -32,22 +36,49 @@ class FieldSchema:
     """What may stand at one place of a kind, and what its type is called there; places below are made when needed.
 
     `values` are the types of scalars that the values of a plain map may have, None where the place is no such map.
+    `converted` are the paths below which a conversion may change something; None where there is none. `empties` and
+    `fresh` say whether an empty scalar, and a map or object where none was, stay as they are written.
     """
 
-    __slots__ = ("_schema", "below", "element", "key", "map", "path", "scalars", "values")
+    __slots__ = (
+        "_schema",
+        "below",
+        "converted",
+        "element",
+        "empties",
+        "fresh",
+        "key",
+        "map",
+        "name",
+        "path",
+        "scalars",
+        "shape",
+        "values",
+    )
 
-    def __init__(self, schema: Schema, ref: Ref, path: str) -> None:
+    def __init__(
+        self, schema: Schema, ref: Ref, path: str, converted: tuple[str, ...] | None = None, empties: bool = True
+    ) -> None:
         shape = schema.resolve(ref)
-        self._schema, self.path = schema, path
+        self._schema, self.path, self.name, self.shape, self.empties = schema, path, ref.name, shape, empties
         self.scalars = frozenset({int}) if shape.scalar in NUMERIC else _TYPES.get(shape.scalar, _NONE)
         self.map: MapShape | None = shape.map if shape.map is not None and not shape.map.atomic else None
         keyed = shape.list is not None and len(shape.list.keys) == 1
         self.key = shape.list.keys[0] if shape.list is not None and keyed else ""
-        self.element = FieldSchema(schema, shape.list.element, path) if shape.list is not None and keyed else None
-        self.below: dict[str, FieldSchema] = {}
         plain = self.map is not None and not self.map.fields and self.map.others is not None
         others = schema.resolve(self.map.others) if plain and self.map and self.map.others is not None else None
         self.values = None if others is None else _TYPES.get(others.scalar, _NONE)
+        self.fresh, self.converted = True, converted
+        if converted is not None:
+            self.converted = converted = (*converted, *looked_at(ref.name, path))
+            self.fresh = is_inert(schema, ref)
+            seen = any(path == place or path.startswith(f"{place}.") for place in converted)
+            if seen or is_rewritten(shape.code):
+                self.scalars = _NONE
+            if seen or (others is not None and (is_rewritten(others.code) or others.scalar != "string")):
+                self.values = None
+        self.element = FieldSchema(schema, shape.list.element, path, converted) if shape.list and keyed else None
+        self.below: dict[str, FieldSchema] = {}
 
     def step(self, name: str) -> FieldSchema:
         """Give the place of a field. Raises Detour where there is none."""
@@ -58,13 +89,18 @@ class FieldSchema:
             ref = self.map.fields.get(name, self.map.others)
             if ref is None:
                 raise NotApplicable
-            found = self.below[name] = FieldSchema(self._schema, ref, f"{self.path}.{name}")
+            empties = self.converted is None or keeps_empty(self.name, self.shape, name)
+            found = FieldSchema(self._schema, ref, f"{self.path}.{name}", self.converted, empties)
+            self.below[name] = found
         return found
 
 
-def field_schema(schema: Schema) -> FieldSchema | None:
-    """Give where the fragments of a kind start; None where its apiVersion and kind are no texts."""
-    root = FieldSchema(schema, schema.root, _ROOT)
+def field_schema(schema: Schema, *, converted: bool = False) -> FieldSchema | None:
+    """Give where the fragments of a kind start; None where its apiVersion and kind are no texts.
+
+    `converted`: an object of the kind is converted after each mutation.
+    """
+    root = FieldSchema(schema, schema.root, _ROOT, () if converted else None)
     try:
         return root if all(str in root.step(name).scalars for name in _GIVEN) else None
     except NotApplicable:
@@ -86,13 +122,21 @@ def fast_merged(schema: FieldSchema, obj: dict[str, Any], value: ObjectValue) ->
 def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
     if value.type_name != schema.path or schema.map is None:
         raise NotApplicable
-    mine = merged = left if type(left) is dict else {}
+    if type(left) is dict:
+        mine = left
+    elif schema.fresh:
+        mine = {}
+    else:
+        raise NotApplicable
+    merged = mine
     inner: Any
     for name, inner in value.fields.items():
         place = schema.below.get(name) or schema.step(name)
         old = mine.get(name, _ABSENT)
         kind = type(inner)
-        if kind in place.scalars:
+        if kind in place.scalars and (inner or place.empties):
+            if kind is int and not _SMALLEST <= inner <= _LARGEST:
+                raise NotApplicable
             new = old if type(old) is kind and old == inner else inner
         elif kind is ObjectValue:
             new = _merge_object(place, old, inner)
@@ -106,8 +150,16 @@ def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
             if merged is mine:
                 merged = dict(mine)
             merged[name] = new
-    # An empty map beside an empty map is a new one, as in the structured merge.
-    return merged if merged is not mine or (mine and left is mine) else {}
+    return _nonempty(schema, left, mine, merged)
+
+
+def _nonempty(schema: FieldSchema, left: Any, mine: Any, merged: Any) -> Any:
+    """Give what was merged; an empty map beside an empty map is a new one, as in the structured merge."""
+    if merged is not mine or (mine and left is mine):
+        return merged
+    if schema.converted is not None:
+        raise NotApplicable
+    return {}
 
 
 def _merge_plain(schema: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
@@ -124,7 +176,7 @@ def _merge_plain(schema: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
             if merged is mine:
                 merged = dict(mine)
             merged[key] = new
-    return merged if merged is not mine or (mine and left is mine) else {}
+    return _nonempty(schema, left, mine, merged)
 
 
 def _merge_list(schema: FieldSchema, left: Any, value: list[Any]) -> Any:

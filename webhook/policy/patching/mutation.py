@@ -15,7 +15,8 @@ from webhook.kube import patch
 from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import Foreign, MergeError, apply_configuration
-from webhook.kube.schemas import schema_of
+from webhook.kube.schemas import is_built_in, schema_of
+from webhook.kube.typed.conversion import ConversionError, UnknownFields, converted
 from webhook.policy.model import Mutation
 from webhook.policy.patching.fast_merge import FieldSchema, NotApplicable, fast_merged, field_schema
 from webhook.policy.patching.native_values import Given, NotNative, native
@@ -29,24 +30,30 @@ class MutationError(Exception):
     """A mutation gave something that cannot be put into the object; the text is the API server's."""
 
 
-def patched(obj: dict[str, Any], mutation: Mutation, value: Any, given: Iterable[Any] = ()) -> dict[str, Any]:
+class InternalError(MutationError):
+    """A JSON patch made of the object what its type cannot hold: the API server fails, whatever the failurePolicy."""
+
+
+def patched(
+    obj: dict[str, Any], mutation: Mutation, value: Any, given: Iterable[Any] = (), *, whole: bool = True
+) -> dict[str, Any]:
     """Give the object with the mutation done, or the same object where it changes nothing. Raises MutationError.
 
-    `given` is what the expression was given: lists and maps in it are JSON, others are values of the language.
+    `given` is what the expression was given: lists and maps in it are JSON, others are values of the language. A
+    `whole` object is converted to the Go type of its kind and back, as the API server does after each mutation; a
+    template that stands in as a Pod is not.
     """
-    if mutation.apply:
-        return _applied(obj, value, given)
-    result = _json_patched(obj, value, given)
-    return obj if same(obj, result) else result
+    result = _applied(obj, value, given, whole) if mutation.apply else _json_patched(obj, value, given, whole)
+    return obj if result is obj or same(obj, result) else result
 
 
-def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str, Any]:
+def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: bool) -> dict[str, Any]:
     if not isinstance(value, ObjectValue):
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
     if not value.fields:
         return obj
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    if type(api_version) is str and type(kind) is str and (schema := _field_schema(api_version, kind)) is not None:
+    if type(api_version) is str and type(kind) is str and (schema := _field_schema(api_version, kind, whole)):
         try:
             return fast_merged(schema, obj, value)
         except NotApplicable:
@@ -56,7 +63,10 @@ def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str,
         merged: dict[str, Any] = apply_configuration(obj, fragment(value, Given(given)), schema_of(gvk_of(obj)))
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
-    return merged
+    try:
+        return converted(obj, merged, strict=False) if whole else merged
+    except ConversionError as error:
+        raise MutationError(str(error)) from None
 
 
 def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
@@ -68,12 +78,13 @@ def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _field_schema(api_version: str, kind: str) -> FieldSchema | None:
+def _field_schema(api_version: str, kind: str, whole: bool) -> FieldSchema | None:
     """Give where fragments of a kind start, None where none goes straight; as many as kinds with mutating policies."""
-    return field_schema(schema_of(gvk_of({"apiVersion": api_version, "kind": kind})))
+    gvk = gvk_of({"apiVersion": api_version, "kind": kind})
+    return field_schema(schema_of(gvk), converted=whole and is_built_in(gvk))
 
 
-def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict[str, Any]:
+def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: bool) -> dict[str, Any]:
     """Apply the operations; where a `test` does not hold the object stays as it was."""
     if not isinstance(value, list):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
@@ -88,7 +99,12 @@ def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any]) -> dict
         raise MutationError(f"JSON Patch: {error}") from None
     if not isinstance(result, dict):
         raise MutationError("JSON Patch: the result is not an object")
-    return result
+    try:
+        return converted(obj, result, strict=True) if whole else result
+    except UnknownFields as error:
+        raise InternalError(f"Internal error occurred: strict decoding error: {error}") from None
+    except ConversionError as error:
+        raise InternalError(f"Internal error occurred: {error}") from None
 
 
 def operation(step: Any, given: Given) -> patch.Operation:
@@ -207,4 +223,14 @@ def _plain_special(value: Any) -> Any:
     raise _refused(type(value).__name__)
 
 
-__all__ = ["MutationError", "check_names", "fragment", "number", "operation", "patched", "plain", "struct"]
+__all__ = [
+    "InternalError",
+    "MutationError",
+    "check_names",
+    "fragment",
+    "number",
+    "operation",
+    "patched",
+    "plain",
+    "struct",
+]
