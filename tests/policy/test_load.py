@@ -59,7 +59,6 @@ def test_all_mistakes_are_told_at_once():
             "CEL001",
             "undefined field 'x'",
         ),
-        (validating("true", extra="  variables: [{name: __y, expression: 'true'}]"), "POL005", "two underscores"),
         (validating("true").replace("[Deny]", "[Deny, Warn]"), "POL005", "refuses it"),
         (validating("true").replace("[Deny]", "[Deny], paramRef: {}"), "POL005", "just one of name and selector"),
         (

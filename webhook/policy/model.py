@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from webhook.cel import CALL_LIMIT, POLICY_LIMIT
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.dependencies import reads
@@ -75,7 +76,9 @@ class Binding:
 class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy (then it has `mutations`), with its bindings.
 
-    `ignore_failure` is failurePolicy Ignore. `expand`, `mode`, `skip_owned` and `warning` come from annotations.
+    `ignore_failure` is failurePolicy Ignore. `cost_limits` are those of all expressions on one object, and of one call:
+    the API server's, but where a policy is only tried. `expand`, `mode`, `skip_owned` and `warning` come from
+    annotations.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Policy:
     param_kind: GroupVersionKind | None = None
     ignore_failure: bool = False
     reinvoke: bool = False
+    cost_limits: tuple[int, int] = (POLICY_LIMIT, CALL_LIMIT)
     expand: bool = False
     mode: Mode = "enforce"
     skip_owned: bool = False

@@ -69,7 +69,7 @@ READING: Final[tuple[LintRule, ...]] = (
         "POL005",
         "the parts of a policy must be consistent",
         "Each part is valid alone, but not together: a patch type with the other type's expression, `Deny`\n"
-        "with `Warn`, a name and a selector, a variable that starts with two underscores.",
+        "with `Warn`, a name and a selector.",
     ),
     _row("POL010", "a policy must have a binding", "See [REF001](REF001.md).", Severity.WARNING),
     _row("POL011", "a binding must reference an existing policy", "See [REF002](REF002.md).", Severity.WARNING),

@@ -8,6 +8,7 @@ from typing import Final
 from webhook.offline.lint.context import LintRule
 from webhook.offline.lint.loading import READING
 from webhook.offline.lint.rules import (
+    api_validation,
     bypass,
     costs,
     custom_kinds,
@@ -27,6 +28,7 @@ from webhook.offline.lint.rules import (
 
 _MODULES: Final = (
     document_fields,
+    api_validation,
     limit_ranges,
     queues,
     jobs,

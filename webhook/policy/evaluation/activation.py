@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
-from webhook.cel.budget import POLICY_LIMIT, Budget
+from webhook.cel.budget import Budget
 from webhook.cel.compose import TYPE_NAME
 from webhook.cel.errors import CelError, EvalError, Interrupted
 from webhook.cel.operators import MISSING
@@ -57,7 +57,7 @@ class Activation:
         """Begin on a target; `obj` is what is there now."""
         context, policy = invocation.context, invocation.policy
         self.object, self.before = obj, before
-        self.budget: Budget = Budget(POLICY_LIMIT) if before is None else before.budget
+        self.budget: Budget = Budget(*policy.cost_limits) if before is None else before.budget
         self._variables = policy.variables
         self._known: dict[Any, Any] = {}
         self._failed: dict[str, CelError] | None = None

@@ -18,7 +18,8 @@ def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | b
     Conditions see neither the Namespace nor variables.
     """
     policy, result = invocation.policy, invocation.result
-    values, budget = _values(invocation, target), Budget(CONDITIONS_LIMIT)
+    total, call = policy.cost_limits
+    values, budget = _values(invocation, target), Budget(min(CONDITIONS_LIMIT, total), call)
     errors = []
     for i, condition in enumerate(policy.conditions):
         try:

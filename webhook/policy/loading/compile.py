@@ -169,10 +169,6 @@ class _Compiler:
         found: dict[str, Expression] = {}
         for i, item in enumerate(self.spec.get("variables") or ()):
             name = item["name"]
-            if name.startswith("__"):
-                message = "a variable's name must not start with two underscores"
-                self.findings.append(self.document.diagnostic("POL005", ("spec", "variables", i, "name"), message))
-                continue
             expression = self.expression(("spec", "variables", i, "expression"))
             self.types = {**self.types, name: field_type(expression.program.type) if expression else DYN}
             self.env = self.environment(mutation=False, authorizer=True)

@@ -6,6 +6,7 @@ The limits of validation rules of custom kinds are in `custom_kinds.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from webhook.cel import CALL_LIMIT, POLICY_LIMIT
@@ -15,9 +16,8 @@ from webhook.diagnostics import Severity
 from webhook.documents import Document
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.rules.custom_kinds import versions
-from webhook.offline.lint.trial.run_policies import Heard, PolicyTrial, large_request, requests_for
+from webhook.offline.lint.trial.run_policies import SAMPLE_LIMIT, PolicyTrial, large_request, trial_of
 from webhook.offline.lint.trial.samples import SampleObject
-from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
 from webhook.policy.request import Request
@@ -59,7 +59,7 @@ def too_dear(context: LintContext) -> Iterator[Finding]:
     estimated as the API server estimates it, with 100 elements (or characters) for a value, and 10 for one that stands
     in a list or map or is computed. `sluice eval` shows the cost of one expression beside its estimate.
     """
-    trial = PolicyTrial((*context.bundle.objects, *(s.value for s in context.subjects)))
+    trial = trial_of(context)
     for policy in context.bundle.policies:
         if policy.document is None:
             continue
@@ -86,12 +86,13 @@ def _estimated(policy: Policy, document: Document) -> Iterator[Finding]:
 def _tried(trial: PolicyTrial, policy: Policy, sample: SampleObject, request: Request) -> Iterator[Finding]:
     """Find what fails on a large object, and not on ordinary ones."""
     assert policy.document is not None
-    bundle = trial.alone(policy)
-    usual_failures = {
-        failed for _, ordinary in requests_for(policy, ()) for failed in _failed(trial, policy, bundle, ordinary)
-    }
+    ordinary = trial.ordinary(policy)
+    if any(outcome.heard.stopped for outcome in ordinary):
+        return
+    usual_failures = {failed for outcome in ordinary for failed in outcome.heard.failed}
     expressions = _trial_expressions(policy)
-    for clause in _failed(trial, policy, bundle, request):
+    heard = trial.heard(policy, trial.alone(policy, CALL_LIMIT), request)
+    for clause in heard.failed:
         expression = expressions.get(clause)
         if clause not in usual_failures and expression is not None:
             message = (
@@ -99,15 +100,30 @@ def _tried(trial: PolicyTrial, policy: Policy, sample: SampleObject, request: Re
             )
             hint = "nested loops multiply their costs"
             yield Finding(policy.document, expression.path, message, hint)
+    if heard.stopped and not heard.failed:
+        finding = _not_further(policy, policy.document, f"{sample.title}, {2 * CALL_LIMIT:,} units")
+        yield replace(finding, severity=Severity.NOTE)
 
 
-def _failed(trial: PolicyTrial, policy: Policy, bundle: Bundle, request: Request) -> list[tuple[str, int]]:
-    heard = Heard()
-    if policy.mutating:
-        trial.changed(bundle, request, heard)
-    else:
-        heard = trial.judge(bundle, request)
-    return list(heard.failed)
+@rule("CEL022", Severity.NOTE, "a policy should be cheap enough to be tried")
+def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
+    """Lint runs each policy on ordinary objects, to find what fails or changes twice (CEL016, CEL017, MUT002 to
+    MUT005). A policy that needs more than 20,000 units for one expression on one small object, or twice as many in all,
+    is not run on the others, and those rules say nothing of it. The limit is in units of cost: the same everywhere.
+    """
+    trial = trial_of(context)
+    for policy in context.bundle.policies:
+        if policy.document is None:
+            continue
+        for outcome in trial.ordinary(policy):
+            if outcome.heard.stopped:
+                yield _not_further(policy, policy.document, f"{outcome.sample.title}, {SAMPLE_LIMIT:,} units")
+
+
+def _not_further(policy: Policy, document: Document, where: str) -> Finding:
+    message = f"{policy.name}: not tried further: cost ({where})"
+    hint = "nested loops multiply their costs"
+    return Finding(document, (*policy.path, "metadata", "name"), message, hint)
 
 
 @rule("CEL021", Severity.NOTE, "estimated cost of an expression")
@@ -127,5 +143,5 @@ def each_cost(context: LintContext) -> Iterator[Finding]:
             yield version.crd.finding(path, message)
 
 
-RULES: Final[tuple[LintRule, ...]] = (too_dear,)
+RULES: Final[tuple[LintRule, ...]] = (too_dear, too_dear_to_try)
 ON_REQUEST: Final[tuple[LintRule, ...]] = (each_cost,)

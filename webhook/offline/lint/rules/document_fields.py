@@ -7,7 +7,7 @@ Policies and suites are checked by their loaders.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from webhook.kube.schema import Schema, Shape, from_crd
 from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import policies
-from webhook.policy.loading.policy_kinds import EXCEPTION, SHAPES
+from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, SHAPES, VERSIONS
 from webhook.policy.loading.shapes import dotted
 
 _LOADED: Final = frozenset({EXCEPTION, "Suite", *SHAPES})
@@ -181,7 +181,18 @@ def not_served(context: LintContext) -> Iterator[Finding]:
         served = next((other for other in others if is_built_in(other)), None)
         hint = f"write apiVersion: {served.api_version}" if served else "the kind was removed"
         yield subject.finding(("apiVersion",), f"{gvk} is not served by Kubernetes 1.36", hint)
+    yield from _policies_not_served(context)
     yield from _params_not_served(context)
+
+
+def _policies_not_served(context: LintContext) -> Iterator[Finding]:
+    """Tell the early versions of policies and bindings, which Sluice reads and an API server does not serve."""
+    for subject in context.of(GROUP, *SHAPES):
+        if subject.gvk.version in VERSIONS - {"v1"}:
+            message = f"{subject.gvk} is not served by Kubernetes 1.36"
+            edit = subject.edit(("apiVersion",), f"{GROUP}/v1")
+            finding = subject.finding(("apiVersion",), message, f"write apiVersion: {GROUP}/v1")
+            yield replace(finding, edit=edit)
 
 
 def _params_not_served(context: LintContext) -> Iterator[Finding]:

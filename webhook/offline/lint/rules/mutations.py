@@ -17,7 +17,16 @@ from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.hints import when_it_fails
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.reading.touched import touched
-from webhook.offline.lint.trial.run_policies import Heard, Object, PolicyTrial, again, others_for, requests_for
+from webhook.offline.lint.trial.run_policies import (
+    Heard,
+    Object,
+    Outcome,
+    PolicyTrial,
+    again,
+    others_for,
+    requests_for,
+    trial_of,
+)
 from webhook.offline.lint.trial.samples import SampleObject
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
@@ -40,15 +49,15 @@ class Tried:
     after: Object
 
 
-def _runner(context: LintContext) -> PolicyTrial:
-    return PolicyTrial((*context.bundle.objects, *(s.value for s in context.subjects)))
-
-
 def _mutating(context: LintContext) -> Iterator[tuple[Policy, Bundle]]:
-    runner = _runner(context)
+    runner = trial_of(context)
     for policy in context.bundle.policies:
-        if policy.mutating and policy.document is not None:
+        if policy.mutating and policy.document is not None and not _stopped(runner.ordinary(policy)):
             yield policy, runner.alone(policy)
+
+
+def _stopped(outcomes: tuple[Outcome, ...]) -> bool:
+    return any(outcome.heard.stopped for outcome in outcomes)
 
 
 def tried(runner: PolicyTrial, policy: Policy, bundle: Bundle, extra: Iterable[Object]) -> Iterator[Tried]:
@@ -119,7 +128,7 @@ def idempotent(context: LintContext) -> Iterator[Finding]:
     was already patched. Run on its own result it must change nothing. Check for the item before adding it:
     `object.spec.?tolerations.orValue([]).exists(t, ...) ? [] : [JSONPatch{...}]`.
     """
-    runner = _runner(context)
+    runner = trial_of(context)
     for policy, bundle in _mutating(context):
         for trial in tried(runner, policy, bundle, context.bundle.objects):
             heard = Heard()
@@ -162,7 +171,7 @@ def _try_pairs(context: LintContext) -> Iterator[tuple[str, Finding]]:
     A pair is tried on the first two samples that both run on, if one writes there what the other reads or writes;
     and only so many pairs at all, since the work grows with the square of the policies. What was left out is told.
     """
-    runner = _runner(context)
+    runner = trial_of(context)
     by_sample: dict[str, list[Tried]] = {}
     for policy, bundle in _mutating(context):
         for trial in tried(runner, policy, bundle, context.bundle.objects):
@@ -229,18 +238,18 @@ def mutation_fails(context: LintContext) -> Iterator[Finding]:
     patches a parent that is absent (`add /spec/tolerations/-` needs the list). With `failurePolicy: Fail` such
     objects are denied.
     """
-    runner = _runner(context)
-    for policy, bundle in _mutating(context):
+    runner = trial_of(context)
+    for policy, _ in _mutating(context):
         told: set[int] = set()
-        for sample, request in requests_for(policy, ()):
-            heard = Heard()
-            runner.changed(bundle, request, heard)
-            for clause, index in heard.failed:
-                crashes = "could not marshal to JSON: ObjectValue" in heard.message  # MUT001 tells it
+        for found in runner.ordinary(policy):
+            for clause, index in found.heard.failed:
+                crashes = "could not marshal to JSON: ObjectValue" in found.heard.message  # MUT001 tells it
                 if clause == "mutations" and index not in told and not crashes:
                     told.add(index)
-                    hint = when_it_fails(heard.message, "check with has() or ?. before reading, or add the parent")
-                    yield from _finding(policy, f"this fails on {sample.title}{heard.why()}", hint, index)
+                    hint = when_it_fails(
+                        found.heard.message, "check with has() or ?. before reading, or add the parent"
+                    )
+                    yield from _finding(policy, f"this fails on {found.sample.title}{found.heard.why()}", hint, index)
 
 
 @rule("CEL016", Severity.WARNING, "an expression must not fail on an ordinary object")
@@ -249,28 +258,22 @@ def validation_fails(context: LintContext) -> Iterator[Finding]:
     without `has()` or `?.`. With `failurePolicy: Fail` such objects are denied with an unhelpful error; with
     `Ignore` they are allowed unchecked.
     """
-    runner = _runner(context)
+    runner = trial_of(context)
     for policy in context.bundle.policies:
         kind = policy.param_kind
         if policy.document is None or (kind and not runner.facts.params(kind, None, None, None)):
             continue  # what stands in its params is not known
-        bundle, told = runner.alone(policy), set[tuple[str, int]]()
-        for sample, request in requests_for(policy, ()):
-            heard = _heard(runner, policy, bundle, request)
+        told = set[tuple[str, int]]()
+        for found in runner.ordinary(policy):
+            heard = found.heard
+            if heard.stopped:
+                break  # CEL022 tells it
             for clause, index in heard.failed:
                 if clause in ("matchConditions", "validations") and (clause, index) not in told:
                     told.add((clause, index))
                     path = _expressions(policy, clause)[index].path
                     hint = when_it_fails(heard.why(), "check with has() or ?. before reading")
-                    yield Finding(policy.document, path, f"this fails on {sample.title}{heard.why()}", hint)
-
-
-def _heard(runner: PolicyTrial, policy: Policy, bundle: Bundle, request: Request) -> Heard:
-    if not policy.mutating:
-        return runner.judge(bundle, request)
-    heard = Heard()
-    runner.changed(bundle, request, heard)
-    return heard
+                    yield Finding(policy.document, path, f"this fails on {found.sample.title}{heard.why()}", hint)
 
 
 def _expressions(policy: Policy, clause: str) -> list[Expression]:

@@ -20,7 +20,7 @@ from webhook.offline.lint.reading.policies import (
     selects,
     words,
 )
-from webhook.offline.lint.trial.run_policies import Heard, PolicyTrial
+from webhook.offline.lint.trial.run_policies import trial_of
 from webhook.policy.loading.policy_kinds import MUTATING, VALIDATING
 
 SYSTEM: Final = ("kube-system", "sluice-system")
@@ -137,16 +137,12 @@ def own_objects(context: LintContext) -> Iterator[Finding]:
 
 def _conditions_leave_out(context: LintContext, policy: Subject, obj: dict[str, Any]) -> bool:
     """Say whether a match condition of the policy is false for an object, tried by the engine."""
-    runner, sender, resources = PolicyTrial(()), Sender("UPDATE"), Resources()
+    runner, sender, resources = trial_of(context), Sender("UPDATE"), Resources()
     request = request_for(received(obj, resources, sender), resources, sender)
     for made in context.bundle.policies:
         if (made.name, made.mutating) != (policy.name, policy.gvk.kind == MUTATING) or not made.conditions:
             continue
-        heard = Heard()
-        if made.mutating:
-            runner.changed(runner.alone(made), request, heard)
-        else:
-            heard = runner.judge(runner.alone(made), request)
+        heard = runner.heard(made, runner.alone(made), request)
         return any(clause == "matchConditions" and outcome == "false" for clause, _, outcome in heard.seen)
     return False
 

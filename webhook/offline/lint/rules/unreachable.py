@@ -180,17 +180,16 @@ def _at(policy: Subject, expression: PolicyExpression, match: re.Match[str], mes
     return policy.finding(expression.path, message, hint, span=(match.start(), len(match[0]) - 1))
 
 
-@rule("RCH004", Severity.ERROR, "a mutating policy must match CREATE or UPDATE only")
+@rule("RCH004", Severity.ERROR, "a mutating policy must not match DELETE")
 def mutating_operations(context: LintContext) -> Iterator[Finding]:
-    """A mutation needs an object that is being written. On DELETE and CONNECT there is none, and the API server
-    rejects such a rule.
+    """A mutation needs an object that is being written. On DELETE there is none, and the API server rejects such a
+    rule of a policy or binding.
     """
-    for policy in policies(context):
-        for path, found in match_rules(policy) if policy.gvk.kind == MUTATING else ():
+    for policy in (*policies(context), *bindings(context)):
+        for path, found in match_rules(policy) if policy.gvk.kind.startswith(MUTATING) else ():
             for i, word in enumerate(words(found, "operations")):
-                if word in ("DELETE", "CONNECT"):
-                    message = f"a mutating policy cannot match {word}"
-                    yield policy.finding((*path, "operations", i), message, "use CREATE or UPDATE")
+                if word == "DELETE":
+                    yield policy.finding((*path, "operations", i), "a mutating policy cannot match DELETE", "remove it")
 
 
 @rule("RCH005", Severity.NOTE, "a validation must have a message")

@@ -1,7 +1,11 @@
-"""Trying policies on sample objects, each by itself: what it changes, what fails. Namespaces are made to fit."""
+"""Trying policies on sample objects, each by itself: what it changes, what fails. Namespaces are made to fit.
+
+A trial may cost so much and no more, in units of cost: what it finds is the same on every machine.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -9,19 +13,26 @@ from typing import Any, Final
 
 from webhook.admission.pipeline import mutate, validate
 from webhook.admission.verdict import Verdict
+from webhook.cel.errors import EXCEEDED
 from webhook.jobs.kinds import KINDS, kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schemas import built_in_kinds
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.lint.context import LintContext
 from webhook.offline.lint.trial.samples import SampleObject, large, samples
 from webhook.policy.bundle import Bundle
+from webhook.policy.evaluation.activation import OUT_OF_BUDGET
 from webhook.policy.match_resources import MatchResources
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
+SAMPLE_LIMIT: Final = 20_000
+"""Cost units of an expression on one ordinary object. A policy that needs more is not tried on the others."""
 _RESOURCES: Final = Resources()
+_INNER: Final = re.compile(r'^(?:composited variable "[^"]*" fails to evaluate: )+(?=composited variable)')
+"""The variables by which one that fails was read."""
 
 
 @dataclass(slots=True)
@@ -32,9 +43,15 @@ class Heard:
     seen: set[tuple[str, int, str]] = field(default_factory=set)
     message: str = ""
 
+    @property
+    def stopped(self) -> bool:
+        """Say whether the policy ran out of what the trial may cost."""
+        return EXCEEDED in self.message or OUT_OF_BUDGET in self.message
+
     def why(self) -> str:
         """Say why the only clause that failed did; empty where several did."""
         told = self.message.partition(" resulted in error: ")[2] or self.message.partition(": ")[2]
+        told = _INNER.sub("", told)
         line = told.splitlines()[0] if told else ""
         return f": {line}" if line and len(self.failed) == 1 else ""
 
@@ -45,23 +62,68 @@ class Heard:
             self.failed[(clause, index)] = None
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one policy on one sample."""
+
+    sample: SampleObject
+    heard: Heard
+
+
 class PolicyTrial:
     """Policies made ready to be tried: no namespace selectors, failures told, objects of the files as facts.
 
-    Authorizer checks succeed.
+    Authorizer checks succeed. A policy that was `stopped` on one object is not run on any other.
     """
 
     def __init__(self, objects: Iterable[Object]) -> None:
         self.facts = FileFacts(objects, {}, authorized=True)
+        self.stopped: set[tuple[str, bool]] = set()
+        self._ordinary: dict[tuple[str, bool], tuple[Outcome, ...]] = {}
 
-    def alone(self, policy: Policy) -> Bundle:
-        """Give a bundle of one policy that is for every namespace."""
+    def alone(self, policy: Policy, limit: int = SAMPLE_LIMIT) -> Bundle:
+        """Give a bundle of one policy, for every namespace; `limit` is for one call, and half of that for an object."""
         bindings = tuple(_everywhere(b) for b in policy.bindings) or (Binding("trial", ("Deny",), None, None),)
-        ready = replace(policy, match=_open(policy.match), bindings=bindings, ignore_failure=False, mode="enforce")
+        ready = replace(
+            policy,
+            match=_open(policy.match),
+            bindings=bindings,
+            ignore_failure=False,
+            mode="enforce",
+            cost_limits=(2 * limit, limit),
+        )
         return Bundle.of([ready])
+
+    def heard(self, policy: Policy, bundle: Bundle, request: Request) -> Heard:
+        """Evaluate a bundle of one policy, and give what its clauses came to."""
+        heard = Heard()
+        if policy.mutating:
+            self.changed(bundle, request, heard)
+            return heard
+        return self.judge(bundle, request)
+
+    def ordinary(self, policy: Policy) -> tuple[Outcome, ...]:
+        """Run a policy on every sample it is for, as far as its cost allows; found out once."""
+        key = (policy.name, policy.mutating)
+        if key not in self._ordinary:
+            self._ordinary[key] = tuple(self._outcomes(policy, key))
+        return self._ordinary[key]
+
+    def _outcomes(self, policy: Policy, key: tuple[str, bool]) -> Iterator[Outcome]:
+        bundle = self.alone(policy)
+        for sample, request in requests_for(policy, ()):
+            heard = self.heard(policy, bundle, request)
+            if heard.stopped:
+                self.stopped.add(key)
+                yield Outcome(sample, heard)
+                return
+            if heard.seen:
+                yield Outcome(sample, heard)
 
     def changed(self, bundle: Bundle, request: Request, heard: Heard | None = None) -> Object | None:
         """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
+        if any((policy.name, policy.mutating) in self.stopped for policy in bundle.policies):
+            return None
         verdict = mutate(request, bundle, self.facts, observer=heard, clock=_never)
         if heard is not None and isinstance(verdict, Verdict):
             heard.message = verdict.message
@@ -78,12 +140,21 @@ class PolicyTrial:
         return heard
 
 
+def trial_of(context: LintContext) -> PolicyTrial:
+    """Give the trial of a run of lint, the same for every rule."""
+    if "trial" not in context.memo:
+        context.memo["trial"] = PolicyTrial((*context.bundle.objects, *(s.value for s in context.subjects)))
+    found: PolicyTrial = context.memo["trial"]
+    return found
+
+
 def _never() -> float:
     return 0.0
 
 
 def _everywhere(binding: Binding) -> Binding:
-    return replace(binding, match=None if binding.match is None else _open(binding.match))
+    match = None if binding.match is None else _open(binding.match)
+    return replace(binding, match=match, actions=("Deny",))
 
 
 def _open(match: MatchResources) -> MatchResources:
