@@ -11,6 +11,7 @@ from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import review, validate
 from webhook.admission.verdict import NeedsFacts
 from webhook.admission.wire import answer
+from webhook.cel.budget import Budget
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.facts import FactError, ObjectQuery, Unanswered
 
@@ -297,7 +298,7 @@ def test_budget_of_a_policy(monkeypatch):
     """Expressions that are cheap enough each, and too costly together, deny as the API server does."""
     text = validating("lists.range(30).all(i, i >= 0)")
     assert verdict(text).allowed
-    monkeypatch.setattr("webhook.policy.evaluation.activation.POLICY_LIMIT", 50)
+    monkeypatch.setattr("webhook.policy.evaluation.activation.Budget", lambda *_: Budget(50))
     found = verdict(text)
     assert not found.allowed
     assert "running out of cost budget" in found.message
