@@ -133,13 +133,14 @@ def test_budget_that_was_taken_over_never_denies_by_itself(monkeypatch):
     dear = 'lists.range(30).all(i, i >= 0) ? [JSONPatch{op: "add", path: "/spec/%s", value: 1}] : []'
     program = compile(dear % "a", mutation_env())
     program.evaluate({})
+    cost = program.cost
     made = "webhook.policy.evaluation.activation.Budget"
-    monkeypatch.setattr(made, lambda *_: Budget(program.cost * 3 // 2))
+    monkeypatch.setattr(made, lambda *_: Budget(cost * 3 // 2))
     extra = f"  - patchType: JSONPatch\n    jsonPatch:\n      expression: >-\n        {dear % 'b'}\n"
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {}}
     verdict = mutate(request(obj), bundle(mutating(dear % "a", extra=extra)), MemoryFacts())
     assert (verdict.allowed, verdict.object["spec"]) == (True, {"a": 1, "b": 1})
-    monkeypatch.setattr(made, lambda *_: Budget(program.cost // 2))
+    monkeypatch.setattr(made, lambda *_: Budget(cost // 2))
     assert not mutate(request(obj), bundle(mutating(dear % "a", extra=extra)), MemoryFacts()).allowed
 
 
