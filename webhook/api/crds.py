@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.api.fields import Api
+from webhook.api.fields import AMOUNT, QUANTITY, Api
 from webhook.api.kinds import KINDS, KUEUE, Column, CustomKind, Version
 from webhook.api.schema import structural
 
@@ -76,7 +76,7 @@ def _crd(kind: CustomKind, webhook: Webhook | None) -> dict[str, Any]:
 
 
 def _version(kind: CustomKind, version: Version, *, stored: bool) -> dict[str, Any]:
-    schema = top_level(version.type)
+    schema = _signed(top_level(version.type))
     made: dict[str, Any] = {"name": version.name, "served": True, "storage": stored}
     if not stored:
         new = f"{kind.group}/{kind.versions[0].name}"
@@ -84,9 +84,25 @@ def _version(kind: CustomKind, version: Version, *, stored: bool) -> dict[str, A
     made["schema"] = {"openAPIV3Schema": schema}
     if "status" in schema["properties"]:
         made["subresources"] = {"status": {}}
+    if version.selectable:
+        made["selectableFields"] = [{"jsonPath": path} for path in version.selectable]
     if version.columns:
         made["additionalPrinterColumns"] = [_column(c) for c in version.columns]
     return made
+
+
+def _signed(schema: Any) -> Any:
+    """Let quantities be negative: `policies/queue/valid-quotas` refuses them, as Forbidden like Kueue's webhook.
+
+    The API server checks a schema before it asks webhooks, and clients of Kueue tell Invalid and Forbidden apart.
+    """
+    if isinstance(schema, list):
+        return [_signed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("pattern") == AMOUNT:
+        return {word: value for word, value in schema.items() if word != "minimum"} | {"pattern": QUANTITY}
+    return {word: _signed(value) for word, value in schema.items()}
 
 
 def top_level(struct: type[Api]) -> dict[str, Any]:

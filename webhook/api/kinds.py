@@ -9,7 +9,10 @@ from webhook.api import v1beta1
 from webhook.api.clusterqueue import ClusterQueue, Cohort
 from webhook.api.fields import Api
 from webhook.api.localqueue import AdmissionCheck, LocalQueue, ResourceFlavor, WorkloadPriorityClass
+from webhook.api.multikueue import MultiKueueCluster, MultiKueueConfig
+from webhook.api.provisioning import ProvisioningRequestConfig
 from webhook.api.queuepolicy import QueuePolicy
+from webhook.api.topology import Topology
 from webhook.api.workload_status import Workload
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -30,11 +33,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a kind: its name, its type, its columns."""
+    """One version of a kind: its name, its type, its columns, and the fields that a list can be filtered by."""
 
     name: str
     type: type[Api]
     columns: tuple[Column, ...] = ()
+    selectable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,17 @@ WL_COLUMNS: Final = (
     Column("Why", ".status.conditions[?(@.type=='QuotaReserved')].reason", wide=True),
     AGE,
 )
-LQ_SHORT: Final = ("queue", "queues", "lq")
-RF_SHORT: Final = ("flavor", "flavors", "rf")
 VALUE: Final = (Column("Value", ".value", "integer"),)
 
 
-def _both(new: type[Api], old: type[Api], columns: tuple[Column, ...] = ()) -> tuple[Version, ...]:
-    return Version(STORED, new, columns), Version(OLD, old, columns)
+RESERVED_IN: Final = (".status.admission.clusterQueue",)
+CONNECTED: Final = (Column("Connected", ".status.conditions[?(@.type=='Active')].status"), AGE)
+
+
+def _both(
+    new: type[Api], old: type[Api], columns: tuple[Column, ...] = (), selectable: tuple[str, ...] = ()
+) -> tuple[Version, ...]:
+    return Version(STORED, new, columns, selectable), Version(OLD, old, columns, selectable)
 
 
 KINDS: Final[tuple[CustomKind, ...]] = (
@@ -99,15 +107,39 @@ KINDS: Final[tuple[CustomKind, ...]] = (
     CustomKind(
         KUEUE, "ResourceFlavor", "resourceflavors", _both(ResourceFlavor, ResourceFlavor), ("flavor", "flavors", "rf")
     ),
-    CustomKind(KUEUE, "Cohort", "cohorts", _both(Cohort, v1beta1.Cohort)),
+    CustomKind(KUEUE, "Cohort", "cohorts", _both(Cohort, v1beta1.Cohort), ("co",)),
     CustomKind(
         KUEUE,
         "WorkloadPriorityClass",
         "workloadpriorityclasses",
         _both(WorkloadPriorityClass, WorkloadPriorityClass, VALUE),
+        ("wpc",),
     ),
-    CustomKind(KUEUE, "AdmissionCheck", "admissionchecks", _both(AdmissionCheck, v1beta1.AdmissionCheck)),
-    CustomKind(KUEUE, "Workload", "workloads", _both(Workload, v1beta1.Workload, WL_COLUMNS), ("wl",), True),
+    CustomKind(KUEUE, "AdmissionCheck", "admissionchecks", _both(AdmissionCheck, v1beta1.AdmissionCheck), ("ac",)),
+    CustomKind(
+        KUEUE,
+        "Workload",
+        "workloads",
+        _both(Workload, v1beta1.Workload, WL_COLUMNS, RESERVED_IN),
+        ("kwl", "kueueworkload", "kueueworkloads", "wl"),
+        True,
+    ),
+    CustomKind(KUEUE, "Topology", "topologies", _both(Topology, Topology), ("topo",)),
+    CustomKind(
+        KUEUE,
+        "ProvisioningRequestConfig",
+        "provisioningrequestconfigs",
+        _both(ProvisioningRequestConfig, ProvisioningRequestConfig),
+        ("prc",),
+    ),
+    CustomKind(
+        KUEUE,
+        "MultiKueueCluster",
+        "multikueueclusters",
+        (Version(STORED, MultiKueueCluster, CONNECTED),),
+        ("mkc",),
+    ),
+    CustomKind(KUEUE, "MultiKueueConfig", "multikueueconfigs", (Version(STORED, MultiKueueConfig),), ("mkconf",)),
 )
 """Every kind, in the order the CRDs are printed."""
 

@@ -52,10 +52,10 @@ class LocalQueueStatus(Api, frozen=True, kw_only=True):
     reserving_workloads: Annotated[Count, doc("Workloads that hold quota.")] = 0
     admitted_workloads: Annotated[Count, doc("Workloads that are admitted and not finished.")] = 0
     flavors_reservation: Annotated[
-        list[LocalFlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=16)
+        list[LocalFlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=64)
     ] = msgspec.field(default_factory=list)
     flavors_usage: Annotated[
-        list[LocalFlavorUsage], doc("Quota of admitted workloads, by flavor.", keys=("name",), max_length=16)
+        list[LocalFlavorUsage], doc("Quota of admitted workloads, by flavor.", keys=("name",), max_length=64)
     ] = msgspec.field(default_factory=list)
     fair_sharing: Annotated[LocalQueueFairSharingStatus | None, doc("Its share.")] = None
 
@@ -63,7 +63,13 @@ class LocalQueueStatus(Api, frozen=True, kw_only=True):
 class ResourceFlavorSpec(Api, frozen=True, kw_only=True):
     """A kind of node."""
 
-    RULES = (Rule("!has(self.topologyName) || size(self.nodeLabels) >= 1", "a topology needs at least one node label"),)
+    RULES = (
+        Rule("!has(self.topologyName) || size(self.nodeLabels) >= 1", "a topology needs at least one node label"),
+        Rule(
+            "!has(oldSelf.topologyName) || (has(self.topologyName) && self.topologyName == oldSelf.topologyName)",
+            "topologyName cannot be changed once it is set",
+        ),
+    )
 
     node_labels: Annotated[
         Labels, doc("Labels of its nodes; put into the node selector of admitted pods.", kind="map", max_length=8)

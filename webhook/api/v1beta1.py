@@ -34,7 +34,7 @@ from webhook.api.quota import (
     ResourceGroup,
 )
 from webhook.api.workload import MAX_POD_SETS, PodSet
-from webhook.api.workload_status import AssignmentFields, StatusFields
+from webhook.api.workload_status import FROZEN, AssignmentFields, StatusFields, holds
 
 
 class FlavorFungibility(Api, frozen=True, kw_only=True):
@@ -185,12 +185,12 @@ class LocalQueueStatus(Api, frozen=True, kw_only=True):
     reserving_workloads: Annotated[Count, doc("Workloads that hold quota.")] = 0
     admitted_workloads: Annotated[Count, doc("Workloads that are admitted and not finished.")] = 0
     flavors_reservation: Annotated[
-        list[LocalFlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=16)
+        list[LocalFlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=64)
     ] = msgspec.field(default_factory=list)
     flavor_usage: Annotated[
-        list[LocalFlavorUsage], doc("Quota of admitted workloads, by flavor.", keys=("name",), max_length=16)
+        list[LocalFlavorUsage], doc("Quota of admitted workloads, by flavor.", keys=("name",), max_length=64)
     ] = msgspec.field(default_factory=list)
-    flavors: Annotated[list[LocalQueueFlavorStatus], doc("The flavors it reaches.", keys=("name",), max_length=16)] = (
+    flavors: Annotated[list[LocalQueueFlavorStatus], doc("The flavors it reaches.", keys=("name",), max_length=64)] = (
         msgspec.field(default_factory=list)
     )
     fair_sharing: Annotated[FairSharingStatus | None, doc("Its share.")] = None
@@ -310,6 +310,21 @@ class AdmissionCheck(Api, frozen=True, kw_only=True):
 
 class Workload(Api, frozen=True, kw_only=True):
     """A job in the eyes of the queue: pods that are admitted together."""
+
+    RULES = (
+        *FROZEN,
+        Rule(
+            f"!{holds('oldSelf', 'QuotaReserved')}"
+            " || oldSelf.spec.?priorityClassSource.orValue('') == self.spec.?priorityClassSource.orValue('')",
+            "priorityClassSource cannot be changed while quota is reserved",
+        ),
+        Rule(
+            f"!{holds('oldSelf', 'QuotaReserved')}"
+            " || self.spec.?priorityClassSource.orValue('') == 'kueue.x-k8s.io/workloadpriorityclass'"
+            " || oldSelf.spec.?priorityClassName.orValue('') == self.spec.?priorityClassName.orValue('')",
+            "only the name of a WorkloadPriorityClass can be changed while quota is reserved",
+        ),
+    )
 
     spec: Annotated[WorkloadSpec, doc("What is wanted.")] = msgspec.field(default_factory=WorkloadSpec)
     status: Annotated[WorkloadStatus | None, doc("What is.")] = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -25,6 +25,27 @@ from webhook.api.workload import MAX_POD_SETS, WorkloadSpec
 Counted = Annotated[Int32, msgspec.Meta(ge=0)]
 
 
+def holds(of: str, condition: str) -> str:
+    """Give the CEL that says whether a Workload (`self` or `oldSelf`) has a condition that is True."""
+    return f"{of}.?status.?conditions.orValue([]).exists(c, c.type == '{condition}' && c.status == 'True')"
+
+
+FROZEN: Final = (
+    Rule(
+        f"!{holds('oldSelf', 'QuotaReserved')} || !{holds('self', 'QuotaReserved')}"
+        " || oldSelf.spec.?queueName.orValue('') == self.spec.?queueName.orValue('')",
+        "queueName cannot be changed while quota is reserved",
+    ),
+    Rule(
+        f"!{holds('oldSelf', 'Admitted')} || !{holds('self', 'Admitted')}"
+        " || oldSelf.spec.?maximumExecutionTimeSeconds.orValue(0)"
+        " == self.spec.?maximumExecutionTimeSeconds.orValue(0)",
+        "maximumExecutionTimeSeconds cannot be changed while the workload is admitted",
+    ),
+)
+"""What every version keeps of a Workload that holds quota. A RULE with `oldSelf` is checked on updates only."""
+
+
 class LevelIndividualValues(Api, frozen=True, kw_only=True):
     """A node label value for each domain of a slice: prefix + root + suffix."""
 
@@ -35,6 +56,8 @@ class LevelIndividualValues(Api, frozen=True, kw_only=True):
 
 class LevelValues(Api, frozen=True, kw_only=True):
     """The values of one level: one for all domains, or one for each."""
+
+    RULES = (Rule("has(self.universal) != has(self.individual)", "set either universal or individual"),)
 
     universal: Annotated[str | None, doc("The value of all domains.", max_length=63)] = None
     individual: Annotated[LevelIndividualValues | None, doc("A value for each domain.")] = None
@@ -52,6 +75,17 @@ class PodCounts(Api, frozen=True, kw_only=True):
 class TopologyAssignmentSlice(Api, frozen=True, kw_only=True):
     """Domains that are written down together."""
 
+    RULES = (
+        Rule(
+            "!has(self.podCounts.individual) || size(self.podCounts.individual) == self.domainCount",
+            "podCounts.individual needs one number for each domain",
+        ),
+        Rule(
+            "self.valuesPerLevel.all(v, !has(v.individual) || size(v.individual.roots) == self.domainCount)",
+            "valuesPerLevel.individual.roots needs one value for each domain",
+        ),
+    )
+
     domain_count: Annotated[Int32, doc("How many domains.", ge=1)]
     values_per_level: Annotated[
         list[LevelValues], doc("Their values, level by level.", kind="atomic", min_length=1, max_length=16)
@@ -61,6 +95,13 @@ class TopologyAssignmentSlice(Api, frozen=True, kw_only=True):
 
 class TopologyAssignment(Api, frozen=True, kw_only=True):
     """Where the pods of a set go, level by level; kept for other schedulers, not used here."""
+
+    RULES = (
+        Rule(
+            "self.slices.all(s, size(s.valuesPerLevel) == size(self.levels))",
+            "valuesPerLevel needs one entry for each level",
+        ),
+    )
 
     levels: Annotated[list[str], doc("Node label keys, the widest first.", kind="atomic", min_length=1, max_length=16)]
     slices: Annotated[list[TopologyAssignmentSlice], doc("The domains.", kind="atomic", max_length=1000)]
@@ -172,6 +213,17 @@ class UnhealthyNode(Api, frozen=True, kw_only=True):
 class StatusFields(Api, frozen=True, kw_only=True):
     """What became of a workload, in every version of the API."""
 
+    RULES = (
+        Rule(
+            "!has(oldSelf.clusterName) || !has(self.clusterName) || oldSelf.clusterName == self.clusterName",
+            "clusterName cannot be changed once it is set",
+        ),
+        Rule(
+            "!has(self.clusterName) || !has(self.nominatedClusterNames) || size(self.nominatedClusterNames) == 0",
+            "set either clusterName or nominatedClusterNames",
+        ),
+    )
+
     conditions: Annotated[
         list[Condition],
         doc("QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, Finished.", keys=("type",),
@@ -215,6 +267,20 @@ class Workload(Api, frozen=True, kw_only=True):
             " || !has(self.spec.podSets)"
             " || size(self.status.admission.podSetAssignments) == size(self.spec.podSets)",
             "an admission needs one podSetAssignment for each pod set",
+        ),
+        *FROZEN,
+        Rule(
+            f"!{holds('oldSelf', 'QuotaReserved')}"
+            " || has(oldSelf.spec.priorityClassRef) == has(self.spec.priorityClassRef)",
+            "priorityClassRef can be neither set nor removed while quota is reserved",
+        ),
+        Rule(
+            f"!{holds('oldSelf', 'QuotaReserved')}"
+            " || !has(oldSelf.spec.priorityClassRef) || !has(self.spec.priorityClassRef)"
+            " || (oldSelf.spec.priorityClassRef.kind == self.spec.priorityClassRef.kind"
+            " && (self.spec.priorityClassRef.kind == 'WorkloadPriorityClass'"
+            " || oldSelf.spec.priorityClassRef.name == self.spec.priorityClassRef.name))",
+            "only the name of a WorkloadPriorityClass can be changed while quota is reserved",
         ),
     )
 

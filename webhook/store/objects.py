@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope
@@ -19,6 +19,8 @@ Object = dict[str, Any]
 Labels = Mapping[str, str]
 ALL: Labels = MappingProxyType({})
 """No labels are asked for: every object will do."""
+FIELD_MANAGER: Final = "sluice"
+"""The field manager of everything that Sluice writes, by which policies can tell its writes."""
 
 
 class EventType(StrEnum):

@@ -12,14 +12,13 @@ from webhook.cluster.api.client import APPLY_PATCH, MERGE_PATCH, Client, failure
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 from webhook.store.errors import NotFound
-from webhook.store.objects import ALL, Event, EventType, Labels, Listing, Object, key_of
+from webhook.store.objects import ALL, FIELD_MANAGER, Event, EventType, Labels, Listing, Object, key_of
 
 PAGE: Final = 500
 WATCH_SECONDS: Final = 290
 """The API server closes a watch after this; it is renewed from the last version seen."""
 SILENCE: Final = 150.0
 """Seconds without an event or a bookmark (which come every minute) that mean a dead connection."""
-MANAGER: Final = "sluice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ def _root(gvk: GroupVersionKind) -> str:
 
 
 def _query(dry_run: bool) -> dict[str, str]:
-    return {"fieldManager": MANAGER, **({"dryRun": "All"} if dry_run else {})}
+    return {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}
 
 
 def _selector(labels: Labels) -> dict[str, str]:

@@ -20,12 +20,16 @@ _IRREGULAR: Final = {"Endpoints": "endpoints"}
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sends the objects, and how: operation CREATE, UPDATE (from the same object) or DELETE."""
+    """Who sends the objects, and how: operation CREATE, UPDATE (from the same object) or DELETE.
+
+    `manager` is the field manager of the write, if it names one.
+    """
 
     operation: str = "CREATE"
     user: str = "sluice-dry-run"
     groups: tuple[str, ...] = ("system:authenticated",)
     namespace: str = "default"
+    manager: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,9 @@ def request_for(obj: Object, resources: Resources, sender: Sender) -> Request:
     kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
     resource = {"group": gvk.group, "version": gvk.version, "resource": resources.of_kind(gvk)}
     deleting = sender.operation == "DELETE"
+    options = {"apiVersion": "meta.k8s.io/v1", "kind": f"{sender.operation.capitalize()}Options"}
+    if sender.manager:
+        options["fieldManager"] = sender.manager
     wire = {
         "uid": str(metadata.get("uid") or "00000000-0000-0000-0000-000000000000"),
         "kind": kind,
@@ -92,6 +99,6 @@ def request_for(obj: Object, resources: Resources, sender: Sender) -> Request:
         "object": None if deleting else obj,
         "oldObject": None if sender.operation == "CREATE" else obj,
         "dryRun": True,
-        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{sender.operation.capitalize()}Options"},
+        "options": options,
     }
     return parse({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": wire})

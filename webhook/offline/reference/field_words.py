@@ -17,6 +17,7 @@ _SUITE: Final = {
     "cases.oldObject": "The object as it was: the request is an UPDATE, or a DELETE where there is no object.",
     "cases.operation": "Where it is not plain from object and oldObject.",
     "cases.subresource": "Such as scale.",
+    "cases.fieldManager": "The field manager of the write, as in request.options.",
     "cases.params": "Objects that policies take as parameters.",
     "cases.authorizer": "What an authorizer check answers: the first row that fits.",
     "cases.invalid": "Instead of an object: a policy file that must be refused, with expect.message.",

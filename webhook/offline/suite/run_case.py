@@ -204,6 +204,7 @@ def _wire(case: Case, obj: Any, old: Any, operation: str) -> dict[str, Any]:
     resource = {"group": gvk.group, "version": gvk.version, "resource": Resources().of_kind(gvk)}
     user = {**DEFAULT_USER, **(spec.get("user") or {})}
     sub = {"subResource": spec["subresource"]} if spec.get("subresource") else {}
+    manager = {"fieldManager": spec["fieldManager"]} if spec.get("fieldManager") else {}
     return {
         "uid": "00000000-0000-0000-0000-000000000000",
         "kind": kind,
@@ -218,5 +219,5 @@ def _wire(case: Case, obj: Any, old: Any, operation: str) -> dict[str, Any]:
         "object": obj,
         "oldObject": old,
         "dryRun": False,
-        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.capitalize()}Options"},
+        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.capitalize()}Options", **manager},
     }

@@ -67,6 +67,7 @@ _CASE: Final = record(
     oldObject=ANY,
     operation=Text(("CREATE", "UPDATE", "DELETE", "CONNECT")),
     subresource=TEXT,
+    fieldManager=TEXT,
     user=_USER,
     namespace=ANY,
     params=ANY,

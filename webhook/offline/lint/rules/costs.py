@@ -26,7 +26,7 @@ OUTER: Final = 100
 """Elements, entries or characters of what does not stand in a list or map."""
 INNER: Final = 10
 """Elements, entries or characters of what stands in one, and of what an expression computes."""
-_INSIDE: Final = frozenset({"@items", "@values"})
+_INSIDE: Final = frozenset({"@items", "@keys", "@values"})
 
 
 def usual(path: Sequence[str]) -> Estimate:

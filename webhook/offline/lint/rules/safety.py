@@ -22,6 +22,7 @@ from webhook.offline.lint.reading.policies import (
 )
 from webhook.offline.lint.trial.run_policies import trial_of
 from webhook.policy.loading.policy_kinds import MUTATING, VALIDATING
+from webhook.store.objects import FIELD_MANAGER
 
 SYSTEM: Final = ("kube-system", "sluice-system")
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -34,6 +35,12 @@ _LEASE: Final = {
     "kind": "Lease",
     "metadata": {"name": "node-1", "namespace": "kube-node-lease"},
     "spec": {"holderIdentity": "node-1"},
+}
+_WORKLOAD: Final = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Workload",
+    "metadata": {"name": "job-train", "namespace": "team-a"},
+    "spec": {"podSets": []},
 }
 CLUSTER_SCOPED: Final = frozenset(
     {
@@ -124,20 +131,23 @@ def leases(context: LintContext) -> Iterator[Finding]:
 @rule("SAF003", Severity.WARNING, "a policy must not match requests that Sluice itself needs")
 def own_objects(context: LintContext) -> Iterator[Finding]:
     """A policy that matches Sluice's own kinds, or the Workloads that it writes, runs on every write of Sluice itself.
-    When it denies or fails, jobs stop starting, and the rule file that would fix it may be denied as well.
+    When it denies or fails, jobs stop starting, and the rule file that would fix it may be denied as well. To check
+    what others write, leave out the field manager `sluice` by a match condition.
     (Kubernetes exempts policies, their bindings and webhook registrations.)
     """
     for policy in policies(context):
         for group, resource, what in _OWN:
-            if path := could_match(policy, group, resource):
+            if (path := could_match(policy, group, resource)) and not (
+                resource == "workloads" and _conditions_leave_out(context, policy, _WORKLOAD, FIELD_MANAGER)
+            ):
                 hint = f"list only the groups and resources you need, or exclude {group}"
                 yield policy.finding(_place(policy, path), f"{policy} matches {resource}: {what}", hint)
                 break
 
 
-def _conditions_leave_out(context: LintContext, policy: Subject, obj: dict[str, Any]) -> bool:
+def _conditions_leave_out(context: LintContext, policy: Subject, obj: dict[str, Any], manager: str = "") -> bool:
     """Say whether a match condition of the policy is false for an object, tried by the engine."""
-    runner, sender, resources = trial_of(context), Sender("UPDATE"), Resources()
+    runner, sender, resources = trial_of(context), Sender("UPDATE", manager=manager), Resources()
     request = request_for(received(obj, resources, sender), resources, sender)
     for made in context.bundle.policies:
         if (made.name, made.mutating) != (policy.name, policy.gvk.kind == MUTATING) or not made.conditions:
