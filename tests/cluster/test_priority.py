@@ -78,8 +78,8 @@ def test_another_class_of_a_running_job_reaches_its_workload():
     """Number and name follow the label; a number that somebody wrote where no class is named stays."""
 
     async def go():
-        async with world(*queues("2"), of_class("high", value=9), seconds=None) as w:
-            await w.create(job("a"), job("b"))
+        async with world(*queues("2"), of_class("low", value=1), of_class("high", value=9), seconds=None) as w:
+            await w.create(labelled("a", "low"), job("b"))
             await w.until_runs("a")
             await w.until_runs("b")
             by_hand = (await w.workload("b"))["metadata"]["name"]
@@ -87,9 +87,27 @@ def test_another_class_of_a_running_job_reaches_its_workload():
             await w.store.patch(JOB, "a", "team-a", {"metadata": {"labels": {CLASS: "high"}}})
 
             async def is_high():
-                return (await w.workload("a"))["spec"].get("priorityClassRef", {}).get("name") == "high"
+                return (await w.workload("a"))["spec"]["priorityClassRef"]["name"] == "high"
 
             await w.until(is_high, "a is of class high")
             return (await w.workload("a"))["spec"]["priority"], (await w.workload("b"))["spec"]["priority"]
 
     assert asyncio.run(go()) == (9, 3)
+
+
+def test_the_first_class_of_a_running_job_gives_its_number_alone():
+    """A class cannot be set while quota is reserved: the number counts at once."""
+
+    async def go():
+        async with world(*queues("1"), of_class("high", value=9), seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_runs("a")
+            await w.store.patch(JOB, "a", "team-a", {"metadata": {"labels": {CLASS: "high"}}})
+
+            async def is_nine():
+                return (await w.workload("a"))["spec"]["priority"] == 9
+
+            await w.until(is_nine, "a has priority 9")
+            return (await w.workload("a"))["spec"].get("priorityClassRef")
+
+    assert asyncio.run(go()) is None

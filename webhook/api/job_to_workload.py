@@ -50,8 +50,11 @@ def priority_of(job: Job, classes: Iterable[Mapping[str, Any]]) -> Priority:
 
 
 def workload_name(kind: str, group: str, name: str, uid: str) -> str:
-    """Name the Workload of a job: `<kind>-<name>-<hash>`, at most 253 letters; the hash tells namesakes apart."""
-    digest = hashlib.sha256("\n".join((kind, group, name, uid)).encode()).hexdigest()
+    """Name the Workload of a job as Kueue does, so that its clients and dashboards find it.
+
+    `<kind>-<name>-<hash>`, at most 253 letters; the hash tells namesakes apart, and keeps no secret.
+    """
+    digest = hashlib.sha1("\n".join((kind, group, name, uid)).encode(), usedforsecurity=False).hexdigest()
     prefix = f"{kind.lower()}-{name}"[: NAME_LIMIT - 1 - HASH_LENGTH]
     return f"{prefix}-{digest[:HASH_LENGTH]}"
 

@@ -62,9 +62,21 @@ class Actions:
 
     def has_other_priority(self, described: Job, workload: Object) -> bool:
         """Say whether the job names another class than its Workload, or the class has another value now."""
-        spec, new = workload["spec"], self._priority(described)
-        same_class = spec.get("priorityClassRef") == new.get("priorityClassRef")
-        return not same_class or ("priorityClassRef" in new and spec.get("priority") != new["priority"])
+        return bool(self._priority_change(described, workload["spec"]))
+
+    def _priority_change(self, described: Job, spec: Object) -> Object:
+        """Give what of the priority of a Workload with quota is to be written.
+
+        A class is neither set nor removed while quota is reserved, nor a PriorityClass changed (the CRD refuses it, as
+        Kueue's does): then its number alone is taken over, and the class with the next reservation.
+        """
+        new = priority_fields(priority_of(described, self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)))
+        old_class, new_class = spec.get("priorityClassRef"), new.get("priorityClassRef")
+        if new_class is None:
+            return {}
+        if old_class is None or new_class["kind"] != WORKLOAD_CLASS.kind or old_class["kind"] != WORKLOAD_CLASS.kind:
+            del new["priorityClassRef"]
+        return {name: value for name, value in new.items() if spec.get(name) != value}
 
     def has_other_checks(self, workload: Object) -> bool:
         """Say whether the ClusterQueue asks for other checks than the Workload has entries for."""
@@ -74,9 +86,6 @@ class Actions:
         admission = at(workload, ("status", "admission")) or {}
         queue = self._view.mirror(CLUSTER_QUEUE).get(str(admission.get("clusterQueue")))
         return workload_conditions.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
-
-    def _priority(self, described: Job) -> dict[str, Any]:
-        return priority_fields(priority_of(described, self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)))
 
     async def take(self, step: JobStep, job: Object, described: Job, workload: Object | None) -> None:
         """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
@@ -96,8 +105,8 @@ class Actions:
         if step is JobStep.RENEW:
             await self._renew(workload, self.draft(job, described)[0])
         elif step is JobStep.REPRIORITIZE:
-            kept = {k: v for k, v in workload["spec"].items() if k not in ("priority", "priorityClassRef")}
-            await self._writer.replace({**workload, "spec": {**kept, **self._priority(described)}})
+            change = self._priority_change(described, workload["spec"])
+            await self._writer.replace({**workload, "spec": {**workload["spec"], **change}})
         elif step is JobStep.ASK:
             await self._writer.status(workload, {**workload["status"], **self._checks(workload)})
         elif step is JobStep.RESTORE:
