@@ -1,4 +1,7 @@
-"""Writes counts, usage and the condition `Active` into the queues' status, and the gauges; only on change."""
+"""Writes counts, usage and the condition `Active` into the queues' status, and the gauges; only on change.
+
+What is being deleted and no longer in use is let go.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.counts import WorkloadCounts
+from webhook.cluster.queues.in_use import unused, without_finalizer
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.status import QueueCount, status_of, tally
@@ -22,7 +26,7 @@ log = logging.getLogger(__name__)
 
 AGAIN: Final = 5_000
 """Milliseconds after which it is looked at again though nothing was heard: what was used lately changes by itself."""
-_SHOWN: Final = frozenset((gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR))
+_SHOWN: Final = frozenset((gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK))
 
 
 class Publisher:
@@ -71,6 +75,16 @@ class Publisher:
             await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
         for door in doors:
             await self._write(door, counts.local_queues["/".join(key_of(door))], local=True)
+        checks = self._view.mirror(ADMISSION_CHECK).all()
+        for obj in list(unused(queues, flavors, checks, counts.cluster_queues)):
+            await self._let_go(obj)
+
+    async def _let_go(self, obj: Object) -> None:
+        try:
+            await self._writer.metadata(obj, {"finalizers": without_finalizer(obj)})
+        except StoreError as error:
+            self._changed = True
+            log.info("the finalizer of %s %s is not removed: %s", obj["kind"], key_of(obj)[1], error)
 
     async def _write(self, queue: Object, counts: QueueCount, *, local: bool) -> None:
         used = self._core.used(counts.name, local=local)

@@ -1,0 +1,48 @@
+"""Which objects of the queue can be let go: those that are being deleted, and that nobody uses any more. Pure.
+
+The policy `in-use` gives them the finalizer when they are created, as Kueue's webhooks and controllers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from webhook.cluster.queues.status import QueueCount
+from webhook.jobs.describe import at
+from webhook.store.objects import Object, key_of
+
+IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
+
+
+def unused(
+    queues: Iterable[Object], flavors: Iterable[Object], checks: Iterable[Object], counts: Mapping[str, QueueCount]
+) -> Iterator[Object]:
+    """Give the ClusterQueues whose quota nobody holds, and the flavors and checks that no ClusterQueue names."""
+    queues = list(queues)
+    for queue in _leaving(queues):
+        if not counts[key_of(queue)[1]].reserving:
+            yield queue
+    if going := [*_leaving(flavors), *_leaving(checks)]:
+        named = {pair for queue in queues for pair in _names(queue)}
+        yield from (obj for obj in going if (obj["kind"], key_of(obj)[1]) not in named)
+
+
+def without_finalizer(obj: Object) -> list[str] | None:
+    """Give the finalizers of an object without ours, None for an empty list: what a merge patch takes away."""
+    return [name for name in obj["metadata"]["finalizers"] if name != IN_USE] or None
+
+
+def _leaving(objects: Iterable[Object]) -> Iterator[Object]:
+    for obj in objects:
+        metadata = obj["metadata"]
+        if metadata.get("deletionTimestamp") and IN_USE in (metadata.get("finalizers") or ()):
+            yield obj
+
+
+def _names(queue: Object) -> Iterator[tuple[str, str]]:
+    for group in at(queue, ("spec", "resourceGroups")) or ():
+        for flavor in group.get("flavors") or ():
+            yield "ResourceFlavor", str(flavor.get("name"))
+    for check in at(queue, ("spec", "admissionChecksStrategy", "admissionChecks")) or ():
+        yield "AdmissionCheck", str(check.get("name"))
