@@ -42,9 +42,9 @@ class MultiKueueClusterSpec(Api, frozen=True, kw_only=True):
 class MultiKueueClusterStatus(Api, frozen=True, kw_only=True):
     """Whether the cluster is reached."""
 
-    conditions: Annotated[
-        list[Condition], doc("`Active`: whether it is connected.", keys=("type",), max_length=16)
-    ] = msgspec.field(default_factory=list)
+    conditions: Annotated[list[Condition], doc("`Active`: whether it is connected.", keys=("type",), max_length=16)] = (
+        msgspec.field(default_factory=list)
+    )
 
 
 class MultiKueueConfigSpec(Api, frozen=True, kw_only=True):

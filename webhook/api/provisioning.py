@@ -31,9 +31,9 @@ class NodeSelectorUpdate(Api, frozen=True, kw_only=True):
 class ProvisioningUpdates(Api, frozen=True, kw_only=True):
     """What is added to the pods once their nodes are there."""
 
-    node_selector: Annotated[
-        list[NodeSelectorUpdate], doc("Node labels to ask for.", keys=("key",), max_length=8)
-    ] = msgspec.field(default_factory=list)
+    node_selector: Annotated[list[NodeSelectorUpdate], doc("Node labels to ask for.", keys=("key",), max_length=8)] = (
+        msgspec.field(default_factory=list)
+    )
 
 
 class ProvisioningRequestConfigSpec(Api, frozen=True, kw_only=True):

@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 
 AGAIN: Final = 5_000
 """Milliseconds after which it is looked at again though nothing was heard: what was used lately changes by itself."""
-_SHOWN: Final = frozenset((gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK))
+_SHOWN: Final = frozenset(
+    (gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK)
+)
 
 
 class Publisher:
