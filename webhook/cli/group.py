@@ -25,6 +25,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "eval": ("webhook.cli.commands.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
     "explain": ("webhook.cli.commands.explain:explain_command", "Explain a verdict, clause by clause."),
     "generate": ("webhook.cli.commands.generate:generate_command", "Generate native policies or JSON Schemas."),
+    "import": ("webhook.cli.commands.import_policies:import_command", "Import policies of Kyverno or Gatekeeper."),
     "init": ("webhook.cli.commands.init:init_command", "Create a policy repository."),
     "lint": ("webhook.cli.commands.lint:lint_command", "Find mistakes in policies, queues and jobs."),
     "plan": ("webhook.cli.commands.plan:plan", "Show which workloads are admitted, pending or preempted."),

@@ -1,0 +1,255 @@
+"""`sluice import gatekeeper`: a template in CEL is a policy, its constraints are parameters with bindings."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.offline.running import Done, invoke
+from webhook import documents
+from webhook.cli import exits
+from webhook.cli.commands.import_policies import import_command
+from webhook.cli.commands.lint import lint_command
+from webhook.cli.commands.test import test as suites_command
+
+TEMPLATE = """apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: maxreplicas}
+spec:
+  crd:
+    spec:
+      names: {kind: MaxReplicas}
+      validation:
+        openAPIV3Schema: {type: object, properties: {most: {type: integer}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    code:
+    - engine: K8sNativeValidation
+      source:
+        variables:
+        - {name: asked, expression: "variables.anyObject.spec.?replicas.orValue(1)"}
+        validations:
+        - expression: variables.asked <= variables.params.most
+          messageExpression: '"at most " + string(variables.params.most)'
+"""
+CONSTRAINT = """apiVersion: constraints.gatekeeper.sh/v1beta1
+kind: MaxReplicas
+metadata: {name: three}
+spec:
+  match:
+    kinds: [{apiGroups: [apps], kinds: [Deployment, StatefulSet]}]
+  parameters: {most: 3}
+"""
+DEPLOYMENT = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: COUNT
+  selector: {matchLabels: {app: x}}
+  template:
+    metadata: {labels: {app: x}}
+    spec: {containers: [{name: c, image: i}]}
+"""
+SUITE = """apiVersion: test.gatekeeper.sh/v1alpha1
+kind: Suite
+metadata: {name: s}
+tests:
+- name: replicas
+  template: template.yaml
+  constraint: constraint.yaml
+  cases:
+  - {name: few, object: few.yaml, assertions: [{violations: no}]}
+  - {name: many, object: many.yaml, assertions: [{violations: yes, message: at most 3}]}
+  - {name: another kind, object: other.yaml}
+  - {name: update, object: update.yaml, assertions: [{violations: 1}]}
+"""
+REGO = "    - engine: Rego\n      source: {rego: 'package maxreplicas'}\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A template with a constraint and a suite."""
+    monkeypatch.chdir(tmp_path)
+    Path("library").mkdir()
+    nested = "".join(f"    {line}\n" for line in DEPLOYMENT.replace("COUNT", "4").splitlines())
+    files = {
+        "template.yaml": TEMPLATE,
+        "constraint.yaml": CONSTRAINT,
+        "suite.yaml": SUITE,
+        "few.yaml": DEPLOYMENT.replace("COUNT", "3"),
+        "many.yaml": DEPLOYMENT.replace("COUNT", "4"),
+        "other.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}",
+        "update.yaml": "kind: AdmissionReview\napiVersion: admission.k8s.io/v1beta1\nrequest:\n  operation: UPDATE\n"
+        f"  object:\n{nested}  oldObject:\n{nested}",
+    }
+    for name, text in files.items():
+        Path("library", name).write_text(text)
+    return tmp_path
+
+
+def run(*arguments: str) -> Done:
+    return invoke(import_command, "gatekeeper", "library", *arguments)
+
+
+def test_templates_constraints_and_suites_go_over(here):
+    """A policy with a CRD, a constraint with its binding, and a suite, which lint and test take as they are."""
+    done = run()
+    assert (done.exit_code, done.stdout) == (
+        exits.PASSED,
+        "imported 1 of 1 policies into policies, with 4 tests\n",
+    ), done
+    names = {path.name for path in Path("policies/maxreplicas").iterdir()}
+    assert names == {"policy.yaml", "three.yaml", "three.suite.yaml"}
+    assert invoke(lint_command, "policies").exit_code == exits.PASSED
+    tested = invoke(suites_command, "policies")
+    assert (tested.exit_code, "4 passed, 0 failed" in tested.stdout) == (exits.PASSED, True), tested.stdout
+
+
+@pytest.mark.parametrize(
+    ("match", "told"),
+    [
+        ("namespaces: [a], excludedNamespaces: [b], scope: Namespaced, name: web", ""),
+        ("labelSelector: {matchLabels: {a: b}}, namespaceSelector: {matchLabels: {c: d}}, namespaces: [default]", ""),
+        (
+            "namespaces: ['kube-*']",
+            "constraint.yaml:5:99: not imported: MaxReplicas three: the API server has no patterns of namespaces",
+        ),
+        ("excludedNamespaces: ['*-system']", "the API server has no patterns of namespaces (*-system)"),
+        ("name: 'web-*'", "the API server has no patterns of names: write a match condition"),
+        ("source: Generated", "only Gatekeeper generates objects from others"),
+        ("source: All", ""),
+        ("fields: [x]", "fields is not known"),
+    ],
+)
+def test_what_a_constraint_matches_is_in_its_binding(here, match, told):
+    """Kinds become resources, names of namespaces the label of their name; a pattern has no counterpart."""
+    kinds = "kinds: [{apiGroups: [apps], kinds: [Deployment, StatefulSet]}]"
+    text = CONSTRAINT.replace(f"match:\n    {kinds}", f"match: {{{kinds}, {match}}}")
+    Path("library/constraint.yaml").write_text(text)
+    done = run()
+    if told:
+        assert (done.exit_code, told in done.stdout) == (exits.FAILED, True), done.stdout
+        assert "none of its constraints can be imported" in done.stdout
+        return
+    (binding, constraint) = documents.read(Path("policies/maxreplicas/three.yaml").read_text())
+    assert binding.at(("spec", "paramRef", "name")) == constraint.at(("metadata", "name")) == "three"
+    (rule,) = binding.at(("spec", "matchResources", "resourceRules"))
+    assert rule["resources"] == ["deployments", "statefulsets"]
+    selector = binding.at(("spec", "matchResources", "namespaceSelector", "matchExpressions")) or []
+    assert [(e["operator"], e["values"]) for e in selector] == {
+        "namespaces: [a], excludedNamespaces: [b], scope: Namespaced, name: web": [("In", ["a"]), ("NotIn", ["b"])],
+        "source: All": [],
+    }.get(match, [("In", ["default"])])
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("", ["Deny"]),
+        ("enforcementAction: warn", ["Warn"]),
+        ("enforcementAction: dryrun", ["Audit"]),
+        (
+            "enforcementAction: scoped\n  scopedEnforcementActions:\n"
+            "  - {action: warn, enforcementPoints: [{name: vap.k8s.io}]}\n"
+            "  - {action: deny, enforcementPoints: [{name: audit.gatekeeper.sh}]}",
+            ["Warn"],
+        ),
+        ("enforcementAction: shout", []),
+    ],
+)
+def test_actions(here, action, expected):
+    """`deny`, `warn` and `dryrun` have a validation action, and the tests go over with it; others are told."""
+    Path("library/constraint.yaml").write_text(CONSTRAINT + (f"  {action}\n" if action else ""))
+    done = run()
+    if not expected:
+        assert (done.exit_code, "only deny, warn, dryrun have a validation action" in done.stdout) == (1, True)
+        return
+    assert done.exit_code == exits.PASSED, done.stdout
+    (binding, _) = documents.read(Path("policies/maxreplicas/three.yaml").read_text())
+    assert binding.at(("spec", "validationActions")) == expected
+    assert invoke(suites_command, "policies").exit_code == exits.PASSED
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "K8sNativeValidation",
+            "Rego",
+            "template.yaml:11:3: not imported: ConstraintTemplate maxreplicas: it is in Rego",
+        ),
+        ("source:\n", "source:\n        strange: 1\n", "fields that are not known: strange"),
+        (
+            "<= variables.params.most",
+            "<= variables.param.most",
+            "18:51: not imported: ConstraintTemplate maxreplicas: undefined field",
+        ),
+        ("kind: MaxReplicas", "kind: Another", "there is no constraint of it: give them too"),
+        ("name: maxreplicas", "name: ../x", "is no name of an object"),
+    ],
+)
+def test_templates_that_cannot_go_over_are_told(here, old, new, told):
+    """At the place of what is in the way, with the reason."""
+    assert old in TEMPLATE
+    Path("library/template.yaml").write_text(TEMPLATE.replace(old, new, 1))
+    done = run()
+    assert (done.exit_code, told in done.stdout) == (exits.FAILED, True), done.stdout
+    assert "imported 0 of 1 policies" in done.stdout
+    assert not Path("policies").exists()
+
+
+def test_rego_beside_cel_is_left(here):
+    """A template in both languages goes over by its CEL."""
+    Path("library/template.yaml").write_text(TEMPLATE + REGO)
+    assert run().exit_code == exits.PASSED
+
+
+def test_constraints_of_one_name_are_kept_apart(here):
+    """Two samples of one name become two objects; that is said, and each has its own suite."""
+    Path("library/second.yaml").write_text(CONSTRAINT.replace("most: 3", "most: 9"))
+    second = SUITE[SUITE.index("- name: replicas") :].replace("constraint.yaml", "second.yaml")
+    second = second.replace("violations: yes, message: at most 3", "violations: no").replace(
+        "violations: 1", "violations: 0"
+    )
+    Path("library/suite.yaml").write_text(SUITE + second.replace("name: replicas", "name: nine"))
+    done = run()
+    assert (
+        "library/second.yaml:3:18: imported, differs: MaxReplicas three: another one has this name; it is three-2 now"
+        in (done.stdout)
+    )
+    assert "8 passed, 0 failed" in invoke(suites_command, "policies").stdout
+
+
+def test_a_test_that_is_otherwise_here_is_skipped(here):
+    """It is told at its place, and the suite passes."""
+    Path("library/suite.yaml").write_text(
+        SUITE.replace("few.yaml, assertions: [{violations: no}]", "few.yaml, assertions: [{}]")
+    )
+    done = run()
+    assert (
+        "library/suite.yaml:9:5: skipped in the suite: replicas: few: it is otherwise here: expected denied"
+        in done.stdout
+    )
+    assert "3 passed, 0 failed, 1 skipped" in invoke(suites_command, "policies").stdout
+
+
+@pytest.mark.parametrize("field", ["tests", "metadata", "skip"])
+@pytest.mark.parametrize(
+    "value", ["1", "[1]", "[{cases: 1, constraint: constraint.yaml}]", "[{constraint: gone.yaml}]", "x"]
+)
+def test_a_suite_of_a_wrong_shape_is_told(here, field, value):
+    """The policy goes over whatever the suite is."""
+    Path("library/suite.yaml").write_text(f"apiVersion: test.gatekeeper.sh/v1alpha1\nkind: Suite\n{field}: {value}\n")
+    done = run()
+    assert (done.exit_code in (exits.PASSED, exits.FAILED), "imported 1 of 1" in done.stdout) == (True, True), done
+
+
+@pytest.mark.parametrize("name", ["template.yaml", "constraint.yaml"])
+@pytest.mark.parametrize(
+    "value", ["1", "[1]", "{}", "null", "{match: 1}", "{match: {kinds: x}}", "{targets: [{code: [1]}]}"]
+)
+def test_fields_of_a_wrong_type_are_told(here, name, value):
+    """A spec of a wrong shape is told; nothing fails inside."""
+    text = Path("library", name).read_text()
+    Path("library", name).write_text(text[: text.index("spec:")] + f"spec: {value}\n")
+    done = run()
+    assert done.exit_code in (exits.PASSED, exits.FAILED), done

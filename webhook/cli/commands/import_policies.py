@@ -1,0 +1,133 @@
+"""`sluice import`: policies of Kyverno and Gatekeeper, with their tests, as files of a policy repository."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook import documents
+from webhook.cli import exits
+from webhook.cli.option_types import FOLDER, THERE
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.documents import Document
+from webhook.offline.files import SUFFIXES, text_of
+from webhook.offline.importing.import_files import from_gatekeeper, from_kyverno
+from webhook.offline.importing.model import Import, Read
+from webhook.policy.loading.list_items import entries
+
+EXAMPLES: Final = """\b
+Examples:
+  sluice import kyverno kyverno-policies/ -o policies
+  sluice import gatekeeper library/general -o policies
+  sluice lint policies && sluice test policies
+"""
+TESTS: Final = "kyverno-test"
+"""The name of a file of Kyverno's tests, which stand in hidden folders too."""
+
+
+@click.group(name="import", epilog=EXAMPLES)
+def import_command() -> None:
+    """Turn policies of Kyverno or Gatekeeper, and their tests, into policies and suites."""
+
+
+def _command(name: str, words: tuple[str, ...], make: Callable[[Iterable[Document], Read], Import], told: str) -> None:
+    @import_command.command(name=name, epilog=EXAMPLES, help=told)
+    @click.argument("paths", nargs=-1, required=True, type=THERE)
+    @click.option("-o", "--output", "folder", type=FOLDER, default=Path("policies"), show_default=True,
+                  help="The folder to write to: a folder for each policy.")  # fmt: skip
+    @click.option("--force", is_flag=True, help="Overwrite existing files.")
+    def run(paths: tuple[Path, ...], folder: Path, force: bool) -> None:
+        _import(name, words, make, paths, folder, force=force)
+
+
+_command(
+    "kyverno",
+    ("policies.kyverno.io", "kyverno.io", "cli.kyverno.io"),
+    from_kyverno,
+    "Import Kyverno's ValidatingPolicy and MutatingPolicy from PATHS, with the tests of its CLI.\n\n"
+    "Exit code 0: all were imported, 1: some were not, each with its reason, 2: a file cannot be used, 3: no policies.",
+)
+_command(
+    "gatekeeper",
+    ("gatekeeper.sh",),
+    from_gatekeeper,
+    "Import Gatekeeper's ConstraintTemplates in CEL from PATHS, with constraints and suites of gator.\n\n"
+    "Exit code 0: all were imported, 1: some were not, each with its reason, 2: a file cannot be used, 3: no policies.",
+)
+
+
+def _import(
+    name: str,
+    words: Sequence[str],
+    make: Callable[[Iterable[Document], Read], Import],
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    force: bool,
+) -> None:
+    """Read, convert, write and tell; ends the program with the exit code."""
+    wrong: list[Diagnostic] = []
+    read = functools.cache(_documents)
+    given = list(_relevant(paths, words, read, wrong))
+    made = make(given, read)
+    if wrong:
+        click.echo(SourceError(wrong).render(), err=True)
+    if not made.policies:
+        click.echo(f"sluice import {name}: no policies of {name.capitalize()} in these files", err=True)
+        sys.exit(exits.BAD_INPUT if wrong else exits.NOTHING_TO_RUN)
+    kept = [path for path in _written(made, folder, force=force) if path is not None]
+    for note in made.told:
+        click.echo(str(note))
+    for path in kept:
+        click.echo(f"{path}: kept: it exists already; use --force to overwrite", err=True)
+    click.echo(_sum(made, folder))
+    sys.exit(exits.BAD_INPUT if wrong or kept else exits.FAILED if made.told else exits.PASSED)
+
+
+def _relevant(paths: Iterable[Path], words: Sequence[str], read: Read, wrong: list[Diagnostic]) -> Iterator[Document]:
+    """Give the documents of the files that speak of the project at all; collects what cannot be read."""
+    for path in dict.fromkeys(file for given in paths for file in _files(given)):
+        try:
+            text = text_of(path, str(path))
+            if any(word in text for word in words) or path.stem == TESTS:
+                yield from (entry for whole in read(path) for entry in entries(whole))
+        except SourceError as error:
+            wrong += error.diagnostics
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Give a file as it is; of a folder all YAML and JSON below it, of hidden folders the tests alone."""
+    if not path.is_dir():
+        yield path
+        return
+    for child in sorted(path.rglob("*")):
+        hidden = any(part.startswith(".") for part in child.relative_to(path).parts)
+        if child.suffix in SUFFIXES and child.is_file() and (not hidden or child.stem == TESTS):
+            yield child
+
+
+def _documents(path: Path) -> Sequence[Document]:
+    return documents.read(text_of(path, str(path)), str(path))
+
+
+def _written(made: Import, folder: Path, *, force: bool) -> Iterator[Path | None]:
+    """Write the files; gives those that are there already, and stay."""
+    for name, files in made.folders.items():
+        for file, values in files.items():
+            target = folder / name / file
+            if target.exists() and not force:
+                yield target
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("---\n".join(documents.dump(value) for value in values), encoding="utf-8")
+
+
+def _sum(made: Import, folder: Path) -> str:
+    tests = f"{made.cases:,} test{'' if made.cases == 1 else 's'}"
+    skipped = f", {made.skipped:,} of them skipped" if made.skipped else ""
+    return f"imported {len(made.folders):,} of {made.policies:,} policies into {folder}, with {tests}{skipped}"

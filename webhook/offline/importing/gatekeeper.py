@@ -1,0 +1,190 @@
+"""Gatekeeper's templates in CEL as policies, its constraints as their parameters and bindings.
+
+A constraint stays what it is: an object of its own kind, whose CRD is made from the template as Gatekeeper makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from webhook.documents import Document, Path
+from webhook.offline.importing.matching import bound_rules, selectors, unsupported
+from webhook.offline.importing.model import Converted, Fate, Object, Told, misnamed
+from webhook.policy.loading.list_items import below
+from webhook.policy.loading.policy_kinds import BINDING, GROUP, VALIDATING
+
+TEMPLATES: Final = "templates.gatekeeper.sh"
+CONSTRAINTS: Final = "constraints.gatekeeper.sh"
+ENGINE: Final = "K8sNativeValidation"
+PARAM_VERSION: Final = "v1beta1"
+GIVEN: Final = {
+    "anyObject": "object == null ? oldObject : object",
+    "params": "has(params.spec) && has(params.spec.parameters) ? params.spec.parameters : null",
+}
+"""The variables that a template has without writing them."""
+ACTIONS: Final = {"deny": "Deny", "warn": "Warn", "dryrun": "Audit"}
+POINTS: Final = frozenset({"*", "vap.k8s.io", "validation.gatekeeper.sh"})
+"""Where scoped actions act on an admission review."""
+SOURCE: Final = frozenset({"validations", "failurePolicy", "matchCondition", "variables", "generateVAP"})
+
+
+def is_template(document: Document) -> bool:
+    """Say whether a document is a ConstraintTemplate."""
+    return _group(document) == TEMPLATES and document.at(("kind",)) == "ConstraintTemplate"
+
+
+def is_constraint(document: Document) -> bool:
+    """Say whether a document is a constraint, of whatever template."""
+    return _group(document) == CONSTRAINTS
+
+
+def converted(template: Document, constraints: Sequence[tuple[str, Document]]) -> tuple[Converted | None, list[Told]]:
+    """Give a template's policy, and for each of its constraints, given by the name of its file, the binding."""
+    name = str(template.at(("metadata", "name")))
+    what = f"ConstraintTemplate {name}"
+    if why := misnamed(name):
+        return None, [Told(template.place(("metadata", "name")), Fate.LEFT_OUT, what, why)]
+    found = _source(template)
+    if isinstance(found, str):
+        return None, [Told(template.place(("spec", "targets")), Fate.LEFT_OUT, what, found)]
+    if strange := sorted(found.value.keys() - SOURCE):
+        return None, [Told(found.place(), Fate.LEFT_OUT, what, f"fields that are not known: {', '.join(strange)}")]
+    told: list[Told] = []
+    files: dict[str, tuple[Document, ...]] = {}
+    rules: list[Object] = []
+    for stem, constraint in constraints:
+        kept = f"{constraint.value['kind']} {constraint.at(('metadata', 'name'))}"
+        if reasons := list(_obstacles(constraint)):
+            told += [Told(constraint.place(path), Fate.LEFT_OUT, kept, why) for path, why in reasons]
+            continue
+        files[f"{stem}.yaml"] = _bound(constraint, name, stem)
+        rules += bound_rules(constraint.at(("spec", "match")) or {})
+    if not files:
+        why = (
+            "none of its constraints can be imported" if constraints else "there is no constraint of it: give them too"
+        )
+        return None, [*told, Told(template.place(), Fate.LEFT_OUT, what, why)]
+    return Converted(what, name, {"policy.yaml": (_policy(template, found, rules), _crd(template)), **files}), told
+
+
+def _source(template: Document) -> Document | str:
+    """Give the CEL of a template, or why there is none."""
+    targets = template.at(("spec", "targets"))
+    for i, target in enumerate(targets if isinstance(targets, list) else ()):
+        codes = target.get("code") if isinstance(target, dict) else None
+        for j, code in enumerate(codes if isinstance(codes, list) else ()):
+            if isinstance(code, dict) and code.get("engine") == ENGINE and isinstance(code.get("source"), dict):
+                return below(template, ("spec", "targets", i, "code", j, "source"))
+    return "it is in Rego alone: write its rule in CEL"
+
+
+def _policy(template: Document, source: Document, rules: list[Object]) -> Document:
+    """Give the policy; what was written in the template knows its place there."""
+    given = [{"name": n, "expression": e} for n, e in GIVEN.items() if _mentions(source.value, f"variables.{n}")]
+    spec: Object = {
+        "failurePolicy": source.value.get("failurePolicy") or "Fail",
+        "paramKind": {"apiVersion": f"{CONSTRAINTS}/{PARAM_VERSION}", "kind": _kind(template)},
+        "matchConstraints": {"resourceRules": _unique(rules)},
+    }
+    if conditions := source.value.get("matchCondition"):
+        spec["matchConditions"] = conditions
+    if variables := [*given, *(source.value.get("variables") or ())]:
+        spec["variables"] = variables
+    spec["validations"] = source.value.get("validations")
+    annotations = template.at(("metadata", "annotations"))
+    metadata: Object = {"name": template.at(("metadata", "name"))}
+    metadata |= {"annotations": annotations} if annotations else {}
+    value = {"apiVersion": f"{GROUP}/v1", "kind": VALIDATING, "metadata": metadata, "spec": spec}
+    nodes = {("spec", *_shifted(path, len(given))): node for path, node in source.nodes.items()}
+    return Document(value, template.file, template.lines, nodes)
+
+
+def _shifted(path: Path, by: int) -> Path:
+    """Give the path in the policy of what stands at a path of the template's source."""
+    match path:
+        case ("variables", int(at), *rest):
+            return ("variables", at + by, *rest)
+        case ("matchCondition", *rest):
+            return ("matchConditions", *rest)
+        case _:
+            return path
+
+
+def _crd(template: Document) -> Document:
+    """Give the CRD of a template's constraints, as parameters of the policy."""
+    kind = _kind(template)
+    schema = template.at(("spec", "crd", "spec", "validation", "openAPIV3Schema"))
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    properties = {"parameters": schema or anything, "match": anything, "enforcementAction": {"type": "string"}}
+    properties["scopedEnforcementActions"] = {"type": "array", "items": anything}
+    whole = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+    version = {"name": PARAM_VERSION, "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": kind.lower(), "singular": kind.lower()}
+    spec = {"group": CONSTRAINTS, "scope": "Cluster", "names": names, "versions": [version]}
+    metadata = {"name": f"{kind.lower()}.{CONSTRAINTS}"}
+    value = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return Document({**value, "metadata": metadata, "spec": spec}, template.file)
+
+
+def _bound(constraint: Document, policy: str, stem: str) -> tuple[Document, ...]:
+    """Give a constraint, by the name of its file, and the binding that applies the policy with it."""
+    match = constraint.at(("spec", "match")) or {}
+    spec: Object = {
+        "policyName": policy,
+        "paramRef": {"name": stem, "parameterNotFoundAction": "Allow"},
+        "validationActions": _actions(constraint.value["spec"]),
+        "matchResources": {**selectors(match), "resourceRules": _unique(bound_rules(match))},
+    }
+    binding = {"apiVersion": f"{GROUP}/v1", "kind": f"{VALIDATING}{BINDING}"}
+    kept = {**constraint.value, "apiVersion": f"{CONSTRAINTS}/{PARAM_VERSION}"}
+    kept["metadata"] = {**constraint.value["metadata"], "name": stem}
+    named = {"metadata": {"name": f"{policy}-{stem}"}, "spec": spec}
+    return Document({**binding, **named}, constraint.file), Document(kept, constraint.file)
+
+
+def _obstacles(constraint: Document) -> Iterator[tuple[Path, str]]:
+    """Say at which fields a constraint cannot go over, and why."""
+    if why := misnamed(constraint.at(("metadata", "name"))):
+        yield ("metadata", "name"), why
+    spec = constraint.value.get("spec") or {}
+    if not isinstance(spec, dict) or not isinstance(spec.get("match") or {}, dict):
+        yield ("spec",), "spec and match must be maps"
+        return
+    if not _actions(spec):
+        yield ("spec", "enforcementAction"), f"only {', '.join(ACTIONS)} have a validation action"
+    yield from ((("spec", "match", field), why) for field, why in unsupported(spec.get("match") or {}))
+
+
+def _actions(spec: Mapping[str, Any]) -> list[str]:
+    """Give the validation actions of a constraint: none where it has one that no binding has."""
+    action = spec.get("enforcementAction") or "deny"
+    if action != "scoped":
+        return [ACTIONS[action]] if action in ACTIONS else []
+    rows = [row for row in spec.get("scopedEnforcementActions") or () if isinstance(row, dict)]
+    here = [row for row in rows if POINTS & {p.get("name") for p in row.get("enforcementPoints") or ()}]
+    found = [ACTIONS[row["action"]] for row in here if row.get("action") in ACTIONS]
+    return [a for a in dict.fromkeys(found) if a != "Warn" or "Deny" not in found]
+
+
+def _kind(template: Document) -> str:
+    return str(template.at(("spec", "crd", "spec", "names", "kind")))
+
+
+def _group(document: Document) -> str:
+    return str(document.at(("apiVersion",))).partition("/")[0]
+
+
+def _mentions(value: Any, word: str) -> bool:
+    if isinstance(value, dict | list):
+        return any(_mentions(part, word) for part in (value.values() if isinstance(value, dict) else value))
+    return word in str(value)
+
+
+def _unique(rules: Iterable[Object]) -> list[Object]:
+    """Give each rule once."""
+    found: list[Object] = []
+    for rule in rules:
+        if rule not in found:
+            found.append(rule)
+    return found

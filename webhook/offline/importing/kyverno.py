@@ -1,0 +1,146 @@
+"""Kyverno's CEL policies (policies.kyverno.io) as policies and bindings of the API server.
+
+Matching, variables, validations and mutations have the API server's own fields. What Kyverno adds is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webhook.documents import Document
+from webhook.offline.importing.model import Converted, Fate, Object, Told, misnamed
+from webhook.policy.loading.policy_kinds import ANNOTATIONS, BINDING, EXPAND, GROUP
+
+KYVERNO: Final = "policies.kyverno.io"
+OLD: Final = ("kyverno.io", "cleanup.kyverno.io")
+VERSIONS: Final = ("v1alpha1", "v1beta1", "v1")
+NATIVE: Final = {"ValidatingPolicy": "ValidatingAdmissionPolicy", "MutatingPolicy": "MutatingAdmissionPolicy"}
+NAMESPACED: Final = "Namespaced"
+TAKEN: Final = (
+    "failurePolicy",
+    "reinvocationPolicy",
+    "matchConstraints",
+    "matchConditions",
+    "variables",
+    "validations",
+    "mutations",
+    "auditAnnotations",
+)
+"""Fields that are the API server's own."""
+DROPPED: Final = ("validationActions", "autogen", "evaluation", "webhookConfiguration")
+"""Fields that are read here, or that only say how Kyverno works."""
+CONTROLLERS: Final = frozenset(
+    {"cronjobs", "daemonsets", "deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets"}
+)
+NOT_CEL: Final = {
+    "ClusterPolicy": "patterns and JMESPath, no CEL policy",
+    "Policy": "patterns and JMESPath, no CEL policy",
+    "ImageValidatingPolicy": "the API server verifies no images",
+    "GeneratingPolicy": "the API server generates no objects",
+    "DeletingPolicy": "the API server deletes nothing by a policy",
+    "CleanupPolicy": "the API server deletes nothing by a policy",
+    "ClusterCleanupPolicy": "the API server deletes nothing by a policy",
+    "PolicyException": "write a PolicyException of sluice.dev",
+}
+
+
+def is_kyverno(document: Document) -> bool:
+    """Say whether a document is a policy, or an exception, of Kyverno."""
+    group = str(document.at(("apiVersion",))).partition("/")[0]
+    kind = str(document.at(("kind",))).removeprefix(NAMESPACED)
+    return group in (KYVERNO, *OLD) and kind in (*NATIVE, *NOT_CEL)
+
+
+def converted(document: Document) -> tuple[Converted | None, list[Told]]:
+    """Give the policy and the binding of one of Kyverno's policies, and what is told of it."""
+    kind, name = str(document.value["kind"]), str(document.at(("metadata", "name")))
+    what = f"{kind} {name}"
+    if reasons := list(_obstacles(document, kind)):
+        return None, [Told(document.place(path), Fate.LEFT_OUT, what, why) for path, why in reasons]
+    spec = document.value["spec"]
+    made, told = {field: spec[field] for field in TAKEN if field in spec}, []
+    if kind.startswith(NAMESPACED):
+        made["matchConstraints"] = within(made["matchConstraints"], str(document.at(("metadata", "namespace"))))
+    native = NATIVE[kind.removeprefix(NAMESPACED)]
+    metadata = {key: document.value["metadata"][key] for key in ("name", "labels", "annotations")
+                if key in document.value["metadata"]}  # fmt: skip
+    if expands(spec):
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), EXPAND: ANNOTATIONS[EXPAND][0]}
+        if missing := sorted(CONTROLLERS - controllers(spec)):
+            why = f"Kyverno leaves out {', '.join(missing)}; here the pod templates of every job kind are looked at"
+            told.append(Told(document.place(("spec", "autogen")), Fate.DIFFERS, what, why))
+    policy = {"apiVersion": f"{GROUP}/v1", "kind": native, "metadata": metadata, "spec": made}
+    if native == NATIVE["MutatingPolicy"]:
+        made.setdefault("reinvocationPolicy", "Never")
+    bound: Object = {"policyName": name}
+    if native == NATIVE["ValidatingPolicy"]:
+        actions = list(spec.get("validationActions") or ["Deny"])
+        bound["validationActions"] = [a for a in actions if a != "Warn" or "Deny" not in actions]
+    binding = {"apiVersion": f"{GROUP}/v1", "kind": f"{native}{BINDING}", "metadata": {"name": name}, "spec": bound}
+    placed = Document(policy, document.file, document.lines, document.nodes, document.keys)
+    return Converted(what, name, {"policy.yaml": (placed, Document(binding, document.file))}), told
+
+
+def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Say at which fields a policy cannot go over, and why."""
+    if why := NOT_CEL.get(kind.removeprefix(NAMESPACED)):
+        yield (), why
+        return
+    for field in ("name", *(("namespace",) if kind.startswith(NAMESPACED) else ())):
+        if why := misnamed(document.at(("metadata", field))):
+            yield ("metadata", field), why
+    version = str(document.value["apiVersion"]).partition("/")[2]
+    if version not in VERSIONS:
+        yield ("apiVersion",), f"version {version} is not known; {', '.join(VERSIONS)} are"
+    spec = document.value.get("spec")
+    if not isinstance(spec, dict) or not isinstance(spec.get("matchConstraints"), dict):
+        yield (), "there is no spec with matchConstraints"
+        return
+    for field in spec:
+        if field not in (*TAKEN, *DROPPED):
+            yield ("spec", field), f"the API server has no {field}"
+    evaluation = _map(spec.get("evaluation"))
+    if evaluation.get("mode", "Kubernetes") != "Kubernetes":
+        yield ("spec", "evaluation", "mode"), "it is not about objects of Kubernetes"
+    if _map(evaluation.get("admission")).get("enabled") is False:
+        yield ("spec", "evaluation", "admission"), "it is for background scans only"
+    if _map(evaluation.get("mutateExisting")).get("enabled") is True:
+        yield ("spec", "evaluation", "mutateExisting"), "it changes objects that are there already"
+
+
+def expands(spec: Object) -> bool:
+    """Say whether Kyverno looks into pod templates too: it does where a policy is for Pods and nothing else."""
+    match = spec["matchConstraints"]
+    rules = match.get("resourceRules")
+    if match.get("excludeResourceRules") or any(_map(match.get("objectSelector")).values()):
+        return False
+    if (
+        not isinstance(rules, list)
+        or len(rules) != 1
+        or not isinstance(rules[0], dict)
+        or rules[0].get("resourceNames")
+    ):
+        return False
+    whole = tuple(rules[0].get(field) for field in ("apiGroups", "apiVersions", "resources"))
+    return whole == ([""], ["v1"], ["pods"]) and bool(controllers(spec))
+
+
+def controllers(spec: Object) -> frozenset[str]:
+    """Give the kinds whose pod templates Kyverno looks into."""
+    named = _map(_map(spec.get("autogen")).get("podControllers")).get("controllers")
+    return CONTROLLERS if named is None else frozenset(map(str, named))
+
+
+def within(match: Object, namespace: str) -> Object:
+    """Give match constraints for one namespace only."""
+    selector = _map(match.get("namespaceSelector"))
+    mine = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace]}
+    return {
+        **match,
+        "namespaceSelector": {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), mine]},
+    }
+
+
+def _map(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}

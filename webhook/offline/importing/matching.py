@@ -1,0 +1,63 @@
+"""What a constraint of Gatekeeper matches, in the words of the API server: rules by resource, selectors by label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from webhook.kube.gvk import GroupVersionKind
+from webhook.offline.dryrun.requests import Resources
+from webhook.offline.importing.model import Object
+
+ANY: Final = "*"
+OPERATIONS: Final = ("CREATE", "UPDATE")
+"""What Gatekeeper is asked about where nobody says otherwise."""
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+KNOWN: Final = frozenset(
+    {"kinds", "scope", "name", "namespaces", "excludedNamespaces", "labelSelector", "namespaceSelector", "source"}
+)
+
+
+def bound_rules(match: Mapping[str, Any]) -> list[Object]:
+    """Give the resource rules for the kinds of a match; all resources where it names none."""
+    rows = [row for row in match.get("kinds") or () if isinstance(row, dict)]
+    return [_rule(row, match) for row in rows or [{}]]
+
+
+def _rule(row: Mapping[str, Any], match: Mapping[str, Any]) -> Object:
+    groups, kinds = (list(row.get(field) or [ANY]) for field in ("apiGroups", "kinds"))
+    names = Resources()
+    resources = [ANY] if ANY in kinds else [names.of_kind(GroupVersionKind(groups[0], "", kind)) for kind in kinds]
+    rule: Object = {"apiGroups": groups, "apiVersions": [ANY], "operations": list(OPERATIONS), "resources": resources}
+    if (scope := match.get("scope") or ANY) != ANY:
+        rule["scope"] = scope
+    if name := match.get("name"):
+        rule["resourceNames"] = [name]
+    return rule
+
+
+def selectors(match: Mapping[str, Any]) -> Object:
+    """Give the selectors of a match; names of namespaces are the label that each namespace has of its name."""
+    found: Object = {"objectSelector": match["labelSelector"]} if match.get("labelSelector") else {}
+    lists = (("namespaces", "In"), ("excludedNamespaces", "NotIn"))
+    named = [{"key": NAME_LABEL, "operator": o, "values": list(match[f])} for f, o in lists if match.get(f)]
+    given = match.get("namespaceSelector") or {}
+    if named:
+        found["namespaceSelector"] = {**given, "matchExpressions": [*(given.get("matchExpressions") or ()), *named]}
+    elif given:
+        found["namespaceSelector"] = given
+    return found
+
+
+def unsupported(match: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Say which fields of a match have no counterpart, and why."""
+    for field in match:
+        if field not in KNOWN:
+            yield field, f"{field} is not known"
+    for field in ("namespaces", "excludedNamespaces"):
+        if globs := [name for name in match.get(field) or () if ANY in str(name)]:
+            yield field, f"the API server has no patterns of namespaces ({', '.join(globs)}): select them by a label"
+    if ANY in str(match.get("name") or ""):
+        yield "name", "the API server has no patterns of names: write a match condition"
+    if match.get("source") == "Generated":
+        yield "source", "only Gatekeeper generates objects from others"
