@@ -111,7 +111,7 @@ def test_templates_constraints_and_suites_go_over(here):
         ("labelSelector: {matchLabels: {a: b}}, namespaceSelector: {matchLabels: {c: d}}, namespaces: [default]", ""),
         (
             "namespaces: ['kube-*']",
-            "constraint.yaml:5:99: not imported: MaxReplicas three: the API server has no patterns of namespaces",
+            "constraint.yaml:5:87: not imported: MaxReplicas three: the API server has no patterns of namespaces",
         ),
         ("excludedNamespaces: ['*-system']", "the API server has no patterns of namespaces (*-system)"),
         ("name: 'web-*'", "the API server has no patterns of names: write a match condition"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from webhook.documents import Document
 from webhook.offline.importing import gatekeeper, kyverno
@@ -11,8 +11,6 @@ from webhook.offline.importing.checked import imported
 from webhook.offline.importing.gator_suites import Key, add_tests, is_suite, key_of
 from webhook.offline.importing.kyverno_tests import is_test, tests_of
 from webhook.offline.importing.model import Converted, Fate, Import, Read, Told
-
-T = TypeVar("T")
 
 
 def from_kyverno(documents: Iterable[Document], read: Read) -> Import:
@@ -23,20 +21,20 @@ def from_kyverno(documents: Iterable[Document], read: Read) -> Import:
     told: list[Told] = []
     policies = [d for d in given if kyverno.is_kyverno(d)]
     for document in policies:
-        one, notes = _safely(document, lambda d=document: kyverno.converted(d))
-        told += notes
-        if one is None:
-            continue
-        if one.name in made:
-            why = f"a policy of this name is at {first[one.name].place()}"
-            told.append(Told(document.place(("metadata", "name")), Fate.LEFT_OUT, f"policy {one.name}", why))
-            continue
-        made[one.name], first[one.name] = one, document
+        with _wrong_types_told(document, told):
+            one, notes = kyverno.converted(document)
+            told += notes
+            if one is not None and one.name in made:
+                why = f"a policy of this name is at {first[one.name].place()}"
+                told.append(Told(document.place(("metadata", "name")), Fate.LEFT_OUT, one.what, why))
+            elif one is not None:
+                made[one.name], first[one.name] = one, document
     for document in filter(is_test, given):
-        tests, notes = _safely(document, lambda d=document: tests_of(d, made, read))
-        told += notes
-        for name, test in tests or ():
-            made[name].suites.setdefault("suite", []).append(test)
+        with _wrong_types_told(document, told):
+            tests, notes = tests_of(document, made, read)
+            told += notes
+            for name, test in tests:
+                made[name].suites.setdefault("suite", []).append(test)
     return imported(made.values(), told, len(policies))
 
 
@@ -54,26 +52,29 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
         stems = _stems(mine)
         unique = {stem: d for d, stem in zip(reversed(mine), reversed(stems), strict=True)}
         bound = [(stem, unique[stem]) for stem in dict.fromkeys(stems)]
-        one, notes = _safely(template, lambda t=template, b=bound: gatekeeper.converted(t, b))
-        told += notes
-        if one is None:
-            continue
-        made.append(one)
-        folders |= {key_of(d): (one, stem) for d, stem in zip(mine, stems, strict=True) if f"{stem}.yaml" in one.files}
-        told += _renamed(mine, stems)
+        with _wrong_types_told(template, told):
+            one, notes = gatekeeper.converted(template, bound)
+            told += notes
+            if one is None:
+                continue
+            made.append(one)
+            mates = zip(mine, stems, strict=True)
+            folders |= {key_of(d): (one, stem) for d, stem in mates if f"{stem}.yaml" in one.files}
+            told += _renamed(mine, stems)
     for document in filter(is_suite, given):
-        _, notes = _safely(document, lambda d=document: (None, add_tests(d, folders, read)))
-        told += notes
+        with _wrong_types_told(document, told):
+            told += add_tests(document, folders, read)
     return imported(made, told, len(templates))
 
 
-def _safely(document: Document, convert: Callable[[], tuple[T | None, list[Told]]]) -> tuple[T | None, list[Told]]:
-    """Convert a document; where a field of it is of a wrong type, which no API server would have taken, tell that."""
+@contextmanager
+def _wrong_types_told(document: Document, told: list[Told]) -> Iterator[None]:
+    """Run a block that reads a document; where a field is of a type that no API server would take, tell that."""
     try:
-        return convert()
+        yield
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         what = f"{document.at(('kind',))} {document.at(('metadata', 'name'))}"
-        return None, [Told(document.place(), Fate.LEFT_OUT, what, f"a field is of a wrong type: {error}")]
+        told.append(Told(document.place(), Fate.LEFT_OUT, what, f"a field is of a wrong type: {error}"))
 
 
 def _stems(constraints: list[Document]) -> list[str]:
