@@ -18,6 +18,8 @@ from webhook.cel.values import (
     UINT_MAX,
     Duration,
     Key,
+    MutableList,
+    MutableMap,
     Timestamp,
     Uint,
     bare,
@@ -25,18 +27,6 @@ from webhook.cel.values import (
 
 NANOS: Final = 1_000_000_000
 _NO_OVERLOAD: Final = "no such overload"
-
-
-class MutableList(list[object]):
-    """The accumulator of a comprehension that makes a list: `+` extends it."""
-
-    __slots__ = ()
-
-
-class MutableMap(dict[object, object]):
-    """The accumulator of a comprehension that makes a map."""
-
-    __slots__ = ()
 
 
 def bounded(value: int) -> int:

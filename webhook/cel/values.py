@@ -49,6 +49,18 @@ class Duration:
     nanos: int
 
 
+class MutableList(list[object]):
+    """The accumulator of a comprehension that makes a list: `+` extends it."""
+
+    __slots__ = ()
+
+
+class MutableMap(dict[object, object]):
+    """The accumulator of a comprehension that makes a map."""
+
+    __slots__ = ()
+
+
 class _Absent:
     """The one thing an empty optional holds."""
 

@@ -11,9 +11,21 @@ from typing import Any
 
 from webhook.cel import host, operators
 from webhook.cel.errors import CelError
-from webhook.cel.operators import MISSING, MutableList, MutableMap
+from webhook.cel.operators import MISSING
 from webhook.cel.types import Type
-from webhook.cel.values import ABSENT, INT_MAX, NONE, JSONPatchValue, ObjectValue, Optional, TypeValue, Uint, type_name
+from webhook.cel.values import (
+    ABSENT,
+    INT_MAX,
+    NONE,
+    JSONPatchValue,
+    MutableList,
+    MutableMap,
+    ObjectValue,
+    Optional,
+    TypeValue,
+    Uint,
+    type_name,
+)
 
 Frame = list[Any]
 """Run-time state: the cost so far, its limit, then the variables."""

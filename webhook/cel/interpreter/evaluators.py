@@ -10,9 +10,8 @@ from webhook.cel import operators
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.interpreter.attributes import COST, LIMIT, Eval, Failure, Frame
 from webhook.cel.messages import MESSAGES
-from webhook.cel.operators import MutableList, MutableMap
 from webhook.cel.syntax import nodes
-from webhook.cel.values import JSONPatchValue, ObjectValue, Optional, bare, type_name
+from webhook.cel.values import JSONPatchValue, MutableList, MutableMap, ObjectValue, Optional, bare, type_name
 
 UNBOUND = object()
 
