@@ -32,6 +32,8 @@ class Overload:
     Python expression over `{0}`, `{1}` … for the same result, used where the types are known or were tested; it may
     use only operators and methods of the arguments. `check` looks at constant arguments (`ABSENT` where not constant)
     at compile time and gives an error text or None. `guarded` false: run-time types are not tested before `call`.
+    `memo`: what it gives is immutable and depends on the one text alone, so the fast form remembers the last answers.
+    `variadic`: called with any number of arguments, the first that fails is the end of it.
     """
 
     id: str
@@ -43,6 +45,8 @@ class Overload:
     template: str | None = None
     check: Callable[..., str | None] | None = None
     guarded: bool = True
+    memo: bool = False
+    variadic: bool = False
     estimate: Bound | None = None
     words: str = ""
 
@@ -51,7 +55,11 @@ class Overload:
 class Function:
     """A function: its name as written, and its overloads in the order the checker tries them.
 
-    `examples` are pairs of an expression and its value (a CEL literal, or `error: …`); a test runs each.
+    `examples` are pairs of an expression and its value (a CEL literal, or `error: …`); a test runs each. `host`: asks
+    the host, or costs as if it did, so only the exact form calls it. `pattern`: the second argument is a regular
+    expression; one that is constant is compiled with the program. `conversion`: of a constant it makes a constant.
+    `one_body`: the overload that the checker settled on does not bind the values, all have one body. `together`: both
+    arguments are evaluated whatever the overload.
     """
 
     name: str
@@ -60,3 +68,8 @@ class Function:
     examples: tuple[tuple[str, str], ...] = ()
     library: str = ""
     mutation_only: bool = False
+    host: bool = False
+    pattern: bool = False
+    conversion: bool = False
+    one_body: bool = False
+    together: bool = False

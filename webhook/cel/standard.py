@@ -7,8 +7,8 @@ from typing import Final
 
 from webhook.cel import operators
 from webhook.cel.errors import CelError
-from webhook.cel.lib import estimates
-from webhook.cel.overloads import Function, Overload
+from webhook.cel.lib import costs, estimates
+from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.ranges import Bound
 from webhook.cel.syntax import nodes
 from webhook.cel.types import (
@@ -70,19 +70,21 @@ _ORDER = (
 )
 
 
-_BOUNDS: dict[str, Bound] = {
-    "equals": estimates.equal,
-    "not_equals": estimates.compared,
-    "in_list": estimates.listed,
-    "add_list": estimates.appended,
-    **dict.fromkeys(("add_string", "add_bytes"), estimates.written),
+_COMPARED: Final = (costs.compared, estimates.compared)
+_JOINED: Final = (costs.joined, estimates.written)
+_PRICES: Final[dict[str, tuple[Cost | None, Bound]]] = {
+    "equals": (costs.equal, estimates.equal),
+    "not_equals": _COMPARED,
+    "in_list": (costs.listed, estimates.listed),
+    "add_list": (None, estimates.appended),
+    **dict.fromkeys(("add_string", "add_bytes"), _JOINED),
     **{
-        f"{word}_{name}": estimates.compared
+        f"{word}_{name}": _COMPARED
         for word in ("less", "less_equals", "greater", "greater_equals")
         for name in ("string", "bytes")
     },
 }
-"""What operators may cost where it is not 1; what they do cost is in `dispatch.py`."""
+"""What operators cost by their operands, and may cost, where that is not 1."""
 
 
 def _never(*_: object) -> object:
@@ -153,7 +155,10 @@ def last(values: object) -> Optional:
 
 
 def _operator(name: str, call: Callable[..., object], *rows: tuple[str, tuple[Type, ...], Type]) -> Function:
-    made = (Overload(i, args, result, call, estimate=_BOUNDS.get(i)) for i, args, result in rows)
+    made = []
+    for overload_id, args, result in rows:
+        cost, estimate = _PRICES.get(overload_id, (None, None))
+        made.append(Overload(overload_id, args, result, call, cost=cost, estimate=estimate))
     return Function(name, tuple(made), library="operators")
 
 
@@ -174,8 +179,10 @@ def _one(
     doc: str,
     *,
     member: bool = False,
+    conversion: bool = False,
 ) -> Function:
-    return Function(name, (Overload(overload, args, result, call, member),), doc, library="optionals")
+    row = Overload(overload, args, result, call, member)
+    return Function(name, (row,), doc, library="optionals", conversion=conversion)
 
 
 _OPT_V, _LIST_V = optional_of(_V), list_of(_V)
@@ -255,8 +262,8 @@ FUNCTIONS: Final = (
         ("@mapInsert_map_key_value", (map_of(_K, _V), _K, _V), map_of(_K, _V)),
         ("@mapInsert_map_map", (map_of(_K, _V), map_of(_K, _V)), map_of(_K, _V)),
     ),
-    _one("type", type_value, "type", (_A,), type_of(_A), "The type of a value."),
-    _one("dyn", _same, "to_dyn", (_A,), DYN, "The value, its type unknown to the checker."),
+    _one("type", type_value, "type", (_A,), type_of(_A), "The type of a value.", conversion=True),
+    _one("dyn", _same, "to_dyn", (_A,), DYN, "The value, its type unknown to the checker.", conversion=True),
     _one("optional.of", Optional, "optional_of", (_V,), _OPT_V, "An optional that holds a value."),
     _one("optional.ofNonZeroValue", non_zero, "optional_ofNonZeroValue", (_V,), _OPT_V, "None for a zero value."),
     _one("optional.none", lambda: NONE, "optional_none", (), _OPT_V, "The optional that holds nothing."),

@@ -13,25 +13,6 @@ from webhook.cel.syntax.nodes import Call, Literal, Node
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Type, TypeKind, list_of
 from webhook.cel.values import ABSENT
 
-HOST_FUNCTIONS = frozenset(
-    [
-        "check",
-        "path",
-        "group",
-        "resource",
-        "subresource",
-        "namespace",
-        "name",
-        "serviceAccount",
-        "fieldSelector",
-        "labelSelector",
-        "allowed",
-        "reason",
-        "error",
-        "errored",
-    ]
-)
-"""Functions that ask the host, or cost as if they did: only the exact form calls them."""
 _ARITHMETIC = {
     nodes.SUBTRACT: ("-", "subtract"),
     nodes.MULTIPLY: ("*", "multiply"),
@@ -57,7 +38,8 @@ def call(to: SourceWriter, node: Call) -> Code:
     target = None if found.namespaced else node.target
     args = node.args if target is None else (target, *node.args)
     name = found.function
-    if name in HOST_FUNCTIONS:
+    function = to.env.functions[name]
+    if function.host:
         raise Unsupported(name)
     match name:
         case nodes.AND | nodes.OR:
@@ -67,17 +49,17 @@ def call(to: SourceWriter, node: Call) -> Code:
         case nodes.EQUALS | nodes.NOT_EQUALS:
             return _equality(to, name == nodes.EQUALS, *args)
         case nodes.IN:
-            return _in(to, found.overloads, *args)
+            return _in(to, charges.settled(function, found.overloads), *args)
         case nodes.INDEX | nodes.OPT_INDEX | nodes.OPT_SELECT:
             return selects.index(to, name, args[0], args[1])
     if name in _ORDER:
-        return _order(to, *_ORDER[name], found.overloads, *args)
+        return _order(to, *_ORDER[name], charges.settled(function, found.overloads), *args)
     if name == nodes.ADD:
-        return _add(to, found.overloads, *args)
+        return _add(to, charges.settled(function, found.overloads), *args)
     if name in _UNIT:
         to.spend(1)
         return _plain(to, name, args)
-    return _function(to, node, to.env.functions[name], found.overloads, args)
+    return _function(to, node, function, found.overloads, args)
 
 
 def _plain(to: SourceWriter, name: str, args: tuple[Node, ...]) -> Code:
@@ -164,10 +146,10 @@ def _null(to: SourceWriter, positive: bool, a: Code, b: Code) -> Code:
     return Code(f"({bound} is not None and (type({name}) is dict or not_equal({name}, {b.text})))", BOOL)
 
 
-def _in(to: SourceWriter, overloads: tuple[str, ...], element: Node, container: Node) -> Code:
+def _in(to: SourceWriter, cost: Cost | None, element: Node, container: Node) -> Code:
     """`x in y`; in a list whose overload is settled each element counts."""
     a, b = selects.certain(to, to.value(element)), selects.certain(to, to.value(container))
-    if charges.settled(overloads) is None:
+    if cost is None:
         to.spend(1)
     elif b.size is not None:
         to.spend(b.size)
@@ -241,10 +223,10 @@ def _size(to: SourceWriter, arg: Node) -> Code:
     return Code(f"(len({name}) if type({bound}) is list else size({name}))", INT)
 
 
-def _order(to: SourceWriter, op: str, helper: str, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
+def _order(to: SourceWriter, op: str, helper: str, cost: Cost | None, left: Node, right: Node) -> Code:
     """`<` and its kin: Python's own for two ints or two doubles that are sure to be ones."""
     a, b = to.value(left), to.value(right)
-    if charges.settled(overloads) is not None:
+    if cost is not None:
         return Code(f"{helper}{charges.compared(to, a, b)}({a.text}, {b.text})", BOOL)
     to.spend(1)
     if a.type is INT and b.type is INT:
@@ -256,10 +238,10 @@ def _order(to: SourceWriter, op: str, helper: str, overloads: tuple[str, ...], l
     return Code(f"{helper}({a.text}, {b.text})", BOOL)
 
 
-def _add(to: SourceWriter, overloads: tuple[str, ...], left: Node, right: Node) -> Code:
+def _add(to: SourceWriter, cost: Cost | None, left: Node, right: Node) -> Code:
     """`+`: texts and bytes are charged by their size where the checker knows that they are."""
     a, b = to.value(left), to.value(right)
-    if charges.settled(overloads) is None:
+    if cost is None:
         to.spend(1)
         return list_calls.joined(to, a, b) or _arithmetic(to, "+", "add", a, b)
     ending, size = charges.joined(to, a, b)
@@ -301,7 +283,7 @@ def _function(
     if len(codes) == 1 and row.args[0] is row.result and function.name == row.result.name:
         return codes[0]
     texts = [c.text for c in codes]
-    return Code(f"({row.template.format(*texts)})" if row.template else _called(to, function, row, texts), certain)
+    return Code(f"({row.template.format(*texts)})" if row.template else _called(to, row, texts), certain)
 
 
 def _string(to: SourceWriter, function: Function, code: Code) -> Code:
@@ -315,14 +297,14 @@ def _string(to: SourceWriter, function: Function, code: Code) -> Code:
     return Code(selects.shared(to, "string", text, code.text), STRING, True)
 
 
-def _called(to: SourceWriter, function: Function, row: Overload, texts: list[str]) -> str:
+def _called(to: SourceWriter, row: Overload, texts: list[str]) -> str:
     """A call; one of what other calls remember, such as `quantity(text).isInteger()`, is remembered with them."""
     inner = [to.remembered[text] for text in texts if text in to.remembered]
     if len(inner) == len(texts) and row.result.kind is TypeKind.PRIMITIVE:
         callee = runtime.together(row, *(function for function, _ in inner))
         texts = [text for _, text in inner]
     else:
-        callee = runtime.callee(function, row)
+        callee = runtime.callee(row)
     call = f"{to.constant(callee)}({', '.join(texts)})"
     if callee is not row.call and len(texts) == 1:
         to.remembered[call] = (callee, texts[0])

@@ -9,7 +9,7 @@ tested against a threshold (beyond it the exact form takes over), or charged by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from webhook.cel.codegen.runtime import COMPARED_OFTEN, COMPARED_ONCE, JOINED_OFTEN, JOINED_ONCE
 from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
@@ -21,8 +21,6 @@ from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Ident, Literal
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, TypeKind
 from webhook.cel.values import ABSENT
 
-LIST, MAP, STRUCT = 10, 30, 40
-"""Cost of making a list, a map, an object."""
 _CHAINS = frozenset((nodes.INDEX, nodes.OPT_INDEX, nodes.OPT_SELECT))
 _PLUMBING = frozenset((nodes.AND, nodes.OR, nodes.NOT, nodes.NOT_STRICTLY_FALSE, nodes.CONDITIONAL, nodes.ADD))
 _WIDE = "\U0001f600"
@@ -56,9 +54,9 @@ def plumbing(parts: Sequence[Node], written: set[int]) -> int:
             case Call(function=name) if name in _PLUMBING or name in (nodes.EQUALS, nodes.MAP_INSERT):
                 total += 0 if name in (nodes.AND, nodes.OR, nodes.CONDITIONAL) else 1
             case CreateList():
-                total += LIST
+                total += costs.LIST_BASE
             case CreateMap():
-                total += MAP
+                total += costs.MAP_BASE
             case _:
                 raise Unsupported("a part of a macro whose cost is not known")
     return total
@@ -99,15 +97,15 @@ def joined(to: SourceWriter, a: Code, b: Code) -> tuple[str, int]:
     return "_often" if to.blocks > 0 else "_once", most
 
 
-def settled(overloads: tuple[str, ...]) -> Callable[[Sequence[object], object], int] | None:
+def settled(function: Function, overloads: tuple[str, ...]) -> Cost | None:
     """What an operator costs by its operands, None where it costs 1."""
-    return dispatch.OPERATOR_COSTS.get(overloads[0]) if len(overloads) == 1 else None
+    return next((o.cost for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
 
 
 def price(function: Function, row: Overload | None) -> Cost | None:
     """What a call costs by its arguments, None where it costs 1."""
     found = row.cost if row is not None else dispatch.costs_by_name(function)
-    if found is None and function.name in dispatch.SINGLE:
+    if found is None and function.one_body:
         found = dispatch.costs_by_name(function)
     return None if found is costs.nominal or found is dispatch.unit else found
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from webhook.cel.codegen import charges
 from webhook.cel.codegen.source import Code, SourceWriter
+from webhook.cel.lib import costs
 from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax.nodes import CreateList, CreateMap, CreateStruct, Field, Literal, Node
 from webhook.cel.types import STRING, Type
@@ -13,7 +13,7 @@ from webhook.cel.types import STRING, Type
 
 def list_of(to: SourceWriter, node: CreateList) -> Code:
     """A list; with optional elements it is built by statements."""
-    to.spend(charges.LIST)
+    to.spend(costs.LIST_BASE)
     found, count = to.checked.types.get(node.id), len(node.elements)
     if not node.optional:
         text = f"[{', '.join(to.value(e).text for e in node.elements)}]"
@@ -33,7 +33,7 @@ def list_of(to: SourceWriter, node: CreateList) -> Code:
 
 def map_of(to: SourceWriter, node: CreateMap) -> Code:
     """A map: written out where its keys are constant texts and there are no optional ones, else by statements."""
-    to.spend(charges.MAP)
+    to.spend(costs.MAP_BASE)
     fixed = [
         (entry.key.value, entry.value)
         for entry in node.entries
@@ -66,7 +66,7 @@ def _entries(to: SourceWriter, items: Iterable[tuple[str, Node]]) -> str:
 
 def struct(to: SourceWriter, node: CreateStruct) -> Code:
     """An object of a mutation."""
-    to.spend(charges.STRUCT)
+    to.spend(costs.STRUCT_BASE)
     named = to.checked.structs.get(node.id, node.type_name)
     names = [item.name for item in node.fields if not item.optional]
     found = to.checked.types.get(node.id)

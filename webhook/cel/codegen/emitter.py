@@ -22,8 +22,8 @@ from webhook.cel.codegen.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, U
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
 from webhook.cel.interpreter.attributes import COST
-from webhook.cel.interpreter.dispatch import size
 from webhook.cel.interpreter.planner import Planner
+from webhook.cel.lib.costs import compared_size
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Type, TypeKind
@@ -130,7 +130,7 @@ class Emitter:
         """The value of a node that needs no variables and cannot fail, else ABSENT. Its cost is counted."""
         if isinstance(node, Literal):
             return node.value
-        if isinstance(node, (Ident, Fold)) or not _closed(node):
+        if isinstance(node, (Ident, Fold)) or not self._closed(node):
             return ABSENT
         try:
             planner = Planner(self.checked, self.env)
@@ -184,7 +184,7 @@ class Emitter:
 
     def fixed(self, value: object, known: Type | None) -> Code:
         """A value that is known now."""
-        return Code(self.constant(value), known, True, size=size(value), const=value)
+        return Code(self.constant(value), known, True, size=compared_size(value), const=value)
 
     def condition(self, node: Node) -> str:
         """A node as a Python bool; anything but a bool leaves the fast form."""
@@ -257,16 +257,17 @@ class Emitter:
             return Code(f"plain_host({text})", found)
         return Code(text, found)
 
-
-def _closed(node: Node) -> bool:
-    """Whether a node needs no variables and asks nothing of the host."""
-    stack = [node]
-    while stack:
-        at = stack.pop()
-        if isinstance(at, (Ident, Fold)) or (isinstance(at, Call) and at.function in calls.HOST_FUNCTIONS):
-            return False
-        stack.extend(nodes.children(at))
-    return True
+    def _closed(self, node: Node) -> bool:
+        """Whether a node needs no variables and asks nothing of the host."""
+        stack = [node]
+        while stack:
+            at = stack.pop()
+            if isinstance(at, (Ident, Fold)):
+                return False
+            if isinstance(at, Call) and self.env.functions[self.checked.calls[at.id].function].host:
+                return False
+            stack.extend(nodes.children(at))
+        return True
 
 
 def emit(checked: Checked, env: Env) -> Fast:

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 from webhook.cel import host, operators
 from webhook.cel.fits import guards_of
 from webhook.cel.interpreter.attributes import Failure
-from webhook.cel.interpreter.dispatch import size as size_of
 from webhook.cel.interpreter.evaluators import new_object
 from webhook.cel.lib import lists, memory
+from webhook.cel.lib.costs import compared_size as size_of
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.types import Type, TypeKind
@@ -33,24 +33,6 @@ JOINED_LISTS = 100_000
 _PLAIN = frozenset((str, int, bool, float, bytes, type(None), list, dict))
 _COMPARED = frozenset((str, int, bool, bytes))
 _COUNTED = frozenset((str, bytes, list, dict))
-
-
-_REMEMBERED = frozenset(
-    (
-        "quantity",
-        "isQuantity",
-        "ip",
-        "isIP",
-        "cidr",
-        "isCIDR",
-        "url",
-        "isURL",
-        "semver",
-        "isSemver",
-        "timestamp",
-        "duration",
-    )
-)
 
 
 @cache
@@ -102,11 +84,9 @@ def together(row: Overload, *inner: Callable[..., object]) -> Callable[..., obje
     return lru_cache(maxsize=4096)(lambda *texts: call(*(one(text) for one, text in zip(inner, texts, strict=True))))
 
 
-def callee(function: Function, row: Overload) -> Callable[..., object]:
+def callee(row: Overload) -> Callable[..., object]:
     """What to call for a row whose arguments are as declared and whose texts are short."""
-    if function.name in _REMEMBERED and len(row.args) == 1 and row.args[0].name == "string":
-        return remembered(row)
-    return row.call
+    return remembered(row) if row.memo else row.call
 
 
 class Bail(Exception):

@@ -14,12 +14,13 @@ from webhook.cel.check.checker import Checked
 from webhook.cel.cost.paths import NOWHERE
 from webhook.cel.cost.sizes import HIDDEN, Entries, SizedOperand, Sizes
 from webhook.cel.env import Env
+from webhook.cel.lib import estimates
 from webhook.cel.overloads import Overload
 from webhook.cel.ranges import MOST, NOTHING, ONE, UNKNOWN, Charge, Estimate, Sizer, fixed
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Literal, Node, Select
 from webhook.cel.types import TypeKind
 
-_LIST, _MAP, _OBJECT = fixed(10), fixed(30), fixed(40)
+_LIST, _MAP, _OBJECT = fixed(estimates.LIST_BASE), fixed(estimates.MAP_BASE), fixed(estimates.STRUCT_BASE)
 _SELECTED: Final = (TypeKind.MAP, TypeKind.OBJECT, TypeKind.PARAM)
 _ADDED: Final = frozenset({"add_string", "add_bytes", "add_list"})
 _INDEXED: Final = {"index_list": "@items", "index_map": "@values"}

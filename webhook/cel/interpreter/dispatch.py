@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -10,48 +9,10 @@ from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.fits import guards_of
 from webhook.cel.interpreter.attributes import COST, LIMIT, Eval, Frame
 from webhook.cel.lib import costs
-from webhook.cel.lib.estimates import KUBERNETES
 from webhook.cel.overloads import Function, Overload
-from webhook.cel.values import Optional, type_name
+from webhook.cel.values import type_name
 
 Charge = Callable[[Sequence[object], object], int]
-
-
-def size(value: object) -> int:
-    """How big a value is for the cost of comparing it."""
-    if isinstance(value, Optional) and value.present:
-        return size(value.value)
-    return costs.size(value)
-
-
-def comparison_cost(args: Sequence[object], _: object = None) -> int:
-    """The cost of `==`, `!=` and of ordering texts: a tenth of the smaller one."""
-    return math.ceil(min(size(args[0]), size(args[1])) * costs.STRING_FACTOR)
-
-
-def _equality_cost(args: Sequence[object], _: object = None) -> int:
-    """The cost of `==`: 1 where the left side is one of Kubernetes' own values, whatever it is compared with."""
-    declared = getattr(args[0], "cel_type", None)
-    return 1 if declared is not None and declared.name in KUBERNETES else comparison_cost(args)
-
-
-def _add_cost(args: Sequence[object], _: object = None) -> int:
-    return math.ceil((size(args[0]) + size(args[1])) * costs.STRING_FACTOR)
-
-
-OPERATOR_COSTS: dict[str, Callable[[Sequence[object], object], int]] = {
-    "equals": _equality_cost,
-    "not_equals": comparison_cost,
-    "add_string": _add_cost,
-    "add_bytes": _add_cost,
-    "in_list": lambda args, _: size(args[1]),
-    **{
-        f"{op}_{kind}": comparison_cost
-        for op in ("less", "less_equals", "greater", "greater_equals")
-        for kind in ("string", "bytes")
-    },
-}
-"""Costs of operators whose overload the checker settled; the others cost 1."""
 
 
 def no_overload(name: str, args: Sequence[object]) -> CelError:
@@ -59,20 +20,12 @@ def no_overload(name: str, args: Sequence[object]) -> CelError:
     return CelError(f"no such overload: {name}({', '.join(map(type_name, args))})")
 
 
-SINGLE = frozenset(("size", "matches"))
-"""Functions with one body for all their overloads: what the checker settled on does not bind the values."""
-TOGETHER = SINGLE | {"@sortByAssociatedKeys"}
-"""Functions whose two arguments are both evaluated whatever the overload, as their one body takes two."""
-VARIADIC = frozenset(("string_format",))
-"""Overloads that cel-go calls with any number of arguments: the first argument that fails is the end of it."""
-
-
 def call(function: Function, overload: Overload | None, args: tuple[Eval, ...], *, eager: bool = True) -> Eval:
     """The evaluator of a call. `overload` is the one the checker settled on, None where values decide.
 
     `eager` False: the call costs nothing where its first argument failed, as with a constant pattern.
     """
-    if overload is not None and function.name not in SINGLE:
+    if overload is not None and not function.one_body:
         return _settled(function, overload, args, eager=eager)
     fitting = [o for o in function.overloads if len(o.args) == len(args)]
     if function.library == "operators" and fitting:
@@ -158,7 +111,7 @@ def _operator(row: Overload, args: tuple[Eval, ...], charge: Charge = unit) -> E
 
 
 def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, eager: bool) -> Eval:
-    charge = overload.cost or OPERATOR_COSTS.get(overload.id) or unit
+    charge = overload.cost or unit
     if function.library == "operators":
         return _operator(overload, args, charge)
     tests = guards_of(overload)
@@ -170,14 +123,14 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, 
                 raise no_overload(name, values)
         return call_row(*values)
 
-    in_order = len(args) > 2 or overload.id in VARIADIC
+    in_order = len(args) > 2 or overload.variadic
     return _evaluator(apply, args, charge, eager=eager and not in_order)
 
 
 def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
     rows = [(o, guards_of(o)) for o in fitting]
-    in_order = len(args) > 2 or any(o.id in VARIADIC for o in fitting)
-    eager = eager and not in_order and (len(function.overloads) == 1 or function.name in TOGETHER)
+    in_order = len(args) > 2 or any(o.variadic for o in fitting)
+    eager = eager and not in_order and (len(function.overloads) == 1 or function.one_body or function.together)
 
     def apply(values: list[object]) -> object:
         for row, tests in rows:

@@ -15,15 +15,13 @@ from webhook.cel.env import Env
 from webhook.cel.errors import CelError
 from webhook.cel.interpreter import dispatch, evaluators
 from webhook.cel.interpreter.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
-from webhook.cel.lib import regex
+from webhook.cel.lib import costs, regex
 from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import DYN, TypeKind
 from webhook.cel.values import ABSENT, TypeValue, Uint
 
-PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
-CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 FIRST_SLOT = 2
 CALL_LIMIT = 1_000_000
 """Cost units of one evaluation (k8s.io/apiserver/pkg/apis/cel/config.go)."""
@@ -261,14 +259,14 @@ class Planner:
             if message is not None:
                 raise PlanError(message)
         evals = [self.watched(a, p.function()) for a, p in zip(args, plans, strict=True)]
-        constant = name in PATTERN_FUNCTIONS and len(consts) > 1 and isinstance(consts[1], str)
+        constant = function.pattern and len(consts) > 1 and isinstance(consts[1], str)
         if constant:
             self.pattern(str(consts[1]))
             evals = [_unwrapped(e) for e in evals]
         evaluate = dispatch.call(function, overload, tuple(evals), eager=not constant)
         if name == "value":
             evaluate = evaluators.held(evaluate)
-        if name in CONVERSIONS and len(consts) == 1 and consts[0] is not ABSENT:
+        if function.conversion and len(consts) == 1 and consts[0] is not ABSENT:
             return NodePlan(const=evaluate([0, CALL_LIMIT]))
         return NodePlan(eval=evaluate)
 
@@ -310,7 +308,7 @@ class Planner:
         build = evaluators.list_builder(parts)
         if all(p.const is not ABSENT for p in plans):
             return NodePlan(const=build([0, 0]))
-        return NodePlan(eval=evaluators.charged(build, 10))
+        return NodePlan(eval=evaluators.charged(build, costs.LIST_BASE))
 
     def map(self, node: CreateMap) -> NodePlan:
         """A map."""
@@ -322,7 +320,7 @@ class Planner:
         build = evaluators.map_builder(parts)
         if all(k.const is not ABSENT and v.const is not ABSENT for k, v in plans):
             return NodePlan(const=build([0, 0]))
-        return NodePlan(eval=evaluators.charged(build, 30))
+        return NodePlan(eval=evaluators.charged(build, costs.MAP_BASE))
 
     def struct(self, node: CreateStruct) -> NodePlan:
         """An object."""
@@ -330,7 +328,7 @@ class Planner:
         if self.env.type_named(name) is None and name not in MESSAGES:
             raise PlanError(f"unknown type: {name}")
         parts = tuple((f.name, self.function(f.value), f.optional) for f in node.fields)
-        return NodePlan(eval=evaluators.charged(evaluators.struct_builder(name, parts), 40))
+        return NodePlan(eval=evaluators.charged(evaluators.struct_builder(name, parts), costs.STRUCT_BASE))
 
     # Comprehensions
 

@@ -166,11 +166,11 @@ def _more(name: str, field: str, doc: str, cost: Cost | Price = costs.nominal, o
         _setter(field),
         cost,
     )
-    return Function(name, (row,), doc)
+    return Function(name, (row,), doc, host=True)
 
 
 def _answer(name: str, result: Type, call: Callable[[AuthorizerDecision], object], doc: str) -> Function:
-    return Function(name, (member(f"decision_{name}", DECISION_TYPE, (), result, call, costs.nominal),), doc)
+    return Function(name, (member(f"decision_{name}", DECISION_TYPE, (), result, call, costs.nominal),), doc, host=True)
 
 
 FUNCTIONS: Final = library(
@@ -179,11 +179,13 @@ FUNCTIONS: Final = library(
         "path",
         (member("authorizer_path", AUTHORIZER_TYPE, (STRING,), PATH_CHECK_TYPE, path, costs.nominal),),
         "Begins a check of a path that is no resource: authorizer.path('/healthz').check('get').allowed()",
+        host=True,
     ),
     Function(
         "group",
         (member("authorizer_group", AUTHORIZER_TYPE, (STRING,), GROUP_CHECK_TYPE, group, costs.nominal),),
         "Begins a check of an API group: authorizer.group('apps').resource('deployments').check('create').allowed()",
+        host=True,
     ),
     Function(
         "serviceAccount",
@@ -198,11 +200,13 @@ FUNCTIONS: Final = library(
             ),
         ),
         "Checks for a service account (namespace, name) instead of the requester.",
+        host=True,
     ),
     Function(
         "resource",
         (member("groupcheck_resource", GROUP_CHECK_TYPE, (STRING,), RESOURCE_CHECK_TYPE, resource, costs.nominal),),
         "The resource of the group to check.",
+        host=True,
     ),
     _more("subresource", "subresource", "The subresource to check."),
     _more("namespace", "namespace", "The namespace to check in; without it, all of them."),
@@ -228,6 +232,7 @@ FUNCTIONS: Final = library(
             member("resourcecheck_check", RESOURCE_CHECK_TYPE, (STRING,), DECISION_TYPE, decide, _CHECK),
         ),
         "Asks whether a verb is allowed. Costs 350,000: two checks fit one expression.",
+        host=True,
     ),
     _answer("errored", BOOL, lambda decision: decision.error is not None, "Whether asking went wrong."),
     _answer("error", STRING, lambda decision: decision.error or "", "What went wrong while asking, empty if nothing."),

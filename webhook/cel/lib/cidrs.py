@@ -12,7 +12,7 @@ from webhook.cel.lib.go.netip import AddressError, Prefix, parse_prefix
 from webhook.cel.lib.go.strconv import quote
 from webhook.cel.lib.ips import IP, IP_TYPE, is_ip, parse
 from webhook.cel.lib.ordering import NO_OVERLOAD
-from webhook.cel.lib.rows import library, member, plain
+from webhook.cel.lib.rows import library, member, of_text, plain
 from webhook.cel.overloads import Function, Price
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
 
@@ -108,13 +108,13 @@ FUNCTIONS: Final = library(
     "kubernetes.net.cidr",
     Function(
         "cidr",
-        (plain("string_to_cidr", (STRING,), CIDR_TYPE, cidr, costs.read()),),
+        (of_text("string_to_cidr", CIDR_TYPE, cidr, costs.read()),),
         "An address range from a text.",
         (("string(cidr('192.168.0.1/24'))", "'192.168.0.1/24'"),),
     ),
     Function(
         "isCIDR",
-        (plain("is_cidr", (STRING,), BOOL, is_cidr, costs.read()),),
+        (of_text("is_cidr", BOOL, is_cidr, costs.read()),),
         "Whether a text is an address range.",
         (("isCIDR('192.168.0.0/24')", "true"), ("isCIDR('192.168.0.0/33')", "false")),
     ),

@@ -10,7 +10,7 @@ from typing import Final, cast
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import shortest, to_bytes
-from webhook.cel.lib.rows import library, plain
+from webhook.cel.lib.rows import library, of_text, plain
 from webhook.cel.lib.times import OVERFLOW, duration_text, parse_duration, parse_timestamp, timestamp_text
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT
@@ -208,6 +208,7 @@ FUNCTIONS: Final = library(
             ("bool('T')", "true"),
             ("bool('tRUE')", "error: type conversion error from 'string' to 'bool'"),
         ),
+        conversion=True,
     ),
     Function(
         "bytes",
@@ -217,6 +218,7 @@ FUNCTIONS: Final = library(
         ),
         "The UTF-8 of a text.",
         (("bytes('hello')", "b'hello'"),),
+        conversion=True,
     ),
     Function(
         "double",
@@ -228,16 +230,18 @@ FUNCTIONS: Final = library(
         ),
         "A double from a number or a text.",
         (("double('1.23')", "1.23"), ("double(3u)", "3.0"), ("double('0x1p-2')", "0.25")),
+        conversion=True,
     ),
     Function(
         "duration",
         (
             plain("duration_to_duration", (DURATION,), DURATION, _same, costs.nominal),
             plain("int64_to_duration", (INT,), DURATION, int_to_duration, costs.nominal),
-            plain("string_to_duration", (STRING,), DURATION, string_to_duration, costs.nominal),
+            of_text("string_to_duration", DURATION, string_to_duration, costs.nominal),
         ),
         "A duration from a text with units h m s ms us ns.",
         (("duration('1h2m3s')", "duration('3723s')"),),
+        conversion=True,
     ),
     Function(
         "int",
@@ -251,6 +255,7 @@ FUNCTIONS: Final = library(
         ),
         "An integer from a number, a text, a duration (nanoseconds) or a time (seconds since 1970).",
         (("int('-456')", "-456"), ("int(123.9)", "123"), ("int(duration('1s'))", "1000000000")),
+        conversion=True,
     ),
     Function(
         "string",
@@ -269,16 +274,18 @@ FUNCTIONS: Final = library(
         ),
         "A value as text.",
         (("string(-1.23e4)", "'-12300'"), ("string(1e21)", "'1e+21'"), ("string(duration('1h30m'))", "'5400s'")),
+        conversion=True,
     ),
     Function(
         "timestamp",
         (
             plain("timestamp_to_timestamp", (TIMESTAMP,), TIMESTAMP, _same, costs.nominal),
             plain("int64_to_timestamp", (INT,), TIMESTAMP, int_to_timestamp, costs.nominal),
-            plain("string_to_timestamp", (STRING,), TIMESTAMP, string_to_timestamp, costs.nominal),
+            of_text("string_to_timestamp", TIMESTAMP, string_to_timestamp, costs.nominal),
         ),
         "A time from a text in RFC 3339 or from seconds since 1970.",
         (("timestamp(1)", "timestamp('1970-01-01T00:00:01Z')"),),
+        conversion=True,
     ),
     Function(
         "uint",
@@ -290,5 +297,6 @@ FUNCTIONS: Final = library(
         ),
         "An unsigned integer from a number or a text.",
         (("uint('123')", "123u"), ("uint(123.45)", "123u")),
+        conversion=True,
     ),
 )

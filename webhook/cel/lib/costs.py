@@ -11,10 +11,13 @@ from typing import Final
 
 from webhook.cel.lib import estimates
 from webhook.cel.overloads import Price
+from webhook.cel.values import Optional
 
 STRING_FACTOR: Final = estimates.STRING_FACTOR
 REGEX_FACTOR: Final = estimates.REGEX_FACTOR
 LIST_BASE: Final = estimates.LIST_BASE
+MAP_BASE: Final = estimates.MAP_BASE
+STRUCT_BASE: Final = estimates.STRUCT_BASE
 UNITS_MAX: Final = 2**64 - 1
 """Cost units are counted in a uint64, which wraps."""
 
@@ -35,6 +38,34 @@ def traversal(count: int, factor: float = STRING_FACTOR) -> int:
 def nominal(arguments: Sequence[object], result: object) -> int:
     """Cost 1."""
     return 1
+
+
+def compared_size(value: object) -> int:
+    """How big a value is for the cost of comparing it: an optional as what it holds."""
+    if isinstance(value, Optional) and value.present:
+        return compared_size(value.value)
+    return size(value)
+
+
+def compared(operands: Sequence[object], _: object = None) -> int:
+    """The cost of `!=` and of ordering texts: a tenth of the smaller one."""
+    return math.ceil(min(compared_size(operands[0]), compared_size(operands[1])) * STRING_FACTOR)
+
+
+def equal(operands: Sequence[object], _: object = None) -> int:
+    """The cost of `==`: 1 where the left side is one of Kubernetes' own values, whatever it is compared with."""
+    declared = getattr(operands[0], "cel_type", None)
+    return 1 if declared is not None and declared.name in estimates.KUBERNETES else compared(operands)
+
+
+def joined(operands: Sequence[object], _: object = None) -> int:
+    """The cost of `+` of texts or bytes: a tenth of both."""
+    return math.ceil((compared_size(operands[0]) + compared_size(operands[1])) * STRING_FACTOR)
+
+
+def listed(operands: Sequence[object], _: object = None) -> int:
+    """The cost of `in` of a list: its elements."""
+    return compared_size(operands[1])
 
 
 _TENTH: Final = "1 for each 10 characters"

@@ -16,6 +16,9 @@ from webhook.cel.types import BYTES, STRING, TypeKind
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
 LIST_BASE: Final = 10
+MAP_BASE: Final = 30
+STRUCT_BASE: Final = 40
+"""Cost of making a list, a map, an object."""
 _WORD: Final = 2**64
 _SELF_COMPARED: Final = 2.0
 _UTF8: Final = 4

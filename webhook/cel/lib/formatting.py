@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from webhook.cel.errors import CelError
@@ -217,7 +218,7 @@ FUNCTIONS: Final = library(
     "strings",
     Function(
         "format",
-        (member("string_format", STRING, (list_of(DYN),), STRING, format_text, costs.read()),),
+        (replace(member("string_format", STRING, (list_of(DYN),), STRING, format_text, costs.read()), variadic=True),),
         "The text with each clause replaced by an element of the list: %s any plain value, %d integers, %f and %e "
         "doubles (a number after a point is the precision of %f and the width of %e), %b %o %x %X other bases.",
         (

@@ -10,7 +10,7 @@ from webhook.cel.lib import costs
 from webhook.cel.lib.go.netip import Address, AddressError, parse_addr
 from webhook.cel.lib.go.strconv import quote
 from webhook.cel.lib.ordering import NO_OVERLOAD
-from webhook.cel.lib.rows import library, member, plain
+from webhook.cel.lib.rows import library, member, of_text, plain
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
 
@@ -111,13 +111,13 @@ FUNCTIONS: Final = library(
     "kubernetes.net.ip",
     Function(
         "ip",
-        (plain("string_to_ip", (STRING,), IP_TYPE, ip, costs.read()),),
+        (of_text("string_to_ip", IP_TYPE, ip, costs.read()),),
         "An IP address from a text; of a CIDR its address.",
         (("ip('127.0.0.1').family()", "4"), ("string(ip('2001:DB8::0:1'))", "'2001:db8::1'")),
     ),
     Function(
         "isIP",
-        (plain("is_ip", (STRING,), BOOL, is_ip, costs.read()),),
+        (of_text("is_ip", BOOL, is_ip, costs.read()),),
         "Whether a text is an IP address.",
         (("isIP('127.0.0.1')", "true"), ("isIP('127.0.0.256')", "false"), ("isIP('::ffff:1.2.3.4')", "false")),
     ),

@@ -340,6 +340,7 @@ FUNCTIONS: Final = library(
         ),
         "What the macro sortBy calls.",
         (("[3, 1, 2].sortBy(x, -x)", "[3, 2, 1]"),),
+        together=True,
     ),
     Function(
         "lists.range",

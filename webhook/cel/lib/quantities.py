@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.ordering import NO_OVERLOAD
-from webhook.cel.lib.rows import library, member, plain
+from webhook.cel.lib.rows import library, member, of_text, plain
 from webhook.cel.overloads import Function
-from webhook.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_type
+from webhook.cel.types import BOOL, DOUBLE, INT, Type, object_type
 from webhook.kube.quantity import Format, Quantity, QuantityError, parse
 
 QUANTITY_TYPE: Final = object_type("kubernetes.Quantity")
@@ -130,13 +130,13 @@ FUNCTIONS: Final = library(
     "kubernetes.quantity",
     Function(
         "quantity",
-        (plain("string_to_quantity", (STRING,), QUANTITY_TYPE, quantity, costs.read()),),
+        (of_text("string_to_quantity", QUANTITY_TYPE, quantity, costs.read()),),
         "A quantity from a text.",
         (("quantity('1.5Gi').compareTo(quantity('1536Mi'))", "0"),),
     ),
     Function(
         "isQuantity",
-        (plain("is_quantity_string", (STRING,), BOOL, is_quantity, costs.read()),),
+        (of_text("is_quantity_string", BOOL, is_quantity, costs.read()),),
         "Whether a text is a quantity.",
         (("isQuantity('1.3G')", "true"), ("isQuantity('1,3G')", "false")),
     ),

@@ -158,6 +158,8 @@ FUNCTIONS: Final = library(
         ),
         "Whether a regular expression of RE2 matches anywhere in a text.",
         (("'123-456'.matches('^[0-9]+(-[0-9]+)?$')", "true"), ("matches('hello', '^h.*o$')", "true")),
+        one_body=True,
+        pattern=True,
     ),
 ) + library(
     "kubernetes.regex",
@@ -166,6 +168,7 @@ FUNCTIONS: Final = library(
         (member("string_find_string", STRING, (STRING,), STRING, find, costs.FOUND),),
         "The first match of a regular expression, empty if there is none.",
         (("'abc 123'.find('[0-9]+')", "'123'"), ("'abc'.find('[0-9]+')", "''")),
+        pattern=True,
     ),
     Function(
         "findAll",
@@ -175,5 +178,6 @@ FUNCTIONS: Final = library(
         ),
         "The matches of a regular expression, at most as many as given.",
         (("'123 abc 456'.findAll('[0-9]+')", "['123', '456']"), ("'1 2 3'.findAll('[0-9]', 1)", "['1']")),
+        pattern=True,
     ),
 )

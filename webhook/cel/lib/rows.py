@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from webhook.cel.overloads import Cost, Function, Overload, Price
-from webhook.cel.types import Type
+from webhook.cel.types import STRING, Type
 
 Examples = tuple[tuple[str, str], ...]
 
@@ -36,6 +36,11 @@ def plain(
     return priced(Overload(overload_id, arguments, result, call, template=template), cost)
 
 
+def of_text(overload_id: str, result: Type, call: Callable[..., object], cost: Cost | Price) -> Overload:
+    """An overload called as `name(text)` whose answers may be remembered."""
+    return replace(plain(overload_id, (STRING,), result, call, cost), memo=True)
+
+
 def priced(row: Overload, cost: Cost | Price | None) -> Overload:
     """The row with its cost: a whole price, or one at run time alone, whose estimate is 1."""
     if isinstance(cost, Price):
@@ -45,6 +50,4 @@ def priced(row: Overload, cost: Cost | Price | None) -> Overload:
 
 def library(name: str, *functions: Function) -> tuple[Function, ...]:
     """The functions of a library, each with the name of the library, in the order of the reference page."""
-    return tuple(
-        Function(f.name, f.overloads, f.doc, f.examples, library=name, mutation_only=f.mutation_only) for f in functions
-    )
+    return tuple(replace(function, library=name) for function in functions)

@@ -10,7 +10,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import quote, to_bytes
 from webhook.cel.lib.ordering import NO_OVERLOAD
-from webhook.cel.lib.rows import library, member, plain
+from webhook.cel.lib.rows import library, member, of_text, plain
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, Type, object_type
 
@@ -168,7 +168,7 @@ FUNCTIONS: Final = library(
     Function(
         "semver",
         (
-            plain("string_to_semver", (STRING,), SEMVER_TYPE, semver, costs.read()),
+            of_text("string_to_semver", SEMVER_TYPE, semver, costs.read()),
             plain("string_bool_to_semver", (STRING, BOOL), SEMVER_TYPE, semver, costs.read()),
         ),
         "A version from a text. With true as second argument `v1.0` counts as 1.0.0.",
@@ -177,7 +177,7 @@ FUNCTIONS: Final = library(
     Function(
         "isSemver",
         (
-            plain("is_semver_string", (STRING,), BOOL, is_semver, costs.read()),
+            of_text("is_semver_string", BOOL, is_semver, costs.read()),
             plain("is_semver_string_bool", (STRING, BOOL), BOOL, is_semver, costs.read()),
         ),
         "Whether a text is a version.",

@@ -10,7 +10,7 @@ from webhook.cel.lib import costs
 from webhook.cel.lib.go.neturl import Locator, LocatorError, check_request_uri, parse
 from webhook.cel.lib.go.strconv import from_bytes
 from webhook.cel.lib.ordering import NO_OVERLOAD
-from webhook.cel.lib.rows import library, member, plain
+from webhook.cel.lib.rows import library, member, of_text
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, STRING, Type, list_of, map_of, object_type
 
@@ -86,13 +86,13 @@ FUNCTIONS: Final = library(
     "kubernetes.urls",
     Function(
         "url",
-        (plain("string_to_url", (STRING,), URL_TYPE, url, costs.KEPT),),
+        (of_text("string_to_url", URL_TYPE, url, costs.KEPT),),
         "A URL from a text: absolute, or a path that begins with a slash.",
         (("url('https://example.com:80/').getHost()", "'example.com:80'"),),
     ),
     Function(
         "isURL",
-        (plain("is_url_string", (STRING,), BOOL, is_url, costs.nominal),),
+        (of_text("is_url_string", BOOL, is_url, costs.nominal),),
         "Whether a text is an absolute URL or an absolute path.",
         (("isURL('https://example.com:80/path')", "true"), ("isURL('../relative')", "false"), ("isURL('*')", "true")),
     ),
