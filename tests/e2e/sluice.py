@@ -1,6 +1,7 @@
 """Sluice as a child process beside a control plane: CRDs, certificates, registration and `sluice serve`."""
 
 import json
+import os
 import subprocess
 import sys
 import urllib.request
@@ -26,13 +27,22 @@ class Sluice:
     """
 
     def __init__(
-        self, plane: ControlPlane, home: Path, policies: Sequence[Path] = (POLICIES,), flags: Sequence[str] = ()
+        self,
+        plane: ControlPlane,
+        home: Path,
+        policies: Sequence[Path] = (POLICIES,),
+        flags: Sequence[str] = (),
+        source: Path = ROOT,
     ) -> None:
-        """Nothing runs yet; certificates go to `home`, logs beside the control plane's. `flags` are for `serve`."""
+        """Nothing runs yet; certificates go to `home`, logs beside the control plane's.
+
+        `flags` are for `serve`, which runs from `source`: these sources, or an unpacked wheel.
+        """
         self.plane = plane
         self.home = home
         self.policies = policies
         self.flags = flags
+        self.environment = {**os.environ, "PYTHONPATH": str(source)}
         self.port, self.state_port = free_ports(2)
         self.url = f"https://127.0.0.1:{self.port}"
         self.certificates = home / "certs"
@@ -93,7 +103,7 @@ class Sluice:
             "--writes-per-second=500",
             *self.flags,
         ]
-        self.child = Child(f"sluice-{self.starts}", [*_COMMAND, "serve", *arguments], self.plane.logs)
+        self.child = Child(f"sluice-{self.starts}", [*_COMMAND, "serve", *arguments], self.plane.logs, self.environment)
         child = self.child
 
         def ready() -> bool:
@@ -154,13 +164,14 @@ class Sluice:
 
     def command(self, *arguments: str) -> str:
         """Run another of Sluice's commands and give what it prints; raises RuntimeError with its errors."""
-        done = subprocess.run([*_COMMAND, *arguments], capture_output=True, text=True, cwd=ROOT, check=False)
+        call = [*_COMMAND, *arguments]
+        done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT, env=self.environment, check=False)
         if done.returncode:
             raise RuntimeError(f"sluice {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
 
-_COMMAND = [sys.executable, "-m", "webhook.cli.main"]
+_COMMAND = [sys.executable, "-P", "-m", "webhook.cli.main"]
 
 
 def managed(name: str, **labels: str) -> dict[str, Any]:

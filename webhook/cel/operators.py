@@ -125,6 +125,8 @@ def _divide_double(a: float, b: float) -> float:
     return a / b
 
 
+Binary = Callable[[object, object], object]
+Comparison = Callable[[object, object], bool]
 _Table = dict[tuple[type, type], Callable[..., object]]
 _INTS, _UINTS, _DOUBLES = (int, int), (Uint, Uint), (float, float)
 _ADD: Final[_Table] = {
@@ -175,11 +177,11 @@ def _binary(name: str, table: _Table) -> Callable[[object, object], object]:
     return apply
 
 
-add = _binary("_+_", _ADD)
-subtract = _binary("_-_", _SUBTRACT)
-multiply = _binary("_*_", _MULTIPLY)
-divide = _binary("_/_", _DIVIDE)
-modulo = _binary("_%_", _MODULO)
+add: Final[Binary] = _binary("_+_", _ADD)
+subtract: Final[Binary] = _binary("_-_", _SUBTRACT)
+multiply: Final[Binary] = _binary("_*_", _MULTIPLY)
+divide: Final[Binary] = _binary("_/_", _DIVIDE)
+modulo: Final[Binary] = _binary("_%_", _MODULO)
 
 
 def negate(a: object) -> object:
@@ -222,7 +224,7 @@ def greater_equal(a: object, b: object) -> bool:
     return ordering.compare(a, b) >= 0
 
 
-equal = ordering.equal
+equal: Final[Comparison] = ordering.equal
 
 
 def not_equal(a: object, b: object) -> bool:

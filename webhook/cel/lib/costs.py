@@ -82,22 +82,22 @@ def read(argument: int = 0, times: int = 1) -> Price:
     return Price(_reading(argument, times), estimates.read(argument, times), words)
 
 
-KEPT: Final = Price(_reading(0), estimates.kept, f"{_TENTH} of the text")
+KEPT: Final[Price] = Price(_reading(0), estimates.kept, f"{_TENTH} of the text")
 """Cost of reading a text that gives one as long."""
-ENCODED: Final = Price(_reading(0), estimates.encoded, f"{_TENTH}")
-DECODED: Final = Price(_reading(0), estimates.decoded, "1 for each 10 bytes")
-QUOTED: Final = Price(_reading(0), estimates.quoted, f"{_TENTH}")
-BEGUN: Final = Price(_reading(0), estimates.read(1), f"{_TENTH} of the text")
+ENCODED: Final[Price] = Price(_reading(0), estimates.encoded, f"{_TENTH}")
+DECODED: Final[Price] = Price(_reading(0), estimates.decoded, "1 for each 10 bytes")
+QUOTED: Final[Price] = Price(_reading(0), estimates.quoted, f"{_TENTH}")
+BEGUN: Final[Price] = Price(_reading(0), estimates.read(1), f"{_TENTH} of the text")
 """Cost of looking at an end of a text; cel-go estimates it by the part looked for, and charges by the text."""
-REPLACED: Final = Price(_reading(0, 2), estimates.replaced, "2 for each 10 characters of the text")
-DIVIDED: Final = Price(_reading(0, 2), estimates.divided, "2 for each 10 characters of the text")
+REPLACED: Final[Price] = Price(_reading(0, 2), estimates.replaced, "2 for each 10 characters of the text")
+DIVIDED: Final[Price] = Price(_reading(0, 2), estimates.divided, "2 for each 10 characters of the text")
 
 
 def _written(arguments: Sequence[object], result: object) -> int:
     return math.ceil(size(result) * 2 * STRING_FACTOR)
 
 
-WRITTEN: Final = Price(_written, estimates.joined, "2 for each 10 characters of the result")
+WRITTEN: Final[Price] = Price(_written, estimates.joined, "2 for each 10 characters of the result")
 """Cost of building the result, twice its characters; estimated with once."""
 
 
@@ -107,22 +107,22 @@ def _matched(arguments: Sequence[object], result: object) -> int:
 
 
 _PATTERN: Final = "1 for each 10 characters of the text, times 1 for each 4 of the pattern"
-MATCHED: Final = Price(_matched, estimates.matched, _PATTERN)
-FOUND: Final = Price(_matched, estimates.found, _PATTERN)
+MATCHED: Final[Price] = Price(_matched, estimates.matched, _PATTERN)
+FOUND: Final[Price] = Price(_matched, estimates.found, _PATTERN)
 
 
 def _contained(arguments: Sequence[object], result: object) -> int:
     return traversal(size(arguments[0])) * traversal(size(arguments[1]))
 
 
-CONTAINED: Final = Price(_contained, estimates.contained, f"{_TENTH} of the text, times {_TENTH} of the part")
+CONTAINED: Final[Price] = Price(_contained, estimates.contained, f"{_TENTH} of the text, times {_TENTH} of the part")
 
 
 def _walked(arguments: Sequence[object], result: object) -> int:
     return walk(arguments[0])
 
 
-WALKED: Final = Price(_walked, estimates.walked, f"1 for each element of a list, {_TENTH} of texts")
+WALKED: Final[Price] = Price(_walked, estimates.walked, f"1 for each element of a list, {_TENTH} of texts")
 """Cost of a function that goes once through all of its first argument, however deep."""
 
 
@@ -155,9 +155,9 @@ def _ranged(arguments: Sequence[object], result: object) -> int:
 
 
 _RESULT: Final = "11, and 1 for each element of the result"
-SLICED: Final = Price(_listed, estimates.sliced, _RESULT)
-RANGED: Final = Price(_ranged, estimates.ranged, _RESULT)
-COPIED: Final = Price(_listed, estimates.copied, _RESULT)
+SLICED: Final[Price] = Price(_listed, estimates.sliced, _RESULT)
+RANGED: Final[Price] = Price(_ranged, estimates.ranged, _RESULT)
+COPIED: Final[Price] = Price(_listed, estimates.copied, _RESULT)
 
 
 def unsigned(number: float) -> int:
@@ -173,7 +173,7 @@ def _flattened(arguments: Sequence[object], result: object) -> int:
     return (units + allocated(0, 0)) & UNITS_MAX
 
 
-FLATTENED: Final = Price(_flattened, estimates.flattened, "11, and the depth for each element of the list")
+FLATTENED: Final[Price] = Price(_flattened, estimates.flattened, "11, and the depth for each element of the list")
 
 
 def self_compared(argument: int = 0, *, texts: bool = False) -> Price:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.cel.lib.go.netip import AddressError, parse_addr
@@ -154,8 +154,7 @@ def parse(text: str) -> Locator:
     except LocatorError as error:
         raise LocatorError(f"parse {quote(text)}: {error}") from None
     raw = b"" if _escape(meant, _FRAGMENT) == fragment else fragment
-    fields = {name: getattr(locator, name) for name in Locator.__slots__}
-    return Locator(**{**fields, "fragment": meant, "raw_fragment": raw})
+    return replace(locator, fragment=meant, raw_fragment=raw)
 
 
 def check_request_uri(text: str) -> None:
