@@ -73,7 +73,7 @@ docs: dev ## the reference pages that are made from the code
 
 lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group dev -o .ci/requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group wheel --group dev -o .ci/requirements-dev.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group bench -o .ci/requirements-bench.txt
 
 # Built from the source distribution: mypyc writes beside the sources, where machine code would hide later edits.
