@@ -82,7 +82,8 @@ CONNECTED: Final = (Column("Connected", ".status.conditions[?(@.type=='Active')]
 def _both(
     new: type[Api], old: type[Api], columns: tuple[Column, ...] = (), selectable: tuple[str, ...] = ()
 ) -> tuple[Version, ...]:
-    return Version(STORED, new, columns, selectable), Version(OLD, old, columns, selectable)
+    """Only the stored version selects: the API server takes equal fields of all versions for those of one schema."""
+    return Version(STORED, new, columns, selectable), Version(OLD, old, columns)
 
 
 KINDS: Final[tuple[CustomKind, ...]] = (

@@ -34,7 +34,7 @@ from webhook.api.quota import (
     ResourceGroup,
 )
 from webhook.api.workload import MAX_POD_SETS, PodSet
-from webhook.api.workload_status import FROZEN, AssignmentFields, StatusFields, holds
+from webhook.api.workload_status import FROZEN, AssignmentFields, StatusFields, holds, kept
 
 
 class FlavorFungibility(Api, frozen=True, kw_only=True):
@@ -314,14 +314,13 @@ class Workload(Api, frozen=True, kw_only=True):
     RULES = (
         *FROZEN,
         Rule(
-            f"!{holds('oldSelf', 'QuotaReserved')}"
-            " || oldSelf.spec.?priorityClassSource.orValue('') == self.spec.?priorityClassSource.orValue('')",
+            f"!{holds('oldSelf', 'QuotaReserved')} || {kept('priorityClassSource')}",
             "priorityClassSource cannot be changed while quota is reserved",
         ),
         Rule(
-            f"!{holds('oldSelf', 'QuotaReserved')}"
-            " || self.spec.?priorityClassSource.orValue('') == 'kueue.x-k8s.io/workloadpriorityclass'"
-            " || oldSelf.spec.?priorityClassName.orValue('') == self.spec.?priorityClassName.orValue('')",
+            f"!{holds('oldSelf', 'QuotaReserved')} || {kept('priorityClassName')}"
+            " || (has(self.spec.priorityClassSource)"
+            " && self.spec.priorityClassSource == 'kueue.x-k8s.io/workloadpriorityclass')",
             "only the name of a WorkloadPriorityClass can be changed while quota is reserved",
         ),
     )

@@ -26,20 +26,29 @@ Counted = Annotated[Int32, msgspec.Meta(ge=0)]
 
 
 def holds(of: str, condition: str) -> str:
-    """Give the CEL that says whether a Workload (`self` or `oldSelf`) has a condition that is True."""
-    return f"{of}.?status.?conditions.orValue([]).exists(c, c.type == '{condition}' && c.status == 'True')"
+    """Give the CEL that says whether a Workload (`self` or `oldSelf`) has a condition that is True.
+
+    By has(), since the API server cannot bound what a rule costs on an optional value.
+    """
+    held = f"{of}.status.conditions.exists(c, c.type == '{condition}' && c.status == 'True')"
+    return f"(has({of}.status) && has({of}.status.conditions) && {held})"
+
+
+def kept(field: str) -> str:
+    """Give the CEL that says whether an optional field of the spec is as it was."""
+    return (
+        f"(has(self.spec.{field}) == has(oldSelf.spec.{field})"
+        f" && (!has(self.spec.{field}) || self.spec.{field} == oldSelf.spec.{field}))"
+    )
 
 
 FROZEN: Final = (
     Rule(
-        f"!{holds('oldSelf', 'QuotaReserved')} || !{holds('self', 'QuotaReserved')}"
-        " || oldSelf.spec.?queueName.orValue('') == self.spec.?queueName.orValue('')",
+        f"!{holds('oldSelf', 'QuotaReserved')} || !{holds('self', 'QuotaReserved')} || {kept('queueName')}",
         "queueName cannot be changed while quota is reserved",
     ),
     Rule(
-        f"!{holds('oldSelf', 'Admitted')} || !{holds('self', 'Admitted')}"
-        " || oldSelf.spec.?maximumExecutionTimeSeconds.orValue(0)"
-        " == self.spec.?maximumExecutionTimeSeconds.orValue(0)",
+        f"!{holds('oldSelf', 'Admitted')} || !{holds('self', 'Admitted')} || {kept('maximumExecutionTimeSeconds')}",
         "maximumExecutionTimeSeconds cannot be changed while the workload is admitted",
     ),
 )
