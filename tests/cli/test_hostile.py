@@ -47,15 +47,25 @@ COMMANDS = {
     "dry-run -c": ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "-c", "FILE"),
     "dry-run --against": ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--against", "FILE"),
     "explain": ("explain", "-p", "good.yaml", "-f", "FILE"),
+    "explain -c": ("explain", "-p", "good.yaml", "-f", "good.yaml", "-c", "FILE"),
+    "explain -p": ("explain", "-p", "FILE", "-f", "good.yaml"),
+    "dry-run --rules": ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--rules", "FILE"),
+    "import kyverno": ("import", "kyverno", "FILE"),
+    "import gatekeeper": ("import", "gatekeeper", "FILE"),
     "eval": ("eval", "object", "--object", "FILE"),
     "eval --batch": ("eval", "--batch", "FILE"),
     "generate": ("generate", "native", "FILE"),
     "plan": ("plan", "-f", "FILE"),
     "plan --rules": ("plan", "-f", "good.yaml", "--rules", "FILE"),
+    "plan --trace": ("plan", "--trace", "FILE"),
     "plan --batch": ("plan", "--batch", "FILE"),
     "plan --live": ("plan", "--live", "--kubeconfig", "FILE"),
     "register": ("register", "--print", "--policies", "FILE", "--public-ca"),
     "register --ca-file": ("register", "--print", "--policies", "good.yaml", "--ca-file", "FILE"),
+    "replay -c": ("replay", "-p", "good.yaml", "good.yaml", "-c", "FILE"),
+    "replay -p": ("replay", "-p", "FILE", "good.yaml"),
+    "simulate -f": ("simulate", "trace.csv", "-f", "FILE"),
+    "simulate --compare-queues": ("simulate", "trace.csv", "-f", "good.yaml", "--compare-queues", "FILE"),
     "replay": ("replay", "-p", "good.yaml", "FILE"),
     "run": ("run", "--once", "--cert-dir", "certs", "-f", "FILE"),
     "simulate": ("simulate", "FILE"),
@@ -70,6 +80,7 @@ def folder(tmp_path, monkeypatch):
     for name, data in FILES.items():
         (tmp_path / f"{name}.yaml").write_bytes(data)
     (tmp_path / "good.yaml").write_text(HEAD + "spec: {containers: [{name: a, image: b}]}\n")
+    (tmp_path / "trace.csv").write_text("time,queue,run,cpu\n0,q,60,1\n")
     (tmp_path / "loop.yaml").symlink_to("loop.yaml")
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -96,6 +107,19 @@ def test_a_bad_file_is_told(command, folder, monkeypatch, capsys):
         assert "Traceback" not in said.out + said.err
         assert code != exits.BAD_INPUT or said.err or command.startswith("lint"), name
         assert code != exits.BAD_INPUT or not said.out or command.startswith("lint"), name
+
+
+@pytest.mark.parametrize("command", ["dry-run -f", "explain", "plan", "replay", "simulate -f", "test"])
+def test_a_bad_configuration_is_told(command, folder, monkeypatch, capsys):
+    """Whatever `.sluice.yaml` is, each command that reads it says what is wrong with it, or takes it as empty."""
+    monkeypatch.chdir(folder)
+    for name, data in FILES.items():
+        Path(".sluice.yaml").write_bytes(data)
+        code = ran(monkeypatch, *("good.yaml" if a == "FILE" else a for a in COMMANDS[command]))
+        said = capsys.readouterr()
+        assert code in CODES, (name, said.err)
+        assert "Traceback" not in said.out + said.err
+        assert code != exits.BAD_INPUT or said.err, name
 
 
 def test_a_bug_of_ours_is_said_to_be_one(folder, monkeypatch, capsys):

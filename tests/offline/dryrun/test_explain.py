@@ -21,6 +21,14 @@ def run(tmp_path, monkeypatch):
     return lambda *args, stdin=None: invoke(explain_command, *args, stdin=stdin)
 
 
+def test_what_decides_and_is_missing_is_named(run):
+    """As in `dry-run`: for want of a namespace and a queue the answer is no pass, unless that is accepted."""
+    done = run("-f", "-", stdin=job("train"))
+    missing = "objects that are missing: Namespace team-a, LocalQueue team-a/gpu; give them with -c FILE"
+    assert (done.exit_code, missing in done.stderr) == (exits.BAD_INPUT, True)
+    assert run("-f", "-", "--allow-missing", stdin=job("train")).exit_code == exits.PASSED
+
+
 def test_the_deciding_clause_is_shown_with_its_parts(run):
     """The clause that refused is named with its place, its message, and the value of the part that decided."""
     done = run("-f", "-", "-c", "ns.yaml", "--policy", "gpu", stdin=job("half", 0.5))

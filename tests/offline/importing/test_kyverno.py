@@ -228,6 +228,15 @@ def test_nothing_to_import_and_files_that_cannot_be_read(here):
     )
 
 
+def test_a_folder_that_may_not_be_looked_into_is_told(here, monkeypatch):
+    """It is an error; what can be read goes over."""
+    Path("library/private").mkdir()
+    monkeypatch.setattr("webhook.offline.files.os.access", lambda path, mode: Path(path).name != "private")
+    done = run()
+    assert (done.exit_code, "library/private: error[FILE001]" in done.stderr) == (exits.BAD_INPUT, True)
+    assert "imported 2 of 2" in done.stdout
+
+
 @pytest.mark.parametrize("field", ["metadata", "spec"])
 @pytest.mark.parametrize("value", ["1", "[]", "x", "{}", "null", "[{}]"])
 def test_fields_of_a_wrong_type_are_told(here, field, value):

@@ -1,6 +1,7 @@
 """`sluice test`: what cases can say, what is told where one fails, coverage, outputs and exit codes."""
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -256,6 +257,16 @@ def test_a_bad_suite_does_not_stop_the_others(suite, tmp_path):
     assert {found["code"] for found in data["errors"]} == {"POL002", "POL001", "YAML001"}
     xml = ElementTree.fromstring(run(tmp_path, "-o", "junit").stdout.encode())
     assert sum(c.find("error") is not None for c in xml.iter("testcase")) == 3
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told(suite, tmp_path, monkeypatch):
+    """Its suites would seem to pass: it is an error, beside those that can be read."""
+    suite(case(), head="policies: [policy.yaml]")
+    (tmp_path / "private").mkdir()
+    monkeypatch.setattr("webhook.offline.files.os.access", lambda path, mode: Path(path).name != "private")
+    done = run(tmp_path)
+    assert (done.exit_code, "1 passed, 0 failed, 1 error in files" in done.stdout) == (2, True)
+    assert "private: error[LOAD001]" in done.stderr
 
 
 def test_outputs_are_one_document(suite):

@@ -26,6 +26,7 @@ from webhook.cli.repository import repository
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
+from webhook.offline.dryrun.missing import missing_facts, missing_queues, told
 from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import inputs
@@ -76,6 +77,11 @@ _STYLES: Final = {"true": "green", "false": "red", "error": "bold red", "changed
     show_default=True,
     help="Namespace of objects that name none.",
 )
+@click.option(
+    "--allow-missing",
+    is_flag=True,
+    help="Accept that objects which decide (namespaces, queues, parameters) are missing.",
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="Output format.")  # fmt: skip
 def explain_command(
@@ -87,11 +93,13 @@ def explain_command(
     operation: str,
     user: str,
     namespace: str,
+    allow_missing: bool,
     output: str,
 ) -> None:
     """Say why objects are refused, changed or let in: what each clause of each policy came to.
 
-    Exit code 0: all are let in, 1: some are refused, 2: a file cannot be used, 3: there is nothing to explain.
+    Exit code 0: all are let in, 1: some are refused, 2: a file cannot be used, or objects that decide are missing,
+    3: there is nothing to explain.
     """
     sender = Sender(operation, user, namespace=namespace)
     within = repository(policies, rules)
@@ -118,7 +126,12 @@ def explain_command(
             sys.exit(exits.BAD_INPUT)
         explained.append((outcome, [t for t in traces if policy in t.name]))
     _print(explained, output)
-    sys.exit(exits.PASSED if all(outcome.allowed for outcome, _ in explained) else exits.FAILED)
+    outcomes = [outcome for outcome, _ in explained]
+    missing = (*missing_facts(facts, bundle), *(missing_queues(outcomes) if gate is None else ()))
+    if missing and not allow_missing:
+        click.echo(f"sluice explain: {told(missing)}", err=True)
+    denied = not all(outcome.allowed for outcome in outcomes)
+    sys.exit(exits.FAILED if denied else exits.BAD_INPUT if missing and not allow_missing else exits.PASSED)
 
 
 def _print(explained: Iterable[tuple[ObjectOutcome, list[PolicyTrace]]], output: str) -> None:

@@ -15,7 +15,7 @@ from webhook.cli import exits
 from webhook.cli.option_types import FOLDER, THERE
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
-from webhook.offline.files import SUFFIXES, text_of
+from webhook.offline.files import SUFFIXES, locked, text_of
 from webhook.offline.importing.import_files import from_gatekeeper, from_kyverno
 from webhook.offline.importing.model import Import, Read
 from webhook.policy.loading.list_items import entries
@@ -101,13 +101,13 @@ def _relevant(paths: Iterable[Path], words: Sequence[str], read: Read, wrong: li
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Give a file as it is; of a folder all YAML and JSON below it, of hidden folders the tests alone."""
+    """Give a file as it is; of a folder all YAML and JSON below it, of hidden folders the tests, and what is locked."""
     if not path.is_dir():
         yield path
         return
     for child in sorted(path.rglob("*")):
         hidden = any(part.startswith(".") for part in child.relative_to(path).parts)
-        if child.suffix in SUFFIXES and child.is_file() and (not hidden or child.stem == TESTS):
+        if locked(child) or (child.suffix in SUFFIXES and child.is_file() and (not hidden or child.stem == TESTS)):
             yield child
 
 

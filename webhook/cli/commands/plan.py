@@ -122,6 +122,9 @@ def plan(
     at = _now() if now is None else now
     try:
         read = [] if cluster else _documents(files)
+        if not read and not cluster:
+            click.echo("sluice plan: no objects in these files", err=True)
+            sys.exit(exits.NOTHING_TO_RUN)
         rules = queue_rules(repository((), names))
         with readable(lambda: read):
             found = cluster_of(_live(kubeconfig, context) if cluster else (d.value for d in read))

@@ -26,8 +26,9 @@ def unknown_names(snapshot: Snapshot, arrivals: Iterable[Arrival], file: str) ->
             resources.update((door, name) for name, n in job.requests.items() if n and name not in covered[door])
     known = ", ".join(sorted({f"{space}/{name}" for space, name in doors} | set(covered))) or "none"
     for name, count in sorted(queues.items()):
+        hint = "correct the name (namespace is a column of its own), or add the queue to the files of -f"
         message = f"{_jobs(count)} queue {name}, which is not there (queues: {known})"
-        yield Diagnostic("TRACE002", Place(file), message, hint="correct the name, or add the queue to the files of -f")
+        yield Diagnostic("TRACE002", Place(file), message, hint=hint)
     for (queue, name), count in sorted(resources.items()):
         message = f"{_jobs(count)} resource {name}, for which ClusterQueue {queue} has no quota"
         had = ", ".join(sorted(covered[queue] - {"pods"})) or "no resource"

@@ -43,7 +43,7 @@ def files_of(paths: Iterable[Path], findings: list[Diagnostic]) -> Iterator[Path
         if not _exists(path):
             findings.append(Diagnostic("LOAD001", Place(str(path)), "no such file or folder"))
             continue
-        for file in [path] if path.is_file() else sorted(_below(path)):
+        for file in [path] if path.is_file() or _locked(path) else sorted(_below(path)):
             if file.resolve() not in seen:
                 seen.add(file.resolve())
                 yield file
@@ -60,10 +60,14 @@ def _below(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         hidden = any(part.startswith(".") or part in _TESTS for part in inner)
-        within = path.name != "lost+found" and path.is_dir()
-        locked = within and not os.access(path, os.R_OK | os.X_OK)  # reading it tells
+        locked = path.name != "lost+found" and _locked(path)
         if not hidden and (locked or (path.suffix in SUFFIXES and not is_suite(path) and path.is_file())):
             yield path
+
+
+def _locked(path: Path) -> bool:
+    """Say whether a folder may not be looked into: reading it tells why."""
+    return path.is_dir() and not os.access(path, os.R_OK | os.X_OK)
 
 
 def is_suite(path: Path) -> bool:
