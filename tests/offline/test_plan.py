@@ -161,6 +161,13 @@ def test_bad_input_is_told_and_ends_with_2(arguments, text, told):
     assert told in result.output
 
 
+def test_a_plan_of_nothing_is_none(tmp_path):
+    """A folder without objects, such as a misspelt one, ends with 3 and says so; a cluster without objects is a plan."""
+    done = CliRunner().invoke(plan, ["-f", str(tmp_path)])
+    assert (done.exit_code, done.stderr) == (3, "sluice plan: no objects in these files\n")
+    assert CliRunner().invoke(plan, ["-f", "-"], input="{apiVersion: v1, kind: List, items: []}").exit_code == 0
+
+
 def test_every_published_case_of_kueue_is_decided_as_kueue_did():
     """All cases of the reference data: admitted, preempted and pending, and place and reason of what waits."""
     cases = [json.loads(p.read_text()) for p in sorted(shared("kueue/cases").glob("*.json"))]
