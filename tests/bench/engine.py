@@ -21,7 +21,7 @@ from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import Request, answer, parse
 from webhook.server.json_body import read_json
 
-ROUNDS, TIMES = 15, 400
+ROUNDS, TIMES = 100, 40
 Review = Callable[[Request], Verdict | NeedsFacts]
 
 

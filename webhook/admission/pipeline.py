@@ -207,7 +207,7 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | Need
     if request.operation == "UPDATE" and not _queued_anew(context, job.queue):
         return verdict
     try:
-        if context.owned():
+        if context.look_for_owner():
             return verdict
     except Unanswered as unanswered:
         return NeedsFacts((unanswered.question,))

@@ -22,6 +22,7 @@ from webhook.store.objects import Object, key_of, uid_of
 REMEMBER: Final = 10.0
 """Seconds for which an authorizer's answer is used again; the API server's own webhook cache keeps them longer."""
 REMEMBERED: Final = 4096
+NONE: Final[dict[tuple[str, str], Object]] = {}
 
 
 class ViewFacts:
@@ -30,15 +31,15 @@ class ViewFacts:
     def __init__(self, view: View, params: ParamKinds, clock: Callable[[], float]) -> None:
         self._view, self._params, self._clock = view, params, clock
         self._owners, self._reads = ViewOwners(view), LiveReads(view.store, clock)
-        self._given: dict[tuple[str, str], list[Object]] = {}
+        self._given: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         self._answers: dict[Check, tuple[Decision, float]] = {}
 
     def give(self, objects: Iterable[Object]) -> None:
         """Replace the objects that came with the policy files."""
-        given: dict[tuple[str, str], list[Object]] = {}
+        given: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         for obj in objects:
             gvk = gvk_of(obj)
-            given.setdefault((gvk.group, gvk.kind), []).append(obj)
+            given.setdefault((gvk.group, gvk.kind), {}).setdefault(key_of(obj), obj)
         self._given = given
 
     def namespace(self, name: str) -> dict[str, Any]:
@@ -53,18 +54,17 @@ class ViewFacts:
         live = self._view.mirror(gvk)
         if name is not None and (found := live.get(name, namespace or "")) is not None:
             return (found,)
-        asked = name is not None and namespace is not None  # of a live one, which is not there
-        here = {} if asked else {key_of(obj): obj for obj in live.all(namespace)}
-        for obj in self._given.get((gvk.group, gvk.kind), ()):
-            if namespace is None or key_of(obj)[0] in ("", namespace):
-                here.setdefault(key_of(obj), obj)
+        given = self._given.get((gvk.group, gvk.kind), NONE)
+        if given and namespace is not None:
+            given = {key: obj for key, obj in given.items() if key[0] in ("", namespace)}
         if name is not None:
-            return tuple(obj for (_, own), obj in here.items() if own == name)
-        return tuple(obj for _, obj in sorted(here.items()) if selector is None or selector(_labels(obj)))
+            return tuple([obj for (_, own), obj in given.items() if own == name])
+        here = given | {key_of(obj): obj for obj in live.all(namespace)}
+        return tuple([obj for _, obj in sorted(here.items()) if selector is None or selector(_labels(obj))])
 
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
         """Give the scope of a kind of parameters by discovery, None where it is not served."""
-        return self._params.scope(gvk)
+        return self._params.scopes.get(gvk)
 
     def owner(self, reference: Object, namespace: str) -> Object | None:
         """Give the managed job with the uid of a reference; one that is not in view yet is asked for."""

@@ -317,11 +317,14 @@ def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: li
         old = before.get(key, ABSENT)
         if old is value:
             continue
+        place = f"{path}/{escape(key) if '/' in key or '~' in key else key}"
         if old is ABSENT:
             added += 1
-            out.append(Operation("add", f"{path}/{escape(key)}", value))
+            out.append(Operation("add", place, value))
+        elif type(old) is dict and type(value) is dict:
+            _diff_maps(old, value, place, out)
         else:
-            _diff(old, value, f"{path}/{escape(key)}", out)
+            _diff(old, value, place, out)
     if len(before) + added != len(after):
         out[first:first] = [Operation("remove", f"{path}/{escape(key)}") for key in before if key not in after]
 

@@ -55,15 +55,15 @@ def as_pod(template: Any) -> dict[str, Any] | None:
 
 
 def put_back(obj: dict[str, Any], target: EvaluationTarget, pod: dict[str, Any]) -> dict[str, Any]:
-    """Give the object with the changed Pod's metadata and spec in the template it stood in for."""
-    if target.path is None:
+    """Give the object with the changed Pod's metadata and spec in the template it stands in for."""
+    template, before = target.template, target.object
+    if target.path is None or template is None or before is None:
         return pod
-    template = find(obj, target.path)
-    before = target.object or EMPTY
-    changed = {k: pod[k] for k in ("metadata", "spec") if k in pod and pod[k] is not before.get(k)}
-    if not changed or not isinstance(template, dict):
-        return obj
-    result: dict[str, Any] = replace_at(obj, target.path, {**template, **changed})
+    changed = template
+    for field in ("metadata", "spec"):
+        if field in pod and pod[field] is not before.get(field):
+            changed = {**changed, field: pod[field]}
+    result: dict[str, Any] = obj if changed is template else replace_at(obj, target.path, changed)
     return result
 
 

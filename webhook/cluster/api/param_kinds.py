@@ -23,7 +23,8 @@ class ParamKinds:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._scopes: dict[GroupVersionKind, Scope | None] = {}
+        self.scopes: dict[GroupVersionKind, Scope] = {}
+        """Of the kinds that are listed; one that is not served is not here."""
         self._problems: dict[GroupVersionKind, str] = {}
         self._known: dict[GroupVersionKind, asyncio.Event] = {}
         self._tasks: dict[GroupVersionKind, asyncio.Task[None]] = {}
@@ -49,10 +50,6 @@ class ParamKinds:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the scope of a kind that is listed; None for one that is not served."""
-        return self._scopes.get(gvk)
-
     async def wait(self, kinds: Iterable[GroupVersionKind]) -> None:
         """Wait until each of these kinds is listed, or known not to be served."""
         await asyncio.gather(*(self._known[gvk].wait() for gvk in kinds))
@@ -71,7 +68,7 @@ class ParamKinds:
             await asyncio.sleep(LOOK_AGAIN)
         self._view.add(gvk)
         await self._view.mirror(gvk).synced.wait()
-        self._scopes[gvk] = scope
+        self.scopes[gvk] = scope
         self._known[gvk].set()
 
     async def _discovered(self, gvk: GroupVersionKind) -> Scope | None:

@@ -41,12 +41,6 @@ class Invocation:
         """Refuse the request."""
         self.result.denials.append(Denial(self.policy.name, self.binding.name, message, reason, target.path, index))
 
-    def evaluated(self) -> None:
-        """Note that the policy's conditions held."""
-        self.ran = True
-        if self.policy.name not in self.result.evaluated:
-            self.result.evaluated.append(self.policy.name)
-
 
 def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iterator[Invocation]:
     """Give what is to be evaluated for a request, in the order of the policies' names.
@@ -55,7 +49,7 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
     """
     for bound in policies:
         policy = bound.policy
-        if policy.skip_owned and _skipped(bound, context):
+        if policy.skip_owned and context.owned is not False and _skipped(bound, context):
             continue
         if policy.param_kind is None:
             yield Invocation(bound, context)
@@ -72,7 +66,7 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
 def _skipped(bound: BoundPolicy, context: ReviewContext) -> bool:
     """Say whether the object's owner is looked at in its place; while that is not known nothing is evaluated."""
     try:
-        return context.owned()
+        return context.look_for_owner()
     except Unanswered as unanswered:
         context.result.unknown.append(unanswered.question)
     except FactError as error:

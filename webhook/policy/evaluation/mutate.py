@@ -83,8 +83,8 @@ def _evaluate(invocation: Invocation, target: EvaluationTarget, obj: dict[str, A
             if held:
                 invocation.deny(target, held)
             return obj
-    if not invocation.ran:
-        invocation.evaluated()
+    invocation.ran = True
+    invocation.result.evaluated[policy.name] = None
     first = activation = Activation(invocation, target, obj)
     after = obj
     for i in range(len(policy.mutations)):
@@ -148,8 +148,7 @@ def _changed(invocation: Invocation, target: EvaluationTarget, first: Activation
         assert context.object is not None
         warning = "" if policy.warning is None else _warning(policy.name, policy.warning, first)
         context.object = after if target.path is None else put_back(context.object, target, after)
-        if policy.name not in result.changing:
-            result.changing.append(policy.name)
+        result.changing[policy.name] = None
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"
         result.audit(f"{policy.name}/would-mutate", "true")

@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.kube.scope import Scope
 from webhook.policy.facts import Facts
-from webhook.policy.model import Binding, ParamRef, Policy
+from webhook.policy.model import Binding, Policy
 
 NO_PARAM: tuple[None] = (None,)
 
@@ -30,21 +30,15 @@ def collect(policy: Policy, binding: Binding, namespace: str, facts: Facts) -> S
         raise ParamError(f"failed to configure policy: failed to find resource referenced by paramKind: '{named}'")
     if ref is None:
         return NO_PARAM
-    found = facts.params(kind, _where(ref, scope, namespace), ref.name, ref.selector)
+    where = None if scope is Scope.CLUSTER else ref.namespace or namespace
+    if where is None and ref.namespace:
+        raise _of_binding("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    if where == "":
+        raise _of_binding("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+    found = facts.params(kind, where, ref.name, ref.selector)
     if not found and ref.deny_when_missing:
         raise _of_binding("no params found for policy binding with `Deny` parameterNotFoundAction")
     return found
-
-
-def _where(ref: ParamRef, scope: Scope, namespace: str) -> str | None:
-    """Give the namespace to look in, None for a kind that is in none. Raises ParamError."""
-    if scope is Scope.CLUSTER:
-        if ref.namespace:
-            raise _of_binding("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-        return None
-    if not (where := ref.namespace or namespace):
-        raise _of_binding("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
-    return where
 
 
 def _of_binding(message: str) -> ParamError:

@@ -45,9 +45,11 @@ class EvaluationResult:
     denials: list[Denial] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     audits: dict[str, list[str]] = field(default_factory=dict)
-    evaluated: list[str] = field(default_factory=list)
+    evaluated: dict[str, None] = field(default_factory=dict)
+    """The names of the policies whose conditions held, in their order."""
     unknown: list[Question] = field(default_factory=list)
-    changing: list[str] = field(default_factory=list)
+    changing: dict[str, None] = field(default_factory=dict)
+    """The names of those that changed the object."""
     oscillating: list[str] = field(default_factory=list)
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:

@@ -30,7 +30,6 @@ class ReviewContext:
     __slots__ = (
         "_authorizers",
         "_job",
-        "_owned",
         "_targets",
         "_targets_of",
         "_templates",
@@ -39,6 +38,7 @@ class ReviewContext:
         "namespace",
         "object",
         "old",
+        "owned",
         "request",
         "result",
     )
@@ -57,7 +57,8 @@ class ReviewContext:
         self.namespace: dict[str, Any] | None = None
         """The request's Namespace, once `namespace_labels` has looked it up; None for what is in none."""
         self._authorizers: tuple[Any, Any] | None = None
-        self._owned: bool | None = None
+        self.owned: bool | None = None
+        """Whether the object is part of a job that a queue looks at as a whole; None until `look_for_owner` knows."""
         self._job: Job | None = None
         self._targets: list[EvaluationTarget] | None = None
         self._targets_of: dict[str, Any] | None = None
@@ -121,9 +122,9 @@ class ReviewContext:
             self._authorizers = authorizers(self.request, self.facts)
         return self._authorizers
 
-    def owned(self) -> bool:
-        """Say whether the object is part of a job that a queue looks at as a whole. Raises Unanswered, FactError."""
-        if self._owned is None:
+    def look_for_owner(self) -> bool:
+        """Give `owned`, which is looked up once. Raises Unanswered, FactError."""
+        if self.owned is None:
             obj = self.object if self.object is not None else self.old
-            self._owned = obj is not None and owned(obj, self.request.namespace, self.facts)
-        return self._owned
+            self.owned = obj is not None and owned(obj, self.request.namespace, self.facts)
+        return self.owned

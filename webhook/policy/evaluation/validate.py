@@ -52,7 +52,7 @@ def _evaluate(invocation: Invocation, target: EvaluationTarget) -> None:
         if held:
             _failed(invocation, target, (0, held, ""))
         return
-    invocation.evaluated()
+    invocation.result.evaluated[policy.name] = None
     try:
         failures = _failures(invocation, target)
         notes = (
