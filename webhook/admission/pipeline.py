@@ -161,22 +161,26 @@ def _verdict(
     obj: dict[str, Any] | None = None,
 ) -> Verdict:
     result = context.result
-    if not (result.denials or result.warnings or result.audits or result.evaluated):
-        return ALLOWED if obj is None else Verdict(allowed=True, patch=patch, object=obj)
+    verdict = Verdict(
+        allowed=True,
+        patch=patch,
+        object=obj,
+        policies=tuple(result.evaluated),
+        changed_by=tuple(result.changing),
+    )
+    if not (result.denials or result.warnings or result.audits or result.oscillating):
+        return verdict
     texts = tuple(dict.fromkeys(json_text(denial.text()) for denial in result.denials))
     reason = result.denials[0].reason if texts else ""
-    return Verdict(
+    return replace(
+        verdict,
         allowed=not texts,
         code=CODES.get(reason, 422) if texts else 200,
         reason=reason,
         message="; ".join(texts),
-        patch=patch,
         warnings=_warnings(result),
         audit_annotations=_audits(result),
-        object=obj,
         denials=texts,
-        policies=tuple(result.evaluated),
-        changed_by=tuple(result.changing),
         oscillating=tuple(result.oscillating),
     )
 

@@ -9,9 +9,9 @@ from webhook.kube.patch import Operation
 from webhook.policy.facts import Question
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verdict:
-    """The answer to one request.
+    """The answer to one request. Never changed; frozen, it would take thrice as long to make.
 
     `code` and `reason` are those of the Status a denial becomes (meta/v1 StatusReason), `message` says what to
     change. `patch` turns the object as it came into `object`; both are those of a request that was not mutated where

@@ -51,16 +51,15 @@ class ViewFacts:
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
     ) -> Sequence[dict[str, Any]]:
         """Give the objects of a kind by name or by label selector, sorted by name; those of the cluster go first."""
-        live = self._view.mirror(gvk)
-        if name is not None and (found := live.get(name, namespace or "")) is not None:
-            return (found,)
-        given = self._given.get((gvk.group, gvk.kind), NONE)
-        if given and namespace is not None:
-            given = {key: obj for key, obj in given.items() if key[0] in ("", namespace)}
+        live, given = self._view.mirror(gvk), self._given.get((gvk.group, gvk.kind), NONE)
         if name is not None:
-            return tuple([obj for (_, own), obj in given.items() if own == name])
-        here = given | {key_of(obj): obj for obj in live.all(namespace)}
-        return tuple([obj for _, obj in sorted(here.items()) if selector is None or selector(_labels(obj))])
+            found = live.get(name, namespace or "")
+            return _named(given, name, namespace) if found is None else (found,)
+        here = {key_of(obj): obj for obj in live.all(namespace)}
+        for key, obj in given.items():
+            if namespace is None or key[0] in ("", namespace):
+                here.setdefault(key, obj)
+        return [obj for _, obj in sorted(here.items()) if selector is None or selector(_labels(obj))] if here else ()
 
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
         """Give the scope of a kind of parameters by discovery, None where it is not served."""
@@ -120,6 +119,13 @@ class ViewFacts:
         except StoreError:
             return Decision.DENIED
         return Decision.ALLOWED if (review.get("status") or {}).get("allowed") is True else Decision.DENIED
+
+
+def _named(given: Mapping[tuple[str, str], Object], name: str, namespace: str | None) -> Sequence[Object]:
+    """Give the objects of a name; one whose file names no namespace is in all of them."""
+    if namespace is None:
+        return [obj for (_, own), obj in given.items() if own == name]
+    return [given[key] for key in (("", name), (namespace, name)) if key in given] if given else ()
 
 
 def access_review(check: Check) -> Object:

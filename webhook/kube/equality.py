@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+_MISSING: Final = object()
 
 
 def same(a: Any, b: Any) -> bool:
@@ -10,7 +12,13 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if isinstance(a, dict):
-        return isinstance(b, dict) and len(a) == len(b) and all(k in b and same(v, b[k]) for k, v in a.items())
+        if not isinstance(b, dict) or len(a) != len(b):
+            return False
+        for key, value in a.items():
+            other = b.get(key, _MISSING)
+            if value is not other and (other is _MISSING or not same(value, other)):
+                return False
+        return True
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
