@@ -130,23 +130,23 @@ def test_what_is_taken_over_changes_nothing(drawn, spec):
 
 def test_budget_that_was_taken_over_never_denies_by_itself(monkeypatch):
     """Two mutations that each cost most of a policy's budget are both done: a fresh count decides, as it always did."""
-    dear = 'lists.range(30).all(i, i >= 0) ? [JSONPatch{op: "add", path: "/spec/%s", value: 1}] : []'
-    program = compile(dear % "a", mutation_env())
+    dear = 'lists.range(30).all(i, i >= 0) ? [JSONPatch{op: "add", path: "/spec/%s", value: "x"}] : []'
+    program = compile(dear % "hostname", mutation_env())
     program.evaluate({})
     cost = program.cost
     made = "webhook.policy.evaluation.activation.Budget"
     monkeypatch.setattr(made, lambda *_: Budget(cost * 3 // 2))
-    extra = f"  - patchType: JSONPatch\n    jsonPatch:\n      expression: >-\n        {dear % 'b'}\n"
+    extra = f"  - patchType: JSONPatch\n    jsonPatch:\n      expression: >-\n        {dear % 'subdomain'}\n"
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {}}
-    verdict = mutate(request(obj), bundle(mutating(dear % "a", extra=extra)), MemoryFacts())
-    assert (verdict.allowed, verdict.object["spec"]) == (True, {"a": 1, "b": 1})
+    verdict = mutate(request(obj), bundle(mutating(dear % "hostname", extra=extra)), MemoryFacts())
+    assert (verdict.allowed, verdict.object["spec"]) == (True, {"hostname": "x", "subdomain": "x"})
     monkeypatch.setattr(made, lambda *_: Budget(cost // 2))
-    assert not mutate(request(obj), bundle(mutating(dear % "a", extra=extra)), MemoryFacts()).allowed
+    assert not mutate(request(obj), bundle(mutating(dear % "hostname", extra=extra)), MemoryFacts()).allowed
 
 
 def test_choice_follows_the_namespace():
     """Which policies are for a namespace is remembered by its very labels: new labels, another choice; 300 of them."""
-    text = mutating('[JSONPatch{op: "add", path: "/spec/a", value: 1}]').replace(
+    text = mutating('[JSONPatch{op: "add", path: "/spec/hostname", value: "a"}]').replace(
         "spec: {policyName: m}",
         "spec: {policyName: m, matchResources: {namespaceSelector: {matchLabels: {team: a}}}}",
     )

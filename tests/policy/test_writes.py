@@ -63,12 +63,12 @@ def test_invoked_again_where_another_changed_what_it_touches(policies, items):
 def test_condition_that_holds_later():
     """A policy whose condition did not hold in the first round is not invoked in the second one either."""
     early = mutating(
-        '[JSONPatch{op: "add", path: "/spec/y", value: 1}]',
+        '[JSONPatch{op: "add", path: "/spec/subdomain", value: "y"}]',
         name="a",
-        extra="  matchConditions: [{name: x, expression: has(object.spec.x)}]",
+        extra="  matchConditions: [{name: x, expression: has(object.spec.hostname)}]",
     )
-    late = mutating('[JSONPatch{op: "add", path: "/spec/x", value: 1}]', name="b")
-    assert mutate(request(POD), bundle(early + late), MemoryFacts()).object["spec"] == {"x": 1}
+    late = mutating('[JSONPatch{op: "add", path: "/spec/hostname", value: "x"}]', name="b")
+    assert mutate(request(POD), bundle(early + late), MemoryFacts()).object["spec"] == {"hostname": "x"}
 
 
 def test_a_policy_that_selects_by_labels_is_asked_again():

@@ -136,7 +136,8 @@ def _applicable(bound: BoundPolicies, bundle: Bundle, context: ReviewContext, cl
     A Namespace that cannot be had fails every policy that may be for the request, as its failurePolicy says.
     """
     try:
-        return _not_excused(bound.choose(context.namespace_labels(), context.request), bundle, context, clock)
+        policies = bound.choose(context.namespace_labels(), context.request)
+        return _not_excused(policies, bundle, context, clock) if bundle.exceptions else policies
     except Unanswered as unanswered:
         context.result.unknown.append(unanswered.question)
     except FactError as error:
@@ -149,8 +150,6 @@ def _not_excused(
     policies: Sequence[BoundPolicy], bundle: Bundle, context: ReviewContext, clock: Clock
 ) -> Sequence[BoundPolicy]:
     """Give the policies less those that an exception frees the request from."""
-    if not bundle.exceptions:
-        return policies
     names = excused(bundle.exceptions, context.request, context.object, context.old, clock())
     return [one for one in policies if one.policy.name not in names] if names else policies
 

@@ -54,7 +54,9 @@ class ViewFacts:
         live, given = self._view.mirror(gvk), self._given.get((gvk.group, gvk.kind), NONE)
         if name is not None:
             found = live.get(name, namespace or "")
-            return _named(given, name, namespace) if found is None else (found,)
+            if found is not None:
+                return (found,)
+            return _named(given, name, namespace) if given else ()
         here = {key_of(obj): obj for obj in live.all(namespace)}
         for key, obj in given.items():
             if namespace is None or key[0] in ("", namespace):
@@ -125,7 +127,7 @@ def _named(given: Mapping[tuple[str, str], Object], name: str, namespace: str | 
     """Give the objects of a name; one whose file names no namespace is in all of them."""
     if namespace is None:
         return [obj for (_, own), obj in given.items() if own == name]
-    return [given[key] for key in (("", name), (namespace, name)) if key in given] if given else ()
+    return [given[key] for key in (("", name), (namespace, name)) if key in given]
 
 
 def access_review(check: Check) -> Object:

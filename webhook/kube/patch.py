@@ -207,8 +207,10 @@ def _add(draft: _Draft, operation: Operation) -> None:
     found = draft.holder(operation.path)
     if found is None:
         raise PatchError(f'add operation does not apply: doc is missing path: "{operation.path}": missing value')
-    with _failing(f"error in add for path: '{operation.path}'"):
+    try:
         _insert(*found, _value(operation))
+    except PatchError as error:
+        raise PatchError(f"error in add for path: '{operation.path}': {error}") from None
 
 
 def _remove(draft: _Draft, operation: Operation) -> None:

@@ -58,7 +58,7 @@ def put_back(obj: dict[str, Any], target: EvaluationTarget, pod: dict[str, Any])
     """Give the object with the changed Pod's metadata and spec in the template it stands in for."""
     template, before = target.template, target.object
     if target.path is None or template is None or before is None:
-        return pod
+        return obj
     changed = template
     for field in ("metadata", "spec"):
         if field in pod and pod[field] is not before.get(field):

@@ -18,7 +18,7 @@ from webhook.policy.expression import Expression, OutOfBudget
 from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.patching.mutation import InternalError, MutationError, patched
-from webhook.policy.pod_templates import EvaluationTarget, put_back
+from webhook.policy.pod_templates import EvaluationTarget
 
 
 def mutate(policies: Sequence[BoundPolicy], context: ReviewContext) -> dict[str, Any] | None:
@@ -55,13 +55,13 @@ def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -
 
 def invoke(invocation: Invocation) -> None:
     """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
-    left = invocation.left
-    for target in invocation.context.targets(invocation.bound):
+    bound, context, left = invocation.bound, invocation.context, invocation.left
+    for target in context.targets(bound) if bound.expanded or bound.selecting else context.whole:
         obj = target.object
         if obj is None or not target.writable:
             continue
         before = left.get(target.path)
-        if before is not None and all_unchanged(before, obj, invocation.bound.touches):
+        if before is obj or (before is not None and all_unchanged(before, obj, bound.touches)):
             continue
         left[target.path] = obj
         try:
@@ -85,69 +85,64 @@ def _evaluate(invocation: Invocation, target: EvaluationTarget, obj: dict[str, A
             return obj
     invocation.ran = True
     invocation.result.evaluated[policy.name] = None
-    first = activation = Activation(invocation, target, obj)
+    first = last = None
     after = obj
     for i in range(len(policy.mutations)):
-        if activation.object is not after:
-            activation = Activation(invocation, target, after, None if invocation.result.observer else activation)
-        after = _mutated(invocation, target, i, activation, after)
-    if after is obj:
+        last, after = _mutated(invocation, target, i, after, last)
+        first = first or last
+    if first is None or after is obj:
         return obj
     _changed(invocation, target, first, after)
     return after if policy.mode == "enforce" else obj
 
 
 def _mutated(
-    invocation: Invocation,
-    target: EvaluationTarget,
-    index: int,
-    activation: Activation,
-    obj: dict[str, Any],
-    *,
-    alone: bool = False,
-) -> dict[str, Any]:
+    invocation: Invocation, target: EvaluationTarget, index: int, obj: dict[str, Any], last: Activation | None
+) -> tuple[Activation, dict[str, Any]]:
     """Give the object with one mutation done; one that fails leaves it, and denies unless the failure policy is Ignore.
 
-    Each mutation has a budget of its own. An activation that served another one has counted too much: where it runs
-    out of budget a fresh one decides, `alone`.
+    Each mutation has a budget of its own. The activation of the `last` one, which goes on, has counted too much: where
+    it runs out of budget a fresh one decides.
     """
-    policy, result = invocation.policy, invocation.result
-    mutation = policy.mutations[index]
+    policy, result, mutation = invocation.policy, invocation.result, invocation.policy.mutations[index]
+    if last is None or last.object is not obj:
+        activation = Activation(invocation, target, obj, None if result.observer else last)
+    else:
+        activation = last
     try:
         value = activation.mutation(mutation.expression)
         after = patched(obj, mutation, value, activation.values, whole=target.path is None)
     except OutOfBudget:
-        if not alone:
-            return _mutated(invocation, target, index, Activation(invocation, target, obj), obj, alone=True)
+        if last is not None:
+            return _mutated(invocation, target, index, obj, None)
         error = OUT_OF_BUDGET
     except CelError as failure:
         error = f"expression '{mutation.expression.text}' resulted in error: {failure.message}"
     except InternalError as failure:
         result.saw(policy, "mutations", index, "error")
         invocation.deny(target, str(failure), reason="InternalError", index=index)
-        return obj
+        return activation, obj
     except MutationError as failure:
         error = str(failure)
     except Unanswered as unanswered:
         result.unknown.append(unanswered.question)
-        return obj
+        return activation, obj
     else:
         if result.observer is not None:
             result.saw(policy, "mutations", index, "unchanged" if after is obj else "changed")
-        return after
+        return activation, after
     result.saw(policy, "mutations", index, "error")
     if not policy.ignore_failure:
         invocation.deny(target, error, index=index)
-    return obj
+    return activation, obj
 
 
 def _changed(invocation: Invocation, target: EvaluationTarget, first: Activation, after: dict[str, Any]) -> None:
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
     policy, context, result = invocation.policy, invocation.context, invocation.result
     if policy.mode == "enforce":
-        assert context.object is not None
         warning = "" if policy.warning is None else _warning(policy.name, policy.warning, first)
-        context.object = after if target.path is None else put_back(context.object, target, after)
+        context.put(target, after)
         result.changing[policy.name] = None
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"

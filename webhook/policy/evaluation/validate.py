@@ -32,7 +32,8 @@ Failure = tuple[int, str, str]
 def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
     """Evaluate the policies on the request, and collect what comes of it in the context's result."""
     for invocation in invocations(policies, context):
-        for target in context.targets(invocation.bound):
+        bound = invocation.bound
+        for target in context.targets(bound) if bound.expanded or bound.selecting else context.whole:
             try:
                 _evaluate(invocation, target)
             except Unanswered as unanswered:

@@ -135,7 +135,7 @@ def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
         old = mine.get(name, _ABSENT)
         kind = type(inner)
         if kind in place.scalars and (inner or place.empties):
-            if kind is int and not _SMALLEST <= inner <= _LARGEST:
+            if kind is int and (type(old) is float or not _SMALLEST <= inner <= _LARGEST):
                 raise NotApplicable
             new = old if type(old) is kind and old == inner else inner
         elif kind is ObjectValue:
@@ -150,14 +150,12 @@ def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
             if merged is mine:
                 merged = dict(mine)
             merged[name] = new
-    return _nonempty(schema, left, mine, merged)
+    return merged or _empty(schema, left)
 
 
-def _nonempty(schema: FieldSchema, left: Any, mine: Any, merged: Any) -> Any:
-    """Give what was merged; an empty map beside an empty map is a new one, as in the structured merge."""
-    if merged is not mine or (mine and left is mine):
-        return merged
-    if schema.converted is not None:
+def _empty(schema: FieldSchema, left: Any) -> Any:
+    """Give what an empty map makes where no map is; beside one that is empty, too, it is not ordinary."""
+    if schema.converted is not None or type(left) is dict:
         raise NotApplicable
     return {}
 
@@ -169,14 +167,14 @@ def _merge_plain(schema: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
         raise NotApplicable
     for key, new in value.items():
         kind = type(new)
-        if type(key) is not str or kind not in types:
-            raise NotApplicable
         old = mine.get(key, _ABSENT)
+        if type(key) is not str or kind not in types or (kind is int and type(old) is float):
+            raise NotApplicable
         if type(old) is not kind or old != new:
             if merged is mine:
                 merged = dict(mine)
             merged[key] = new
-    return _nonempty(schema, left, mine, merged)
+    return merged or _empty(schema, left)
 
 
 def _merge_list(schema: FieldSchema, left: Any, value: list[Any]) -> Any:

@@ -43,8 +43,10 @@ def patched(
     `whole` object is converted to the Go type of its kind and back, as the API server does after each mutation; a
     template that stands in as a Pod is not.
     """
-    result = _applied(obj, value, given, whole) if mutation.apply else _json_patched(obj, value, given, whole)
-    return obj if result is obj or same(obj, result) else result
+    if mutation.apply:
+        return _applied(obj, value, given, whole)
+    result = _json_patched(obj, value, given, whole)
+    return obj if same(obj, result) else result
 
 
 def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: bool) -> dict[str, Any]:
@@ -64,9 +66,10 @@ def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: bool)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
     try:
-        return converted(obj, merged, strict=False) if whole else merged
+        result = converted(obj, merged, strict=False) if whole else merged
     except ConversionError as error:
         raise MutationError(str(error)) from None
+    return obj if same(obj, result) else result
 
 
 def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
