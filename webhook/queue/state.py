@@ -31,7 +31,7 @@ from webhook.queue.pending.unfinished_cycle import Suspended
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.accounting import Accounting, local_of
 from webhook.queue.quota.forest import Forest
-from webhook.queue.quota.tree import Node, Tree
+from webhook.queue.quota.tree import Amounts, Node, Tree
 from webhook.queue.redefine import Redefined, follow
 from webhook.queue.rules import Key, Outcome, Rules, Victim
 from webhook.queue.workload_facts import facts_of, helps_others, replace_workload, tie
@@ -240,7 +240,8 @@ class State(Definitions):
         rules, pending_queue, workload = self.rules, entry.pending_queue, entry.workload
         assert rules is not None
         assert pending_queue is not None
-        usage = 0.0 if within and rules.usage_apart else self.share_of(entry)
+        apart = within and rules.usage_apart
+        usage = 0.0 if apart or not self.accounting.apart(pending_queue.queue) else self.share_of(entry)
         keys = rules.order(workload, pending_queue.queue, self.changes.now, usage)
         return (*keys, *tie(workload))
 
@@ -299,8 +300,15 @@ class State(Definitions):
         assert self.rules is not None
         return self.plans.plan(workload.pod_sets, pending_queue, self.flavors, self.rules)
 
-    def hold(self, entry: Entry, pending_queue: PendingQueue, admission: Admission, admitted: bool) -> None:
-        """Let an entry hold the quota of an admission."""
+    def hold(
+        self,
+        entry: Entry,
+        pending_queue: PendingQueue,
+        admission: Admission,
+        admitted: bool,
+        amounts: Amounts | None = None,
+    ) -> None:
+        """Let an entry hold the quota of an admission; `amounts` is what it uses, where that is known."""
         tree, workload = pending_queue.node.tree, entry.workload
         if entry.equivalence is not None:
             self._forget(entry)
@@ -309,7 +317,7 @@ class State(Definitions):
         entry.status, entry.pending_queue = Status.HOLDING, pending_queue
         entry.progress, entry.evict_at = None, 0
         entry.admission, entry.admitted = admission, admitted
-        entry.amounts = tree.amounts_of(admission)
+        entry.amounts = tree.amounts_of(admission) if amounts is None else amounts
         entry.victim = Victim(
             workload,
             pending_queue.queue.name,
@@ -322,7 +330,8 @@ class State(Definitions):
         pending_queue.holders[entry.key] = entry
         pending_queue.generation += 1
         tree.hold(pending_queue.node, entry.amounts)
-        self.changes.used(self.accounting.hold(workload, admission))
+        if owners := self.accounting.hold(workload, admission):
+            self.changes.used(owners)
         self.changes.held(entry, pending_queue)
         self.due[entry.key] = None
 

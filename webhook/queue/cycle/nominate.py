@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from webhook.queue.decisions import Reason
 from webhook.queue.flavors.node_match import selects
@@ -29,11 +29,11 @@ class Nomination:
     pending_queue: PendingQueue
     assignment: Assignment
     generation: int = 0
-    targets: list[Target] = field(default_factory=list)
+    targets: Sequence[Target] = ()
     searched: bool = False
     reclaimed: bool = False
     continued: bool = False
-    freed: dict[int, int] = field(default_factory=dict)
+    freed: Mapping[int, int] | None = None
     candidates: Candidates | None = None
 
 
@@ -92,26 +92,34 @@ class Nominator:
         rules, equivalence = self.state.rules, entry.equivalence
         assert rules is not None
         assert equivalence is not None
-        state, keep = self.state, _flavors(before) if before is not None else {}
+        oracle = _Memo(self, entry, pending_queue, before)
+        search = Search(pending_queue.node, self.usage, rules, oracle, pending_queue.seen)
+        if before is not None:
+            search.keep = _flavors(before)
+        if not search.keep:
+            search.after = self._progress(entry, pending_queue)
+        assignment = search.assign(equivalence.plan)
+        nomination = Nomination(entry, pending_queue, assignment, pending_queue.generation, continued=bool(search.after))
+        nomination.searched = oracle.asked
+        if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
+            nomination.targets = oracle.targets(assignment)
+        if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and equivalence.plan.shrinks:
+            self._smaller(nomination, search, oracle, equivalence.plan)
+        if oracle.asked:
+            nomination.candidates = oracle.victims.candidates
+            nomination.reclaimed, nomination.freed = oracle.victims.reclaimed, oracle.victims.freed
+        return nomination
+
+    def victims(self, entry: Entry, pending_queue: PendingQueue, before: Nomination | None) -> VictimSearch:
+        """Give a search for victims on behalf of a head; it knows the candidates that one `before` asked about."""
+        rules, state = self.state.rules, self.state
+        assert rules is not None
         candidates = before.candidates if before is not None else None
         if candidates is None:
             now = state.changes.now
             candidates = Candidates(entry.workload, pending_queue.queue, rules, state.share_of, now)
         made = FairVictimSearch if rules.fair else VictimSearch
-        victims = made(pending_queue, entry.workload, self.usage, rules, state.pending_queues, self.gone, candidates)
-        oracle = _Memo(victims)
-        search = Search(pending_queue.node, self.usage, rules, oracle, pending_queue.seen)
-        search.keep = keep
-        search.after = {} if keep else self._progress(entry, pending_queue)
-        assignment = search.assign(equivalence.plan)
-        nomination = Nomination(entry, pending_queue, assignment, pending_queue.generation, searched=oracle.asked)
-        nomination.continued, nomination.candidates = bool(search.after), candidates
-        if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
-            nomination.targets = oracle.targets(assignment)
-        if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and equivalence.plan.shrinks:
-            self._smaller(nomination, search, oracle, equivalence.plan)
-        nomination.reclaimed, nomination.freed = victims.reclaimed, victims.freed or {}
-        return nomination
+        return made(pending_queue, entry.workload, self.usage, rules, state.pending_queues, self.gone, candidates)
 
     def fitting(self, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
         """Find flavors for a head where nobody would have to yield on any that was tried; None where there are none."""
@@ -176,15 +184,29 @@ def _flavors(nomination: Nomination) -> dict[tuple[str, int], str]:
 class _Memo:
     """Asks a victim search, and remembers: the victims for one column are often those for the whole request."""
 
-    __slots__ = ("_known", "asked", "victims")
+    __slots__ = ("_for", "_known", "_victims")
 
-    def __init__(self, victims: VictimSearch) -> None:
-        self.victims = victims
-        self.asked = False
+    def __init__(
+        self, nominator: Nominator, entry: Entry, pending_queue: PendingQueue, before: Nomination | None
+    ) -> None:
+        self._for = nominator, entry, pending_queue, before
+        self._victims: VictimSearch | None = None
         self._known: dict[tuple[int, int], list[Target]] = {}
 
+    @property
+    def asked(self) -> bool:
+        """Whether victims were looked for."""
+        return self._victims is not None
+
+    @property
+    def victims(self) -> VictimSearch:
+        """The search; most heads fit, and need none."""
+        if self._victims is None:
+            nominator, entry, pending_queue, before = self._for
+            self._victims = nominator.victims(entry, pending_queue, before)
+        return self._victims
+
     def __call__(self, column: int, amount: int) -> tuple[int, int]:
-        self.asked = True
         victims = self.victims
         key = (column, amount)
         if key not in self._known:

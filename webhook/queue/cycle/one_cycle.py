@@ -5,7 +5,7 @@ This is Kueue's scheduling cycle, step by step; rounds repeat it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from webhook.queue.cycle.checks_and_evictions import checks_ready
 from webhook.queue.cycle.nominate import Nomination, Nominator, refuse
@@ -45,8 +45,7 @@ class Cycle:
         Where more than `left` is used before all are nominated, the cycle is suspended, and nobody is processed.
         """
         nominations, cost = self._nominate_all(heads, left)
-        if self.rules.hold:
-            nominations = self._held_first(nominations)
+        nominations = self._without_contest(nominations)
         for nomination in ordered(
             nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following
         ):
@@ -55,6 +54,7 @@ class Cycle:
 
     def _nominate_all(self, heads: Iterable[tuple[PendingQueue, Entry]], left: int) -> tuple[list[Nomination], int]:
         usage, (known, tries) = self.usage.copy(), self._resumed()
+        nominator = Nominator(self.state, usage, {}, self.round.cycle)
         nominations: list[Nomination] = []
         cost = 0
         for pending_queue, first in heads:
@@ -72,7 +72,7 @@ class Cycle:
             try:
                 nomination = known.get(entry)
                 if nomination is None:
-                    nomination = self._nominate(usage, entry, pending_queue)
+                    nomination = self._nominate(nominator, entry, pending_queue)
                     cost += cost_of(nomination)
             except self.rules.failures as error:
                 self._fail_rule(entry, pending_queue, error)
@@ -81,15 +81,29 @@ class Cycle:
                 nominations.append(nomination)
         return nominations, cost
 
-    def _held_first(self, nominations: list[Nomination]) -> list[Nomination]:
-        """Let heads that cannot be placed hold what is theirs before anybody is placed; give the others."""
+    def _without_contest(self, nominations: list[Nomination]) -> list[Nomination]:
+        """Process heads that cannot be placed whose turn matters to nobody; give the others."""
         others = []
         for nomination in nominations:
-            if nomination.targets or nomination.assignment.mode in (Mode.FIT, Mode.NO_FIT):
+            if nomination.targets or nomination.assignment.mode == Mode.FIT or self._needs_turn(nomination):
                 others.append(nomination)
             else:
                 self._process_safely(nomination)
         return others
+
+    def _needs_turn(self, nomination: Nomination) -> bool:
+        """Say whether a head that cannot be placed must wait for its turn: where it reserves what is free by then.
+
+        With `for: UntilAdmitted` it holds what is its own before anybody is placed.
+        """
+        fits_nowhere = nomination.assignment.mode == Mode.NO_FIT
+        if self.rules.hold:
+            return fits_nowhere
+        outcome = Outcome.NO_FIT if fits_nowhere else Outcome.NO_CANDIDATES
+        try:
+            return self.rules.reserves(nomination.entry.workload, nomination.pending_queue.queue, outcome.value)
+        except self.rules.failures:
+            return True  # It fails again when its turn comes, and is told of there.
 
     def _process_safely(self, nomination: Nomination) -> None:
         try:
@@ -105,7 +119,7 @@ class Cycle:
         same = before.signature == signature_of(self.state.by_tree[self.tree])
         return (before.nominations if same else {}), before.tries
 
-    def _nominate(self, usage: Usage, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
+    def _nominate(self, nominator: Nominator, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
         """Nominate a head; None where it must not be considered."""
         if (known := self.round.waiting.get(entry)) is not None:
             return known
@@ -114,12 +128,14 @@ class Cycle:
         if refusal is not None:
             leave(self.round, entry, pending_queue, Verdict(refusal.reason, refusal.outcome, refusal.message))
             return None
-        return Nominator(self.state, self._open(entry, usage), {}, self.round.cycle).nominate(entry, pending_queue)
+        if (usage := self._open(entry, nominator.usage)) is not nominator.usage:
+            nominator = Nominator(self.state, usage, {}, self.round.cycle)
+        return nominator.nominate(entry, pending_queue)
 
     def _open(self, entry: Entry, usage: Usage) -> Usage:
         """Give a usage list without what is held for heads that a workload is out of the way of."""
-        at = self.round.now
-        yielding = [r for r in self.round.kept if self.rules.yields(entry.workload, r.begins, at)]
+        kept, at = self.round.kept, self.round.now
+        yielding = [r for r in kept if self.rules.yields(entry.workload, r.begins, at)] if kept else kept
         if not yielding:
             return usage
         usage = usage.copy()
@@ -162,7 +178,7 @@ class Cycle:
         self._fail_rule(nomination.entry, nomination.pending_queue, error)
 
     def _process(self, nomination: Nomination) -> None:
-        if any(t.entry.key in self.gone for t in nomination.targets):
+        if self._overlaps(nomination):
             if not self.rules.recompute:
                 self._skip(nomination, Outcome.OVERLAP, "its victims go for another workload")
                 return
@@ -175,7 +191,7 @@ class Cycle:
             self._fail(nomination, Outcome.NO_FIT, assignment.reason)
         elif assignment.mode != Mode.FIT and not nomination.targets:
             self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
-        elif any(t.entry.key in self.gone for t in nomination.targets):
+        elif self._overlaps(nomination):
             self._skip(nomination, Outcome.OVERLAP, "its victims go for another workload")
         elif not self._fits(nomination):
             self._skip(nomination, Outcome.NO_LONGER_FITS, NO_LONGER_FITS)
@@ -184,14 +200,20 @@ class Cycle:
         else:
             self._admit(nomination)
 
+    def _overlaps(self, nomination: Nomination) -> bool:
+        """Say whether a victim goes for another workload of the cycle already."""
+        targets, gone = nomination.targets, self.gone
+        return bool(targets and gone) and any(t.entry.key in gone for t in targets)
+
     def _fits(self, nomination: Nomination) -> bool:
         usage = self._open(nomination.entry, self._without(nomination.targets))
         return self.tree.fits(nomination.pending_queue.node, nomination.assignment.amounts(), usage)
 
-    def _without(self, targets: Iterable[Target] = ()) -> Usage:
+    def _without(self, targets: Sequence[Target] = ()) -> Usage:
         """Give the usage as it will be when all victims are gone."""
-        away = [*self.gone.values(), *targets]
-        return without(self.usage, away) if away else self.usage
+        if not self.gone and not targets:
+            return self.usage
+        return without(self.usage, [*self.gone.values(), *targets])
 
     def _again(self, nomination: Nomination) -> Nomination:
         """Look for victims again as if those of this cycle were gone, on the flavors nominated before."""
@@ -203,9 +225,10 @@ class Cycle:
         pod_sets = _assigned(assignment)
         ready = checks_ready(entry.workload, pending_queue.queue, pod_sets)
         admission = Admission(pending_queue.queue.name, pod_sets, self.round.now)
-        self.state.hold(entry, pending_queue, admission, ready)
+        amounts = tuple(assignment.usage.items())
+        self.state.hold(entry, pending_queue, admission, ready, amounts)
         self.state.accounting.charge(entry.workload, admission)
-        self._use(nomination)
+        self.tree.add(pending_queue.node, amounts, self.usage)
         self.round.moved = True
         entry.verdict = None
         log = self.round.log

@@ -30,10 +30,10 @@ def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: R
     fair = rules.fair and nomination.searched
     unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
     equivalence.volatile = fair or unsure or bool(equivalence.plan.shrinks)
-    numbers = []
+    numbers, freed = [], nomination.freed or {}
     for lack in assignment.lacks:
         if lack.column < 0 or lack.asked > lack.most:
             continue
-        best = max(lack.free, nomination.freed.get(lack.column, lack.free))
+        best = max(lack.free, freed.get(lack.column, lack.free))
         numbers.append((base + lack.column, lack.free + max(1, lack.asked - best)))
     equivalence.watch = tuple(numbers)

@@ -164,8 +164,9 @@ class Search:
     def _choice(
         self, choice: Choice, pod_set: PodSetPlan, count: int, assignment: Assignment
     ) -> tuple[Key, bool, dict[str, tuple[int, int]]]:
-        worst_mode, worst_borrow = Mode.FIT, 0
-        key, stop = self._judge(Mode.FIT, 0)
+        worst_mode: int = Mode.FIT
+        worst_borrow = 0
+        key, stop = self._judge(worst_mode, 0)
         modes: dict[str, tuple[int, int]] = {}
         for resource, column, amount in choice.asks:
             mode, borrow = self._place(choice, pod_set.name, resource, column, amount * count, assignment)
@@ -173,7 +174,7 @@ class Search:
             if (mode, borrow) != (worst_mode, worst_borrow):
                 other_key, other_stop = self._judge(mode, borrow)
                 if key < other_key:
-                    worst_mode, worst_borrow, key, stop = Mode(mode), borrow, other_key, other_stop
+                    worst_mode, worst_borrow, key, stop = mode, borrow, other_key, other_stop
         return key, stop, modes
 
     def _place(

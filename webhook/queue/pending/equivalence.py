@@ -39,12 +39,14 @@ def fields_read(rules: Rules) -> tuple[str, ...] | None:
 
 def key_of_class(workload: Workload, shape: Shape, fields: tuple[str, ...] | None, lane: str) -> Hashable:
     """Give the key of the class of a workload; what cannot be admitted as it stands is alone in its class."""
-    alone = fields is None or workload.problem or not FAILED.isdisjoint(workload.checks.values())
-    if alone or fields is None:
+    failed = workload.checks and not FAILED.isdisjoint(workload.checks.values())
+    if fields is None or workload.problem or failed:
         return (workload.key,)
     base = (shape, workload.priority, workload.namespace, lane)
     return (*base, *(_hashable(getattr(workload, name)) for name in fields)) if fields else base
 
 
 def _hashable(value: Any) -> Hashable:
+    if isinstance(value, str | int):
+        return value
     return tuple(sorted(value.items())) if isinstance(value, Mapping) else value

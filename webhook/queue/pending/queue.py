@@ -16,7 +16,7 @@ from webhook.queue.decisions import Place, Reason
 from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, ClusterQueue, Workload
-from webhook.queue.quota.tree import Node
+from webhook.queue.quota.tree import Amounts, Node
 from webhook.queue.rules import Key, Outcome, Victim
 
 SLACK: Final = 16
@@ -71,7 +71,7 @@ class Entry:
     pending_queue: PendingQueue | None = None
     equivalence: EquivalenceClass | None = None
     rank: Key = ()
-    amounts: tuple[tuple[int, int], ...] = ()
+    amounts: Amounts = ()
     admission: Admission | None = None
     victim: Victim | None = None
     admitted: bool = False

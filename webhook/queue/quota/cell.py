@@ -10,7 +10,8 @@ class Cell:
     """The numbers of one node for one flavor and resource. A limit of -1 is no limit.
 
     `nominal` is the node's own quota, `subtree` adds what its children lend, `guaranteed` is what it never lends,
-    `most` is what it could use of an empty tree. `at` is its place in the tree's usage list.
+    `most` is what it could use of an empty tree. `at` is its place in the tree's usage list, `above` leads from the
+    root's cell down to this one.
     """
 
     flavor: str
@@ -24,3 +25,4 @@ class Cell:
     most: int = 0
     root: bool = False
     parent: Cell | None = None
+    above: tuple[Cell, ...] = ()

@@ -79,13 +79,18 @@ class Tournament:
         """
         if stale:
             self._due.update((node, None) for node in self.heads if not self._last.isdisjoint(node.path[:-1]))
-        for node in self._due:
-            self._contest(node, usage)
-        self._due = {}
-        winner = root if root.is_queue else self._winner(root)
-        assert winner is not None
+        if len(self.heads) == 1:
+            winner = next(iter(self.heads))
+        else:
+            for node in self._due:
+                self._contest(node, usage)
+            self._due = {}
+            found = self._winner(root)
+            assert found is not None
+            winner = found
         self._last = frozenset(winner.path[:-1])
         del self.heads[winner]
+        self._due.pop(winner, None)
         return winner
 
     def _contest(self, node: Node, usage: Usage) -> None:

@@ -45,11 +45,12 @@ class Tree:
     `still` says why it lends and gives nothing, and no rule is asked about it; empty where it does.
     """
 
-    __slots__ = ("_huge", "cells", "columns", "names", "nodes", "resources", "root", "rules", "still", "usage", "width")
+    __slots__ = ("_available", "_huge", "cells", "columns", "names", "nodes", "resources", "root", "rules", "still", "usage", "width")
 
     def __init__(self, root: Node, rules: Rules, *, still: str = "") -> None:
         self.root = root
         self.rules = rules
+        self._available = rules.available
         self.still, self._huge = still, False
         self.nodes = list(_walk(root))
         self.columns: dict[FlavorResource, int] = {}
@@ -92,6 +93,7 @@ class Tree:
                 cell.guaranteed = 0 if self.still else self.rules.guaranteed(cell)
         for cell in self.cells:
             above = cell.parent.most if cell.parent else 0
+            cell.above = (*cell.parent.above, cell) if cell.parent else (cell,)
             cell.most = 0 if self.still else min(self.rules.most(cell, above), MOST)
 
     def column(self, flavor: str, resource: str) -> int | None:
@@ -112,11 +114,10 @@ class Tree:
         """How much more may be used at a cell, by the tree's `usage` or a copy of it; negative when over-admitted."""
         if self._huge or self.still:
             return self._saturated(at, usage)
-        cell = self.cells[at]
-        parent = cell.parent
-        if parent is None:
-            return self.rules.available(cell, usage[at], 0)
-        return self.rules.available(cell, usage[at], self.available(parent.at, usage))
+        free, available = 0, self._available
+        for cell in self.cells[at].above:
+            free = available(cell, usage[cell.at], free)
+        return free
 
     def _saturated(self, at: int, usage: Usage) -> int:
         """Give the same where numbers are too large for the rules' arithmetic."""
@@ -161,7 +162,10 @@ class Tree:
 
     def fits(self, node: Node, amounts: Amounts, usage: Usage) -> bool:
         """Whether all `amounts` may be used at a node at once."""
-        return all(amount <= self.available(node.base + column, usage) for column, amount in amounts)
+        for column, amount in amounts:
+            if amount > self.available(node.base + column, usage):
+                return False
+        return True
 
     def local(self, cell: Cell, usage: Usage) -> int:
         """How much of a node's guaranteed quota is unused."""
