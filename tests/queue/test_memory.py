@@ -278,7 +278,7 @@ def test_a_copy_has_the_same_memory() -> None:
     decide(core, rules, 0)
     copied = copy_of(core)
     assert list(pending(copied)) == list(pending(core))
-    assert decide(copied, rules, 1).pending == ()
+    assert decide(copied, rules, 1).waiting == ()
     copied.apply(WorkloadGone(f"{NS}/r"))
     assert names(decide(copied, rules, 2)) == ["j"]
     assert core.entries[f"{NS}/j"].equivalence is not None

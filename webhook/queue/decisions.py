@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from webhook.queue.model import PodSetAssignment
@@ -130,15 +130,16 @@ class Decisions:
     """The outcome of one call. `complete` is False where the budget ran out: call again to go on.
 
     `admitted` got their quota now; `ready` had it before, and their last admission check came ready.
-    `next_at` is the time of the next back-off that ends (milliseconds), None where none runs. `failed` are rules that
-    failed on work that holds quota; on work that waits, `pending` tells of it.
+    `waiting` were looked at and wait on; `explain` says why. `next_at` is the time at which something must be decided
+    though nothing changes (milliseconds), None where there is none. `failed` are rules that
+    failed on work that holds quota; `explain` tells of those that failed on work that waits.
     """
 
     admitted: tuple[Admitted, ...] = ()
     preempted: tuple[Preempted, ...] = ()
     evicted: tuple[Evicted, ...] = ()
     ready: tuple[Admitted, ...] = ()
-    pending: tuple[Pending, ...] = field(default=())
+    waiting: tuple[str, ...] = ()
     complete: bool = True
     next_at: int | None = None
     failed: tuple[FailedRule, ...] = ()

@@ -68,7 +68,7 @@ class QueueCore:
         """Bring the state up to date and decide. Where nothing changed and nobody was looked at, `revision` stays."""
         self._follow()
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
-        if made.admitted or made.preempted or made.evicted or made.ready or made.pending or not made.complete:
+        if made.admitted or made.preempted or made.evicted or made.ready or made.waiting or not made.complete:
             self.revision += 1
         self._doubtful |= {
             d.workload for part in (made.admitted, made.preempted, made.evicted, made.ready) for d in part

@@ -9,7 +9,6 @@ from webhook.queue.cycle.checks_and_evictions import set_alarms, settle
 from webhook.queue.cycle.one_cycle import Cycle
 from webhook.queue.cycle.round import Log, Round
 from webhook.queue.decisions import Decisions
-from webhook.queue.explain import describe
 from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.pending.reorder import follow_usage
 from webhook.queue.quota.tree import Tree
@@ -56,7 +55,7 @@ def decide(
         tuple(log.preempted),
         tuple(log.evicted),
         tuple(log.ready),
-        tuple(describe(state, entry) for entry in log.waits.values()),
+        tuple(log.waits),
         left > 0,
         state.next_at(),
         tuple(log.failed),

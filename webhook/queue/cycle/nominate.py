@@ -99,8 +99,8 @@ class Nominator:
         if not search.keep:
             search.after = self._progress(entry, pending_queue)
         assignment = search.assign(equivalence.plan)
-        nomination = Nomination(entry, pending_queue, assignment, pending_queue.generation, continued=bool(search.after))
-        nomination.searched = oracle.asked
+        nomination = Nomination(entry, pending_queue, assignment, pending_queue.generation)
+        nomination.searched, nomination.continued = oracle.asked, bool(search.after)
         if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
             nomination.targets = oracle.targets(assignment)
         if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and equivalence.plan.shrinks:

@@ -21,7 +21,7 @@ def leave(
     # An inactive queue is not looked at, so what waits in it is not parked either.
     verdict.place = Place.INADMISSIBLE if parks and outcome != Outcome.SUSPENDED else Place.ACTIVE
     entry.verdict = verdict
-    this.log.waits[entry.key] = entry
+    this.log.waits[entry.key] = None
     _keep_place(this, entry, outcome)
     if outcome not in WAITS_FOR_CHANGE:
         return
@@ -52,5 +52,5 @@ def set_apart(this: Round, entry: Entry, message: str) -> None:
     """Park a head alone that a rule failed on: others that ask the same may do better."""
     verdict = Verdict(Reason.RULE_FAILED, Outcome.RULE_FAILED, message, None, Place.INADMISSIBLE)
     this.state.set_apart(entry, verdict)
-    this.log.waits[entry.key] = entry
+    this.log.waits[entry.key] = None
     this.moved = True

@@ -26,7 +26,7 @@ class Log:
     evicted: list[Evicted] = field(default_factory=list)
     ready: list[Admitted] = field(default_factory=list)
     failed: list[FailedRule] = field(default_factory=list)
-    waits: dict[str, Entry] = field(default_factory=dict)
+    waits: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

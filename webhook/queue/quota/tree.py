@@ -45,7 +45,20 @@ class Tree:
     `still` says why it lends and gives nothing, and no rule is asked about it; empty where it does.
     """
 
-    __slots__ = ("_available", "_huge", "cells", "columns", "names", "nodes", "resources", "root", "rules", "still", "usage", "width")
+    __slots__ = (
+        "_available",
+        "_huge",
+        "cells",
+        "columns",
+        "names",
+        "nodes",
+        "resources",
+        "root",
+        "rules",
+        "still",
+        "usage",
+        "width",
+    )
 
     def __init__(self, root: Node, rules: Rules, *, still: str = "") -> None:
         self.root = root
@@ -162,10 +175,8 @@ class Tree:
 
     def fits(self, node: Node, amounts: Amounts, usage: Usage) -> bool:
         """Whether all `amounts` may be used at a node at once."""
-        for column, amount in amounts:
-            if amount > self.available(node.base + column, usage):
-                return False
-        return True
+        base = node.base
+        return not [column for column, amount in amounts if amount > self.available(base + column, usage)]
 
     def local(self, cell: Cell, usage: Usage) -> int:
         """How much of a node's guaranteed quota is unused."""
