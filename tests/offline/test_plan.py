@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from tests.shared import shared
 from webhook.cli.commands.plan import plan
+from webhook.offline.plan import tables
 
 NOW = "2026-01-15T12:00:00Z"
 QUEUES = """
@@ -109,6 +110,15 @@ status:
   conditions:
   - {{type: QuotaReserved, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-15T08:00:00Z"}}
 """
+
+
+def test_a_table_of_all_that_waits_ends_where_nobody_reads_on(monkeypatch):
+    monkeypatch.setattr(tables, "MOST_ROWS", 1)
+    jobs = "".join(job(f"j{number}", 8, f"2026-01-15T0{number}:00:00Z") for number in range(4))
+    done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + jobs)
+    assert "Job lab/j1" in done.stdout
+    assert "Job lab/j2  " not in done.stdout
+    assert "2 more: -o json shows all" in done.stdout
 
 
 def test_preemption_takes_a_cycle_and_admission_the_next():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,8 @@ import orjson
 
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
-from webhook.offline.files import Files, is_object, read_files, read_stream, text_of
+from webhook.documents import Document
+from webhook.offline.files import Files, is_object, json_values, read_files, read_stream, text_of
 from webhook.policy.loading.list_items import entries
 
 STDIN: Final = "<stdin>"
@@ -28,6 +29,41 @@ def standard_input() -> Files:
 def files_or_stdin(name: str) -> Files:
     """Read a file, a folder, or standard input where the name is `-`."""
     return standard_input() if name == "-" else read_files([Path(name)])
+
+
+class Inputs:
+    """Files, folders and standard input (`-`) by their names: as values, and, to tell of a mistake, with places."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        stdin = "-" in self._names and sys.stdin is not None
+        self._stdin = sys.stdin.buffer.read() if stdin else b""
+
+    def values(self) -> list[Any]:
+        """Give the values. JSON is read as JSON, which takes a small part of the time. Raises SourceError."""
+        found: list[Any] = []
+        for name in self._names:
+            quick = self._json(name)
+            if quick is None:
+                return [document.value for document in self.documents()]
+            found += quick
+        return found
+
+    def documents(self) -> list[Document]:
+        """Give the documents with the places of their values. Raises SourceError with everything that is wrong."""
+        read = [read_stream(self._stdin, STDIN) if name == "-" else read_files([Path(name)]) for name in self._names]
+        if errors := [error for part in read for error in part.errors]:
+            raise SourceError(errors)
+        return [document for part in read for document in part.documents]
+
+    def _json(self, name: str) -> list[Any] | None:
+        """Give the values of a file of JSON; None of anything else, and where something is wrong with it."""
+        try:
+            if name == "-":
+                return json_values(documents.decode(self._stdin, STDIN))
+            return json_values(text_of(Path(name), name)) if Path(name).is_file() else None
+        except SourceError:
+            return None
 
 
 def one_value(file: Path) -> Any:

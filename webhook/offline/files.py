@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import orjson
 
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
@@ -16,6 +20,9 @@ from webhook.policy.loading.list_items import entries
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 MAX_BYTES: Final = 64 * 2**20
 """A file above this is refused: no file of objects that a person looks after comes near it."""
+
+
+_BLANK: Final = re.compile(r'"\s+:')
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,43 @@ def text_of(path: Path, name: str) -> str:
         return documents.decode(path.read_bytes(), name)
     except OSError as error:
         raise SourceError([Diagnostic("FILE001", Place(name), error.strerror or str(error))]) from None
+
+
+def json_values(text: str) -> list[Any] | None:
+    """Give the value of a text that is JSON, without its places; None where it is not, or YAML would refuse it.
+
+    So it is where a key is there twice, or values are nested deeper than `documents.MAX_DEPTH`.
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    keys = depth = 0
+    level = [value]
+    while level:
+        keys, depth = keys + sum(len(v) for v in level if type(v) is dict), depth + 1
+        parts = (v.values() if type(v) is dict else v for v in level)
+        level = [v for part in parts for v in part if type(v) is dict or type(v) is list]
+    if depth > documents.MAX_DEPTH:
+        return None
+    # Behind each key stand a quote and a colon. Where texts have the two as well, or blanks are between, all are read.
+    if (keys != text.count('":') or _BLANK.search(text)) and _has_key_twice(text):
+        return None
+    return [value]
+
+
+def _has_key_twice(text: str) -> bool:
+    def pairs(found: list[tuple[str, Any]]) -> None:
+        if len({key for key, _ in found}) < len(found):
+            raise KeyError
+
+    try:
+        json.loads(text, object_pairs_hook=pairs)
+    except KeyError:
+        return True
+    return False
 
 
 def objects_of(read: Iterable[Document]) -> list[dict[str, Any]]:

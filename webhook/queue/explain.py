@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field
 
 from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
 from webhook.queue.flavors.search import Lack
@@ -18,15 +18,23 @@ MAX_HOLDERS = 10
 """How many holders of quota are named: the first that are needed to end, and no more."""
 
 
-Held = dict[tuple[Tree, int], list[Holder]]
-"""Who holds each column of each tree, the soonest to end first; gathered once for many explanations."""
+Told = tuple[str, tuple[Shortage, ...]]
+"""A message, and the numbers behind it."""
 
 
-def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
-    """Explain one pending workload as it was last looked at, without its position (see `pending`).
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What many explanations share: who holds each column of each tree, the soonest to end first; what a verdict says.
 
-    Who holds what it needs is told where `held` is given; it may be empty, and is filled in on the way.
+    Holds until anything is decided.
     """
+
+    held: dict[tuple[Tree, int], list[Holder]] = field(default_factory=dict)
+    told: dict[Verdict, Told] = field(default_factory=dict)
+
+
+def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) -> Pending:
+    """Explain one pending workload as it was last looked at; `position` is its place in its queue."""
     pending_queue, verdict = entry.pending_queue, entry.verdict
     name = pending_queue.queue.name if pending_queue is not None else ""
     if entry.status == Status.BACKOFF:
@@ -39,11 +47,13 @@ def describe(state: State, entry: Entry, held: Held | None = None) -> Pending:
     if verdict is None:
         verdict = _from_class(entry)
     if verdict is None:
-        return _not_considered(entry, pending_queue)
-    lacks = verdict.assignment.lacks if verdict.assignment else ()
-    shortages = tuple(_shortage(state, pending_queue, lack, held) for lack in lacks)
-    message = verdict.message or _message(verdict, shortages)
-    return Pending(entry.key, name, _place(entry, verdict), verdict.reason, message, shortages)
+        return _not_considered(entry, pending_queue, position)
+    if (told := gathered.told.get(verdict)) is None:
+        lacks = verdict.assignment.lacks if verdict.assignment else ()
+        shortages = tuple(_shortage(state, pending_queue, lack, gathered) for lack in lacks)
+        told = gathered.told[verdict] = verdict.message or _message(verdict, shortages), shortages
+    start = _start(told[1]) if position == 1 else None
+    return Pending(entry.key, name, _place(entry, verdict), verdict.reason, *told, position, start)
 
 
 def _place(entry: Entry, verdict: Verdict) -> Place:
@@ -54,13 +64,13 @@ def _place(entry: Entry, verdict: Verdict) -> Place:
 
 def pending(state: State) -> Iterator[Pending]:
     """Explain all pending workloads with their positions, queue by queue in order, then those in no queue."""
-    held: Held = {}
+    gathered = Gathered()
     for pending_queue in (pending_queue for tree in state.trees for pending_queue in state.by_tree[tree]):
         for position, entry in enumerate(sorted(pending_queue.waiting(), key=pending_queue.place_of()), 1):
-            yield _placed(describe(state, entry, held), position)
+            yield describe(state, entry, gathered, position)
     for _, entry in sorted(state.entries.items()):
         if entry.status == Status.BACKOFF or (entry.status == Status.OUT and _is_pending(entry)):
-            yield describe(state, entry)
+            yield describe(state, entry, gathered)
         elif entry.pending_queue is not None and entry.status == Status.HOLDING and (lost := _lost(entry)):
             yield Pending(entry.key, entry.pending_queue.queue.name, Place.NONE, Reason.MISCONFIGURED, lost)
 
@@ -111,15 +121,15 @@ def _from_class(entry: Entry) -> Verdict | None:
     return equivalence.verdict if equivalence.verdict.place == Place.INADMISSIBLE else None
 
 
-def _not_considered(entry: Entry, pending_queue: PendingQueue) -> Pending:
-    if pending_queue.inactive:
-        message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
-        return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, Reason.SUSPENDED, message)
+def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) -> Pending:
     reason, message = Reason.NOT_CONSIDERED, "it was not at the head of its queue yet"
     head = pending_queue.head()
-    if head is not None and head.verdict is not None and head.verdict.stuck:
+    if pending_queue.inactive:
+        reason = Reason.SUSPENDED
+        message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
+    elif head is not None and head.verdict is not None and head.verdict.stuck:
         reason, message = Reason.BEHIND_HEAD, "the head of its queue does not fit, and the queue is strict"
-    return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, reason, message)
+    return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, reason, message, (), position)
 
 
 def explain(state: State, key: str) -> Pending | None:
@@ -127,17 +137,13 @@ def explain(state: State, key: str) -> Pending | None:
     entry = state.entries.get(key)
     if entry is None or entry.status == Status.HOLDING or (entry.status == Status.OUT and not _is_pending(entry)):
         return None
-    return _placed(describe(state, entry, {}), position(state, entry))
+    return describe(state, entry, Gathered(), position(state, entry))
 
 
-def _placed(told: Pending, place: int) -> Pending:
-    return replace(told, position=place, start=_start(told) if place == 1 else None)
-
-
-def _start(told: Pending) -> int | None:
+def _start(shortages: tuple[Shortage, ...]) -> int | None:
     """Estimate when what must end first has ended: the latest end over the resources of the flavor that is soonest."""
     by_flavor: dict[str, list[int | None]] = {}
-    for shortage in told.shortages:
+    for shortage in shortages:
         if shortage.free < shortage.asked:
             ends = [h.ends for h in shortage.holders]
             last = max((e for e in ends if e is not None), default=None)
@@ -147,7 +153,7 @@ def _start(told: Pending) -> int | None:
     return min(soonest, default=None)
 
 
-def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, held: Held | None) -> Shortage:
+def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: Gathered) -> Shortage:
     if lack.column < 0:
         return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
     tree, node = pending_queue.node.tree, pending_queue.node
@@ -163,7 +169,7 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, held: Held 
         cell.nominal,
         max(0, tree.usage[cell.at] - cell.subtree),
         "",
-        _holders(state, tree, lack, free, held) if held is not None and lack.asked <= lack.most else (),
+        _holders(state, tree, lack, free, gathered) if lack.asked <= lack.most else (),
     )
 
 
@@ -176,9 +182,9 @@ def _free(state: State, tree: Tree, at: int, lack: Lack) -> int:
         return lack.free
 
 
-def _holders(state: State, tree: Tree, lack: Lack, free: int, held: Held) -> tuple[Holder, ...]:
+def _holders(state: State, tree: Tree, lack: Lack, free: int, gathered: Gathered) -> tuple[Holder, ...]:
     """Give who must end so that the request fits, the soonest to end first; unknown ends come last."""
-    at = (tree, lack.column)
+    at, held = (tree, lack.column), gathered.held
     if at not in held:
         found = (
             _holder(e, pending_queue, lack.column)

@@ -52,9 +52,12 @@ def reason(of: str, obj: Mapping[str, Any], where: str = "") -> str:
 
 
 def reason_of_workload(obj: Mapping[str, Any]) -> str:
-    """Say the same of a Workload: of what it took over from its job, of its spec, and of its pod sets."""
-    if found := reason("job", obj) or reason("Workload", obj):
-        return found
+    """Say the same of a Workload: of what it took over from its job, and of its spec without the pod sets."""
+    return reason("job", obj) or reason("Workload", obj)
+
+
+def reason_of_pod_sets(obj: Mapping[str, Any]) -> str:
+    """Say the same of the pod sets of a Workload."""
     for number, pod_set in enumerate((obj.get("spec") or {}).get("podSets") or ()):
         if isinstance(pod_set, dict) and (found := reason("podSet", pod_set, f"spec.podSets[{number}].")):
             return found

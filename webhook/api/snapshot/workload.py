@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import orjson
+
 from webhook.api import validity
 from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
@@ -16,6 +18,8 @@ from webhook.kube import quantity
 from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
 
 Object = Mapping[str, Any]
+MOST: Final = 10_000
+"""So many different texts of pod sets are remembered."""
 USER: Final = "sluice.dev/user"
 ARRIVAL: Final = "sluice.dev/arrival"
 """An annotation of a Workload: when its job was created, and the job's version then.
@@ -40,14 +44,24 @@ class Transformation:
 
 
 @dataclass(frozen=True, slots=True)
+class Pods:
+    """The pod sets of a Workload, and the first thing in them that is invalid, or not supported or allowed."""
+
+    sets: tuple[PodSet, ...]
+    invalid: str
+    refused: str
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What decides how a Workload is read, besides itself."""
+    """What decides how a Workload is read, besides itself. `known` has pods as read, by namespace and text."""
 
     limit_ranges: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     classes: Mapping[tuple[str, str], int] = field(default_factory=dict)
     overheads: Mapping[str, Object] = field(default_factory=dict)
     excluded: tuple[str, ...] = ()
     transformations: tuple[Transformation, ...] = ()
+    known: dict[tuple[str, bytes], Pods] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, objects: Mapping[str, Iterable[Object]]) -> Surroundings:
@@ -81,8 +95,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     namespace = metadata.get("namespace") or "default"
     conditions = {c["type"]: c for c in status.get("conditions") or () if c.get("status") == "True"}
     done = {p["name"]: int(p.get("count") or 0) for p in status.get("reclaimablePods") or ()}
-    ranges = around.limit_ranges.get(namespace, ())
-    specs = [_filled(p, ranges, around) for p in spec.get("podSets") or ()]
+    pods = _pods(obj, namespace, done, around)
     created = milliseconds(metadata.get("creationTimestamp"))
     admission = _admission(status, conditions, done)
     evicted = conditions.get("Evicted")
@@ -92,7 +105,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         namespace=namespace,
         name=metadata["name"],
         queue=spec.get("queueName") or "",
-        pod_sets=tuple(_pod_set(p, s, done, around) for p, s in zip(spec.get("podSets") or (), specs, strict=True)),
+        pod_sets=pods.sets,
         priority=_priority(spec, around),
         created=created,
         arrival=labels["annotations"].get(ARRIVAL, "").partition(" ")[2].rjust(20, "0"),
@@ -107,7 +120,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         evicted_reason=str(evicted.get("reason") or "") if evicted else "",
         requeue_at=milliseconds(requeue.get("requeueAt")),
         requeue_count=int(requeue.get("count") or 0),
-        problem=validity.problem_of_workload(obj) or unsupported.reason_of_workload(obj) or problem_of(specs, ranges),
+        problem=pods.invalid or unsupported.reason_of_workload(obj) or pods.refused,
         held=_held(status),
         deadline=_deadline(spec, status, conditions),
         unready_since=_unready_since(status, admission),
@@ -117,6 +130,27 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         priority_class=(spec.get("priorityClassRef") or {}).get("name") or spec.get("priorityClassName") or "",
         **labels,
     )
+
+
+def _pods(obj: Object, namespace: str, done: Mapping[str, int], around: Surroundings) -> Pods:
+    """Read pod sets; of those that are written the same, once, so that they are one object too."""
+    pod_sets = (obj.get("spec") or {}).get("podSets") or ()
+    try:
+        key = None if done else (namespace, orjson.dumps(pod_sets))
+    except TypeError:  # such as a number beyond 64 bits
+        key = None
+    if key is not None and (found := around.known.get(key)) is not None:
+        return found
+    ranges = around.limit_ranges.get(namespace, ())
+    specs = [_filled(p, ranges, around) for p in pod_sets]
+    sets = tuple(_pod_set(p, s, done, around) for p, s in zip(pod_sets, specs, strict=True))
+    refused = unsupported.reason_of_pod_sets(obj) or problem_of(specs, ranges)
+    pods = Pods(sets, validity.problem_of_workload(obj), refused)
+    if key is not None:
+        if len(around.known) >= MOST:
+            around.known.clear()
+        around.known[key] = pods
+    return pods
 
 
 def pod_set_requests(spec: Object, around: Surroundings) -> dict[str, int]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
+import orjson
 from click.core import ParameterSource
 from rich.console import Console
 
@@ -19,11 +23,11 @@ from webhook.api.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules
-from webhook.cli.inputs import files_or_stdin, json_lines
+from webhook.cli.inputs import Inputs, json_lines
 from webhook.cli.option_types import FILE, INPUT, ROWS, RULES_HELP, TEXT, Read
 from webhook.cli.repository import queue_rules, repository
 from webhook.diagnostics import Diagnostic, Place, SourceError
-from webhook.documents import Document, dump
+from webhook.documents import dump
 from webhook.offline.plan.batch import answer_case, answer_trace
 from webhook.offline.plan.make_plan import Plan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
@@ -121,14 +125,18 @@ def plan(
         raise click.UsageError(f"no objects given; use --live, or -f FILE with the output of `{KUBECTL}`")
     at = _now() if now is None else now
     try:
-        read = [] if cluster else _documents(files)
-        if not read and not cluster:
-            click.echo("sluice plan: no objects in these files", err=True)
-            sys.exit(exits.NOTHING_TO_RUN)
+        given = Inputs(() if cluster else files)
         rules = queue_rules(repository((), names))
-        with readable(lambda: read):
-            found = cluster_of(_live(kubeconfig, context) if cluster else (d.value for d in read))
-            made = make_plan(snapshot(found.objects), rules, at, most or None)
+        with all_kept(), readable(given.documents):
+            values = _live(kubeconfig, context) if cluster else given.values()
+            if not values and not cluster:
+                click.echo("sluice plan: no objects in these files", err=True)
+                sys.exit(exits.NOTHING_TO_RUN)
+            found = cluster_of(values)
+            del values
+            world = snapshot(found.objects)
+            found = replace(found, objects=())
+            made = make_plan(world, rules, at, most or None)
     except (SourceError, ConversionError, StoreError, ValueError, OSError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
@@ -138,7 +146,7 @@ def plan(
 def _show(made: Plan, cluster: Cluster, output: str) -> None:
     value = document(made, cluster.jobs)
     if output == "json":
-        click.echo(json.dumps(value, indent=2))
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
     elif output == "yaml":
         click.echo(dump(value), nl=False)
     else:
@@ -159,12 +167,17 @@ def _live(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
     return found
 
 
-def _documents(files: tuple[str, ...]) -> list[Document]:
-    """Read all files. Raises SourceError with everything that is wrong."""
-    read = [files_or_stdin(f) for f in files]
-    if errors := [e for part in read for e in part.errors]:
-        raise SourceError(errors)
-    return [document for part in read for document in part.documents]
+@contextmanager
+def all_kept() -> Iterator[None]:
+    """Run a block whose objects stay until its end: looking for garbage among them before would find none."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+        gc.collect()
 
 
 def _now() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ def document(plan: Plan, jobs: Mapping[str, str]) -> dict[str, Any]:
         "evicted": [
             {"workload": e.workload, "clusterQueue": e.cluster_queue, "reason": e.reason} for e in plan.evicted
         ],
-        "pending": [_named(_pending(p), p.workload, jobs) for p in plan.pending],
+        "pending": _all_pending(plan.pending, jobs),
         "cycles": plan.cycles,
         "stable": plan.stable,
     }
@@ -80,15 +80,28 @@ def _pod_sets(admitted: Admitted) -> list[dict[str, Any]]:
     ]
 
 
-def _pending(pending: Pending) -> dict[str, Any]:
+def _all_pending(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Tell what waits; workloads that wait for the same share what is told of it."""
+    written: dict[tuple[str, int], dict[str, Any]] = {}
+    rows = []
+    for p in pending:
+        shared = written.get((p.message, id(p.shortages)))
+        if shared is None:
+            shared = {"message": message_of(p), "shortages": [_shortage(s) for s in p.shortages]}
+            written[p.message, id(p.shortages)] = shared
+        rows.append(_named(_pending(p, **shared), p.workload, jobs))
+    return rows
+
+
+def _pending(pending: Pending, message: str, shortages: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "clusterQueue": pending.cluster_queue,
         "queue": pending.place.value,
         "reason": pending.reason.value,
-        "message": message_of(pending),
+        "message": message,
         **({"position": pending.position} if pending.position else {}),
         **({"start": moment(pending.start)} if pending.start is not None else {}),
-        "shortages": [_shortage(s) for s in pending.shortages],
+        "shortages": shortages,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from rich.table import Table
 
@@ -10,6 +11,9 @@ from webhook.api.amounts import text
 from webhook.offline.plan.make_plan import Plan
 from webhook.offline.plan.output import moment
 from webhook.queue.decisions import Admitted, Pending, Shortage
+
+MOST_ROWS: Final = 500
+"""So many pending workloads are shown; nobody reads more, and a terminal takes minutes for them."""
 
 
 def tables(plan: Plan, jobs: Mapping[str, str]) -> Iterator[Table]:
@@ -67,7 +71,11 @@ def _notes(admitted: Admitted) -> str:
 
 def _pending(plan: Plan, jobs: Mapping[str, str]) -> Table:
     table = _table("pending", "#", "Workload", "ClusterQueue", "Queue", "Reason", "Why")
-    for p in sorted(plan.pending, key=lambda p: (p.cluster_queue, p.position or 10**9, p.workload)):
+    rows = sorted(plan.pending, key=lambda p: (p.cluster_queue, p.position or 10**9, p.workload))
+    if len(rows) > MOST_ROWS:
+        rows.sort(key=lambda p: p.position or 10**9)  # the first of every queue, rather than all of the first queue
+        table.caption, table.caption_justify = f"{len(rows) - MOST_ROWS:,} more: -o json shows all", "left"
+    for p in rows[:MOST_ROWS]:
         position = str(p.position) if p.position else "-"
         table.add_row(position, _name(p.workload, jobs), p.cluster_queue, p.place.value, p.reason.value, _why(p, jobs))
     return table

@@ -97,7 +97,8 @@ def names_of(documents: Iterable[Document]) -> tuple[str, ...]:
 
 def shipped() -> list[str]:
     """Give the names of the rules that come with Sluice, sorted."""
-    return sorted({p.parent.name for folder in SHIPPED for p in folder.glob("*/policy.yaml")})
+    files = (path for folder in SHIPPED for path in folder.glob("*/policy.yaml"))
+    return sorted({path.parent.name for path in files if "\nkind: QueuePolicy\n" in path.read_text(encoding="utf-8")})
 
 
 @lru_cache(maxsize=1)
