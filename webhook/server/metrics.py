@@ -43,7 +43,6 @@ class ServerMetrics(Collector):
         """By kind: bad_request, busy, disconnected, internal, interrupted, questions, timeout, too_large,
         unauthorized, unavailable."""
         self.warnings = 0
-        self.authorizations = 0
         self.in_flight = 0
 
     def reviewed(self, webhook: str, operation: str, resource: str, outcome: str) -> None:
@@ -62,9 +61,6 @@ class ServerMetrics(Collector):
             failures.add_metric([reason], count)
         yield failures
         yield CounterMetricFamily("sluice_admission_warnings", "Warnings sent with verdicts.", value=self.warnings)
-        yield CounterMetricFamily(
-            "sluice_authorization_checks", "SubjectAccessReviews asked for by policies.", value=self.authorizations
-        )
         yield GaugeMetricFamily("sluice_admission_in_flight", "Requests being answered.", value=self.in_flight)
 
     def _reviews(self) -> Metric:
