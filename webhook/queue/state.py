@@ -20,7 +20,7 @@ from webhook.queue.events import (
     WorkloadGone,
 )
 from webhook.queue.flavors.request_plan import Plan
-from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Snapshot, Workload
+from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.pending.echo import Echo
 from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
@@ -190,7 +190,7 @@ class State(Definitions):
         if admission is not None:
             entry.admission, entry.admitted = admission, workload.admitted or entry.admitted
             if (pending_queue := self.by_queue.get(admission.cluster_queue)) is not None:
-                self.hold(entry, pending_queue, admission, entry.admitted)
+                self.hold(entry, pending_queue)
                 self.ready[pending_queue.node.tree] = None
             else:
                 entry.why_out = f"ClusterQueue {admission.cluster_queue} not found"
@@ -240,8 +240,7 @@ class State(Definitions):
         rules, pending_queue, workload = self.rules, entry.pending_queue, entry.workload
         assert rules is not None
         assert pending_queue is not None
-        apart = within and rules.usage_apart
-        usage = 0.0 if apart or not self.accounting.apart(pending_queue.queue) else self.share_of(entry)
+        usage = 0.0 if within and rules.usage_apart else self.share_of(entry)
         keys = rules.order(workload, pending_queue.queue, self.changes.now, usage)
         return (*keys, *tie(workload))
 
@@ -300,24 +299,17 @@ class State(Definitions):
         assert self.rules is not None
         return self.plans.plan(workload.pod_sets, pending_queue, self.flavors, self.rules)
 
-    def hold(
-        self,
-        entry: Entry,
-        pending_queue: PendingQueue,
-        admission: Admission,
-        admitted: bool,
-        amounts: Amounts | None = None,
-    ) -> None:
-        """Let an entry hold the quota of an admission; `amounts` is what it uses, where that is known."""
-        tree, workload = pending_queue.node.tree, entry.workload
+    def hold(self, entry: Entry, pending_queue: PendingQueue, amounts: Amounts = ()) -> None:
+        """Let an entry hold the quota of its admission; `amounts` is what it uses, where that is known."""
+        tree, workload, admission = pending_queue.node.tree, entry.workload, entry.admission
+        assert admission is not None
         if entry.equivalence is not None:
             self._forget(entry)
         if workload.first:
             entry.workload = workload = replace(workload, first=False)
         entry.status, entry.pending_queue = Status.HOLDING, pending_queue
         entry.progress, entry.evict_at = None, 0
-        entry.admission, entry.admitted = admission, admitted
-        entry.amounts = tree.amounts_of(admission) if amounts is None else amounts
+        entry.amounts = amounts or tree.amounts_of(admission)
         entry.victim = Victim(
             workload,
             pending_queue.queue.name,
@@ -330,8 +322,7 @@ class State(Definitions):
         pending_queue.holders[entry.key] = entry
         pending_queue.generation += 1
         tree.hold(pending_queue.node, entry.amounts)
-        if owners := self.accounting.hold(workload, admission):
-            self.changes.used(owners)
+        self.changes.used(self.accounting.hold(workload, admission))
         self.changes.held(entry, pending_queue)
         self.due[entry.key] = None
 

@@ -134,9 +134,10 @@ class Cycle:
 
     def _open(self, entry: Entry, usage: Usage) -> Usage:
         """Give a usage list without what is held for heads that a workload is out of the way of."""
-        kept, at = self.round.kept, self.round.now
-        yielding = [r for r in kept if self.rules.yields(entry.workload, r.begins, at)] if kept else kept
-        if not yielding:
+        at = self.round.now
+        if not (held := self.round.kept) or not (
+            yielding := [r for r in held if self.rules.yields(entry.workload, r.begins, at)]
+        ):
             return usage
         usage = usage.copy()
         for kept in yielding:
@@ -226,7 +227,8 @@ class Cycle:
         ready = checks_ready(entry.workload, pending_queue.queue, pod_sets)
         admission = Admission(pending_queue.queue.name, pod_sets, self.round.now)
         amounts = tuple(assignment.usage.items())
-        self.state.hold(entry, pending_queue, admission, ready, amounts)
+        entry.admission, entry.admitted = admission, ready
+        self.state.hold(entry, pending_queue, amounts)
         self.state.accounting.charge(entry.workload, admission)
         self.tree.add(pending_queue.node, amounts, self.usage)
         self.round.moved = True
