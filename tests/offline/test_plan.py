@@ -172,7 +172,7 @@ def test_bad_input_is_told_and_ends_with_2(arguments, text, told):
 
 
 def test_a_plan_of_nothing_is_none(tmp_path):
-    """A folder without objects, such as a misspelt one, ends with 3 and says so; a cluster without objects is a plan."""
+    """A folder without objects, such as a misspelt one, ends with 3 and says so; a cluster without any is a plan."""
     done = CliRunner().invoke(plan, ["-f", str(tmp_path)])
     assert (done.exit_code, done.stderr) == (3, "sluice plan: no objects in these files\n")
     assert CliRunner().invoke(plan, ["-f", "-"], input="{apiVersion: v1, kind: List, items: []}").exit_code == 0
