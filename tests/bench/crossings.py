@@ -25,7 +25,8 @@ from tests.shared import ROOT
 from webhook.config import Config, QueueMode
 from webhook.daemon import Daemon
 from webhook.store.memory import MemoryStore
-from webhook.tls.folder import Folder, ensure
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure
 
 POLICIES = ROOT / "policies"
 PACKAGE = f"{ROOT / 'webhook'}/"

@@ -17,7 +17,8 @@ from tests.patience import PATIENCE
 from webhook import documents
 from webhook.cluster.api.client import Client, Pace
 from webhook.store.errors import Unavailable
-from webhook.tls.folder import Folder, ensure
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure
 
 EVENT = json.dumps({"type": "BOOKMARK", "object": {}}).encode() + b"\n"
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -24,7 +24,8 @@ from tests import patience
 from tests.controlplane.build import binary, build, find
 from tests.controlplane.client import Client
 from tests.controlplane.processes import Child, free_ports
-from webhook.tls.folder import Folder, ensure, issue_client
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure, issue_client
 
 CONTROLLERS = (
     "clusterrole-aggregation-controller",

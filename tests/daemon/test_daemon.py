@@ -28,7 +28,8 @@ from webhook.policy_reload.reload import PolicyFiles
 from webhook.store.errors import AlreadyExists, Refused
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ALL
-from webhook.tls.folder import Folder, ensure
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure
 
 RULES = """\
 apiVersion: admissionregistration.k8s.io/v1

@@ -16,7 +16,8 @@ from tests.server.serving import review
 from tests.server.wire import LIVE, READY, Talk, post
 from tests.shared import ROOT
 from webhook.documents import read
-from webhook.tls.folder import Folder, ensure
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure
 
 CLIENTS, SIZE = 40, 8_000_000
 

@@ -18,7 +18,8 @@ from webhook.server.health import Health
 from webhook.server.limits import Limits
 from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
-from webhook.tls.folder import Folder, ensure
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure
 from webhook.tls.serving import ServingCertificate
 
 

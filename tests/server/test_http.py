@@ -17,7 +17,8 @@ from tests.server.wire import BODY, END, LIVE, Talk, chunked, port, post
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.listener import Listener
-from webhook.tls.folder import Folder, ensure
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure
 from webhook.tls.serving import ServingCertificate
 
 

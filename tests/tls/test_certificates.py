@@ -12,14 +12,19 @@ import pytest
 from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from webhook.cli.commands.certs import certs
-from webhook.tls.authority import bundle, expiry, issue, names_of, new_authority
-from webhook.tls.folder import RENEW_BEFORE, Folder, ensure, rotate
+from webhook.tls.authority import bundle, issue, names_of, new_authority
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import RENEW_BEFORE, ensure, rotate
 from webhook.tls.serving import ServingCertificate
+from webhook.tls.validity import expiry
 
 NOW = datetime.now(UTC)
 NAMES = ("localhost", "127.0.0.1", "sluice.sluice-system.svc")
+WHOLE = new_authority(NOW).certificate
 
 
 @pytest.fixture
@@ -256,3 +261,36 @@ def test_changes_are_followed_and_told(folder, caplog):
     with caplog.at_level(logging.INFO):
         asyncio.run(go())
     assert [record.levelname for record in caplog.records] == ["INFO", "ERROR"]
+
+
+@pytest.mark.parametrize("days", [1, 365, 366 * 30, 366 * 90])
+@pytest.mark.parametrize("before", [b"", b"Subject: CN=sluice\n"])
+def test_the_end_is_what_cryptography_reads(days, before):
+    """Ends before 2050 are written with two digits of the year, later ones with four; a chain begins with the leaf."""
+    authority = new_authority(NOW)
+    leaf = issue(authority, NAMES, NOW, days).certificate
+    ends = x509.load_pem_x509_certificate(leaf).not_valid_after_utc
+    assert expiry(before + leaf + authority.certificate) == ends
+    assert expiry(authority.certificate) == x509.load_pem_x509_certificate(authority.certificate).not_valid_after_utc
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_a_damaged_certificate_has_no_end_or_one(data):
+    """Whatever stands in the file: a time, or a ValueError."""
+    der = bytearray(ssl.PEM_cert_to_DER_cert(WHOLE.decode()))
+    for _ in range(data.draw(st.integers(0, 4))):
+        der[data.draw(st.integers(0, len(der) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(der)))
+    try:
+        found = expiry(ssl.DER_cert_to_PEM_cert(bytes(der[:cut])).encode())
+    except ValueError:
+        return
+    assert found.tzinfo is UTC
+
+
+@pytest.mark.parametrize("text", [b"", b"-----BEGIN CERTIFICATE-----\n", WHOLE[:-40], WHOLE.replace(b"MII", b"%%%", 1)])
+def test_what_is_no_certificate_has_no_end(text):
+    """A file that is empty, half written, or something else."""
+    with pytest.raises(ValueError, match="certificate"):
+        expiry(text)

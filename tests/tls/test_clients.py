@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from webhook.tls.authority import Pair, issue, new_authority
-from webhook.tls.folder import Folder, ensure, issue_client
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure, issue_client
 from webhook.tls.serving import ServingCertificate
 
 NOW = datetime.now(UTC)

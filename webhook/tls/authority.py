@@ -73,11 +73,6 @@ def issue(
     return _pair(builder.sign(ca_key, hashes.SHA256()), key)
 
 
-def expiry(pem: bytes) -> datetime:
-    """Give the end of the validity of the first certificate in `pem`, in UTC. Raises ValueError on bad PEM."""
-    return x509.load_pem_x509_certificate(pem).not_valid_after_utc
-
-
 def names_of(pem: bytes) -> tuple[str, ...]:
     """Give the DNS names and addresses that the first certificate in `pem` stands for."""
     try:

@@ -1,21 +1,13 @@
 """The folder that certificates stand in: `ca.crt` (a bundle), `ca.key`, `tls.crt`, `tls.key`, a client's pair.
 
-The names are those of a Kubernetes TLS secret, so a folder made here and a mounted secret of cert-manager read
-alike. Keys are written 0600; each file is replaced in one step.
+The names are those of a Kubernetes TLS secret, so a folder made by `renewal.py` and a mounted secret of cert-manager
+read alike.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
-
-from webhook.tls.authority import CA_DAYS, LEAF_DAYS, Pair, bundle, expiry, issue, names_of, new_authority
-
-RENEW_BEFORE: Final = timedelta(days=30)
-"""A leaf, or an authority, with less time than this is replaced at the next `ensure`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,82 +45,3 @@ class Folder:
     def client_key(self) -> Path:
         """The client's key."""
         return self.path / "client.key"
-
-
-def ensure(folder: Folder, names: tuple[str, ...], now: datetime, *, force: bool = False) -> str:
-    """Make or renew what is missing, lacks a name, or is near its end; give a sentence on what was done.
-
-    `force` renews the leaf in any case. A folder without the authority's key, but with a valid leaf, is left alone
-    (somebody else signs). Raises ValueError where such a leaf has expired, OSError where the folder cannot be written.
-    """
-    folder.path.mkdir(parents=True, exist_ok=True)
-    foreign = folder.certificate.exists() and not folder.authority_key.exists()
-    if foreign:
-        if expiry(folder.certificate.read_bytes()) <= now:
-            raise ValueError("the certificate has expired and its authority's key is not here: whoever signed it must")
-        return "kept: signed elsewhere"
-    authority, fresh = _authority(folder, now)
-    if not force and not fresh and _leaf_is_good(folder, names, now):
-        return f"kept: valid until {expiry(folder.certificate.read_bytes()):%Y-%m-%d}"
-    leaf = issue(authority, names, now, LEAF_DAYS)
-    write(folder.key, leaf.key, secret=True)
-    write(folder.certificate, leaf.certificate)
-    return f"issued: valid until {expiry(leaf.certificate):%Y-%m-%d}" + (", by a new authority" if fresh else "")
-
-
-def rotate(folder: Folder, names: tuple[str, ...], now: datetime) -> None:
-    """Replace authority and leaf at once; the old authority stays in the bundle until it expires.
-
-    The bundle is written first: whoever trusts the folder's bundle verifies the old leaf and the new one.
-    """
-    authority = _new_authority(folder, now)
-    leaf = issue(authority, names, now, LEAF_DAYS)
-    write(folder.key, leaf.key, secret=True)
-    write(folder.certificate, leaf.certificate)
-
-
-def issue_client(folder: Folder, name: str, now: datetime) -> None:
-    """Make the certificate that a client shows to a server that asks for one, by the folder's authority.
-
-    Raises ValueError or OSError where the authority's key is not here.
-    """
-    authority = Pair(folder.bundle.read_bytes(), folder.authority_key.read_bytes())
-    pair = issue(authority, (name,), now, LEAF_DAYS, client=True)
-    write(folder.client_key, pair.key, secret=True)
-    write(folder.client_certificate, pair.certificate)
-
-
-def write(path: Path, data: bytes, *, secret: bool = False) -> None:
-    """Replace `path` by `data` in one step; mode 0600 where it is a secret, else 0644."""
-    draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-
-
-def _authority(folder: Folder, now: datetime) -> tuple[Pair, bool]:
-    if not (folder.bundle.exists() and folder.authority_key.exists()):
-        return _new_authority(folder, now), True
-    current = Pair(folder.bundle.read_bytes(), folder.authority_key.read_bytes())
-    if expiry(current.certificate) - now < RENEW_BEFORE:
-        return _new_authority(folder, now), True
-    return current, False
-
-
-def _new_authority(folder: Folder, now: datetime) -> Pair:
-    authority = new_authority(now, CA_DAYS)
-    old = folder.bundle.read_bytes() if folder.bundle.exists() else b""
-    write(folder.authority_key, authority.key, secret=True)
-    write(folder.bundle, bundle(authority.certificate, old, now))
-    return authority
-
-
-def _leaf_is_good(folder: Folder, names: tuple[str, ...], now: datetime) -> bool:
-    if not (folder.certificate.exists() and folder.key.exists()):
-        return False
-    leaf = folder.certificate.read_bytes()
-    return set(names) <= set(names_of(leaf)) and expiry(leaf) - now >= RENEW_BEFORE

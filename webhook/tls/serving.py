@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from webhook.tls.authority import expiry
 from webhook.tls.folder import Folder
+from webhook.tls.validity import expiry
 
 log = logging.getLogger(__name__)
 

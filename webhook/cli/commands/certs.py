@@ -12,7 +12,8 @@ import click
 from webhook import setting_values
 from webhook.cli import exits
 from webhook.cli.option_types import FOLDER, NAMESPACE, TEXT, Read
-from webhook.tls.folder import Folder, ensure, issue_client, rotate
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure, issue_client, rotate
 
 DEFAULT_NAMES = ("localhost", "127.0.0.1", "::1")
 

@@ -37,7 +37,8 @@ from webhook.jobs.describe import describe
 from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object, uid_of
-from webhook.tls.folder import Folder, ensure
+from webhook.tls.folder import Folder
+from webhook.tls.renewal import ensure
 
 PATIENCE = 30.0
 """Seconds after the last manifest until `--once` gives up waiting for jobs that were let in."""
