@@ -247,3 +247,12 @@ def test_the_latest_retry_counts():
     ]
     assert admission_checks.retry_at(rows) == "2026-01-01T00:01:30Z"
     assert admission_checks.retry_at(rows[2:]) == ""
+
+
+@pytest.mark.parametrize("seconds", ["60", "soon", -1, 1.5, True, 2**40, [60]])
+def test_a_retry_after_no_number_of_seconds_is_one_at_once(seconds):
+    """An API server with the CRDs refuses it; where it gets in, the controller goes on."""
+    row = {"name": "a", "state": "Retry", "lastTransitionTime": NOW, "requeueAfterSeconds": seconds, "retryCount": "x"}
+    assert admission_checks.retry_at([row]) == NOW
+    (again,) = admission_checks.reset([row], NOW)
+    assert (again["state"], again["retryCount"]) == ("Pending", 1)

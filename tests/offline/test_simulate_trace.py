@@ -9,6 +9,7 @@ from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.offline.simulate.arrivals import milliseconds, read_trace
 from webhook.offline.simulate.generate import generate
+from webhook.queue.model import WEIGHT
 
 GENERATOR = """
 cohorts:
@@ -95,7 +96,7 @@ def test_a_generator_file_makes_cohorts_queues_and_arrivals():
     assert len(made.snapshot.cohorts) == 2
     assert len(made.snapshot.cluster_queues) == 6
     queue = made.snapshot.cluster_queues[0]
-    assert (queue.name, queue.cohort, queue.weight) == ("org-0-team-0", "org-0", 2000)
+    assert (queue.name, queue.cohort, queue.weight) == ("org-0-team-0", "org-0", 2 * WEIGHT)
     quota = queue.groups[0].flavors[0].quotas["cpu"]
     assert (quota.nominal, quota.borrowing_limit, quota.lending_limit) == (20_000, 100_000, None)
     assert len(made.arrivals) == 6 * 5

@@ -270,7 +270,7 @@ class KueueRules:
         """Divide by the weight; who has none and borrows has the largest share of all."""
         if weight == 0:
             return float("inf") if borrowing else 0.0
-        return ratio / (weight / 1000.0)
+        return ratio / (weight / 1e9)
 
     def requeue(self, workload: Workload, now: int) -> int:
         """Double the wait from a minute up to an hour, where a workload was put back for not becoming ready."""

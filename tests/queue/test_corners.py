@@ -11,6 +11,7 @@ from webhook.queue.decisions import Place, Reason
 from webhook.queue.events import DefinitionChanged
 from webhook.queue.explain import pending
 from webhook.queue.model import (
+    WEIGHT,
     Cohort,
     Flavor,
     Fungibility,
@@ -111,8 +112,8 @@ def test_an_answer_has_the_reasons_of_kueue() -> None:
 def test_weights_divide_shares_exactly() -> None:
     """A weight of one leaves a share as it is, to the last bit, so that equal shares stay equal."""
     third = RULES.ratio(1, 3)
-    assert RULES.share(third, 1000, True) == third
-    assert RULES.share(third, 500, True) == third * 2
+    assert RULES.share(third, WEIGHT, True) == third
+    assert RULES.share(third, WEIGHT // 2, True) == third * 2
 
 
 def test_a_namespace_that_changes_builds_no_tree_again() -> None:

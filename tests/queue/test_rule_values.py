@@ -95,6 +95,8 @@ def test_a_static_key_without_an_order_is_refused_when_it_is_loaded():
         ("  preempt: {candidate: \"'Always'\"}\n", "rule preempt.candidate: this gave 'Always', it must give one of"),
         ("  preempt: {attempts: dyn(3)}\n", "rule preempt.attempts: this gave an int, it must give a list of bools"),
         ("  flavor: {eligible: dyn(null)}\n", "rule flavor.eligible: this gave null, it must give a bool"),
+        ("  requeue: '-1'\n", "rule requeue: this gave -1, it must give a time"),
+        ("  requeue: at + 9000000000000000\n", "rule requeue: this gave 9000000000000000, it must give a time"),
         ("  capacity: {available: dyn(1.5)}\n", "rule capacity.available: this gave a double, it must give an int"),
     ],
 )
@@ -106,6 +108,27 @@ def test_a_value_of_the_wrong_type_is_told_at_its_place(spec: str, told: str):
     (message,) = (p.message for p in pending(core) if p.workload == f"{NS}/j")
     assert message.startswith("rules.yaml:")
     assert told in message
+
+
+FAIR = "  extends: [kueue-fair]\n  share: "
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("  capacity: {guaranteed: '-1'}\n", "capacity.guaranteed: this gave -1, it must give an amount"),
+        ("  capacity: {most: 'node.nominal - 9'}\n", "capacity.most: this gave -9, it must give an amount"),
+        (FAIR + "{value: 0.0 / 0.0}\n", "share.value: this gave NaN, it must give a number"),
+        (FAIR + "{ratio: '-1.0'}\n", "share.ratio: this gave -1.0, a share is never negative"),
+    ],
+)
+def test_a_number_out_of_range_is_told_at_its_place(spec: str, told: str):
+    """Nobody gets more quota by it: who would be decided about waits, and is told which rule, and its place."""
+    core = state([queue("a", 2, "co"), queue("b", 2, "co")], [job("j", "a", 3), job("k", "b", 3)])
+    decide(core, rules(spec), 0)
+    messages = [p.message for p in pending(core)]
+    assert messages
+    assert all("rules.yaml:" in message and told in message for message in messages)
 
 
 def test_what_is_reserved_never_makes_room():

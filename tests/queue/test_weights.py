@@ -6,9 +6,10 @@ import pytest
 
 from tests.queue.build import group, job, names, queue, state
 from tests.queue.python_rules import KueueRules
+from webhook.api.snapshot.quota import weight
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
-from webhook.queue.model import Cohort
+from webhook.queue.model import WEIGHT, Cohort
 from webhook.queue.rules import Rules
 
 SETS = {
@@ -24,8 +25,26 @@ SETS = {
 )
 def test_what_is_free_is_shared_by_weight(rules: Rules, weights: tuple[int, int], shares: tuple[int, int]) -> None:
     """Twelve units of a cohort, two queues that own nothing and ask for more than there is."""
-    lines = [queue(n, 0, "co", weight=1000 * w) for n, w in zip("ab", weights, strict=True)]
+    lines = [queue(n, 0, "co", weight=WEIGHT * w) for n, w in zip("ab", weights, strict=True)]
     cohort = Cohort("co", groups=(group(("default", {"gpu": 12})),))
     work = [job(f"{n}{i}", n, queued_at=i) for n in "ab" for i in range(20)]
     started = names(decide(state(lines, work, [cohort]), rules, 0))
     assert (sum(n[0] == "a" for n in started), sum(n[0] == "b" for n in started)) == shares
+
+
+@pytest.mark.parametrize(
+    ("written", "billionths"), [("2", 2 * WEIGHT), ("0.0004", 400_000), ("333m", 333_000_000), ("1n", 1)]
+)
+def test_a_weight_is_as_exact_as_it_is_written(written: str, billionths: int) -> None:
+    """Nothing is rounded to thousandths: 0.0004 is less than 0.0006, and four times 0.0001."""
+    assert weight({"weight": written}) == billionths
+
+
+@pytest.mark.parametrize("rules", [SETS["python"], SETS["kueue-fair"]], ids=["python", "kueue-fair"])
+def test_small_weights_share_as_large_ones_do(rules: Rules) -> None:
+    """0.0002 and 0.0001 are two to one; as thousandths both would be 0.001."""
+    lines = [queue(n, 0, "co", weight=w) for n, w in (("a", 200_000), ("b", 100_000))]
+    cohort = Cohort("co", groups=(group(("default", {"gpu": 12})),))
+    work = [job(f"{n}{i}", n, queued_at=i) for n in "ab" for i in range(20)]
+    started = names(decide(state(lines, work, [cohort]), rules, 0))
+    assert [sum(name[0] == n for name in started) for n in "ab"] == [8, 4]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.queue.build import NS, group
 from webhook.queue.model import (
+    WEIGHT,
     ClusterQueue,
     Cohort,
     Flavor,
@@ -66,7 +67,7 @@ def queues(draw: st.DrawFn, name: str, strategy: str) -> ClusterQueue:
             draw(st.sampled_from(("MayStopSearch", "TryNextFlavor"))),
             draw(st.sampled_from(("", "PreemptionOverBorrowing"))),
         ),
-        weight=draw(st.sampled_from((0, 1000, 2000))),
+        weight=draw(st.sampled_from((0, WEIGHT, 2 * WEIGHT))),
     )
 
 

@@ -15,6 +15,7 @@ from webhook.api.snapshot.quota import labelled, milliseconds
 from webhook.api.snapshot.workload import Surroundings
 from webhook.queue.events import Definition
 from webhook.queue.model import (
+    WEIGHT,
     Admission,
     ClusterQueue,
     Cohort,
@@ -191,7 +192,7 @@ def _amounts(value: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def _weight(spec: Object) -> int:
-    return max(1, int(spec.get("weight") or 1)) * 1000
+    return max(1, int(spec.get("weight") or 1)) * WEIGHT
 
 
 def _namespace(group: Object) -> str:

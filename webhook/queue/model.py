@@ -1,7 +1,8 @@
 """What the queue core knows of a cluster: definitions, frozen.
 
 Amounts are ints: milli-units for `cpu`, whole units (bytes, pods, devices) for everything else. Times are ints:
-milliseconds since the epoch. Weights are ints in thousandths. Nothing here decides anything, and nothing changes.
+milliseconds since the epoch. Weights are ints in billionths, the finest that a Kubernetes quantity has, so that each is
+exact. Nothing here decides anything, and nothing changes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class _Nothing(dict[str, Any]):
 
 EMPTY: Final[Mapping[str, str]] = _Nothing()
 NOTHING: Final[Mapping[str, int]] = _Nothing()
+WEIGHT: Final = 10**9
+"""The weight 1, which is that of whoever states none."""
 
 
 class Strategy(StrEnum):
@@ -180,7 +183,7 @@ class ClusterQueue:
     strategy: str = Strategy.BEST_EFFORT
     preemption: Preemption = Preemption()
     fungibility: Fungibility = Fungibility()
-    weight: int = 1000
+    weight: int = WEIGHT
     stop_policy: str = StopPolicy.NONE
     checks: tuple[AdmissionCheckUse, ...] = ()
     admission_mode: str = ""
@@ -197,7 +200,7 @@ class Cohort:
     name: str
     parent: str = ""
     groups: tuple[ResourceGroup, ...] = ()
-    weight: int = 1000
+    weight: int = WEIGHT
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
     problem: str = ""
@@ -214,7 +217,7 @@ class LocalQueue:
     name: str
     cluster_queue: str
     stop_policy: str = StopPolicy.NONE
-    weight: int = 1000
+    weight: int = WEIGHT
     history: History = History()
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY

@@ -336,7 +336,7 @@ class Rules(Protocol):
         """Give the unweighted share of one resource."""
 
     def share(self, ratio: float, weight: int, borrowing: bool) -> float:
-        """Give the number that shares are compared by; `weight` in thousandths."""
+        """Give the number that shares are compared by; `weight` in billionths."""
 
     def requeue(self, workload: Workload, now: int) -> int:
         """Give the time (milliseconds) before which an evicted workload is not looked at."""

@@ -11,6 +11,7 @@ from webhook.api.amounts import amount, usage_text
 from webhook.api.compatibility import unsupported
 from webhook.kube import quantity
 from webhook.queue.model import (
+    WEIGHT,
     AdmissionCheck,
     AdmissionCheckUse,
     ClusterQueue,
@@ -219,9 +220,9 @@ def requirements(value: Iterable[Object] | None) -> tuple[Requirement, ...]:
 
 
 def weight(fair_sharing: Object | None) -> int:
-    """Read a fair sharing weight in thousandths, 1000 where there is none."""
+    """Read a fair sharing weight in billionths, 1 where there is none; up to what an int of CEL holds."""
     value = (fair_sharing or {}).get("weight")
-    return 1000 if value is None else max(0, quantity.parse(value).millis)
+    return WEIGHT if value is None else min(max(0, quantity.parse(value).nanos), 2**63 - 1)
 
 
 def history(value: Object | None) -> History:

@@ -61,14 +61,17 @@ def _reset(row: dict[str, Any], now: str) -> dict[str, Any]:
     if row.get("requeueAfterSeconds") is not None:
         new["requeueAfterSeconds"] = row["requeueAfterSeconds"]
     if state == RETRY:
-        new["retryCount"] = int(row.get("retryCount") or 0) + 1
+        new["retryCount"] = _count(row, "retryCount") + 1
     return new
 
 
 def retry_at(states: States) -> str:
-    """Give the time before which nothing is to be tried again, as Kubernetes writes it; "" where no check says so."""
+    """Give the time before which nothing is to be tried again, as Kubernetes writes it; "" where no check says so.
+
+    What is no number of seconds that the API allows (an int32 from 0 on) counts as 0.
+    """
     times = [
-        milliseconds(row["lastTransitionTime"]) + 1000 * int(row["requeueAfterSeconds"])
+        milliseconds(row["lastTransitionTime"]) + 1000 * _count(row, "requeueAfterSeconds")
         for row in states
         if row.get("state") == RETRY and row.get("requeueAfterSeconds") is not None and row.get("lastTransitionTime")
     ]
@@ -76,6 +79,12 @@ def retry_at(states: States) -> str:
         return ""
     moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=max(times))
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _count(row: dict[str, Any], field: str) -> int:
+    """Give a number of an entry; 0 where it is none, or none that the API allows."""
+    value = row.get(field)
+    return value if type(value) is int and 0 <= value < 2**31 else 0
 
 
 def message(states: States, state: str) -> str:

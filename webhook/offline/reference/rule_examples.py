@@ -50,7 +50,7 @@ COMMON: Final[Mapping[str, Any]] = {
     "localQueue": LocalQueue("team", "main", "research"),
     "now": 1_767_614_400_000, "at": 1_767_614_400_000, "usage": 20, "asked": 8, "borrow": 0, "parent": 4,
     "begins": 0, "belowRoot": False, "advantage": False, "outcome": "NoCandidates", "variant": "WithinQueue",
-    "borrowed": 4, "lendable": 16, "ratio": 250.0, "weight": 2000, "borrowing": True,
+    "borrowed": 4, "lendable": 16, "ratio": 250.0, "weight": 2_000_000_000, "borrowing": True,
     "placement": Placement(4, 1, {GPU: 8}),
     "contest": Contest(True, 0.25, 0.25, False), "option": Option(4, 1), "match": Match(Flavor("a100"), "", True),
     "reach": Reach(True, False, True), "found": Found(True, False, True), "shares": Shares(0.2, 0.5, 0.3),
@@ -98,7 +98,7 @@ EXAMPLES: Final[Mapping[str, RuleExample]] = {
         "shares.preemptor <= shares.after", "The victim keeps at least the share of the preemptor.", True
     ),
     "share.ratio": RuleExample("double(borrowed) / double(lendable)", "Shares are parts of what is lent.", 0.25),
-    "share.value": RuleExample("ratio / double(weight)", "Twice the weight, half the share.", 0.125),
+    "share.value": RuleExample("ratio / (double(weight) / 1e9)", "Twice the weight, half the share.", 125.0),
     "requeue": RuleExample("at + 60000", "An evicted workload waits a minute.", 1_767_614_460_000),
     "evict": RuleExample(
         "workload.runTime != null && int(now) * 1000 > workload.admission.reservedAt + 2 * workload.runTime",

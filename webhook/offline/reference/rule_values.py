@@ -27,7 +27,7 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "borrowed": "How much of one resource a node borrows, over all flavors.",
     "lendable": "How much of that resource the tree lends.",
     "ratio": "The greatest unweighted share of any resource.",
-    "weight": "The weight, in thousandths.",
+    "weight": "The weight, in billionths: 1000000000 is a weight of 1.",
     "borrowing": "Whether the node uses more than its quota at all.",
 }
 """Arguments that are no objects."""

@@ -15,6 +15,7 @@ from webhook.documents import Document
 from webhook.kube.quantity import QuantityError
 from webhook.offline.simulate.arrivals import Arrival, milliseconds
 from webhook.queue.model import (
+    WEIGHT,
     ClusterQueue,
     Cohort,
     Flavor,
@@ -90,7 +91,7 @@ class _Generator:
                     (group,),
                     strategy=queue.get("strategy", "BestEffortFIFO"),
                     preemption=self.preemption((*path, "preemption"), queue.get("preemption") or {}),
-                    weight=round(float(queue.get("weight", 1)) * 1000),
+                    weight=round(float(queue.get("weight", 1)) * WEIGHT),
                 )
             )
             for at, work in self.items(path, queue, "workloads", CLASS):

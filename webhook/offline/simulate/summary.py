@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.offline.simulate.simulation import SimulatedJob, SimulationResult, UsageSample
-from webhook.queue.model import Snapshot
+from webhook.queue.model import WEIGHT, Snapshot
 
 ALL: Final = "all"
 
@@ -105,7 +105,7 @@ def fairness(outcome: SimulationResult) -> float:
     Outside that time a queue that wants nothing gets nothing, which is no one's fault. Queues without work in the
     whole trace, and of weight 0, are left out.
     """
-    weights = {q.name: q.weight / 1000 for q in outcome.snapshot.cluster_queues if q.weight}
+    weights = {q.name: q.weight / WEIGHT for q in outcome.snapshot.cluster_queues if q.weight}
     busy = sorted({j.cluster_queue for j in outcome.jobs} & set(weights))
     quota = capacity(outcome.snapshot)
     got: dict[str, float] = defaultdict(float)

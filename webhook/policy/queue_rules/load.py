@@ -125,7 +125,7 @@ def _evictions(source: Source, stated: Any) -> Iterator[EvictCondition]:
             continue
         path: Path = ("spec", "evict", index)
         expression = source.one((*path, "expression"), EVICT, BOOL, "evict")
-        after = source.one((*path, "notBefore"), EVICT, INT, "evict") if "notBefore" in eviction else None
+        after = source.one((*path, "notBefore"), EVICT, INT, "notBefore") if "notBefore" in eviction else None
         text = source.one((*path, "messageExpression"), EVICT, STRING) if "messageExpression" in eviction else None
         if expression is not None:
             message = str(eviction.get("message") or "")

@@ -64,6 +64,8 @@ def result_fix(method: str, wanted: Type, found: Type) -> Fix | None:
         return _variant
     if wanted == DOUBLE:
         return _share
+    if method in _BOUNDS:
+        return _bounded(*_BOUNDS[method])
     if found == wanted:
         return None
     found_fix: Fix = _CHECKS.get(wanted, _truths)
@@ -78,7 +80,18 @@ def _number(value: Any) -> Any:
 def _share(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise BadValue(f"this gave {_name(value)}, it must give a number")
+    if value < 0:
+        raise BadValue(f"this gave {value}, a share is never negative")
     return value
+
+
+def _bounded(most: int, what: str) -> Fix:
+    def bounded(value: Any) -> int:
+        if not 0 <= _whole(value) <= most:
+            raise BadValue(f"this gave {value}, it must give {what}")
+        return int(value)
+
+    return bounded
 
 
 def _whole(value: Any) -> int:
@@ -105,6 +118,9 @@ def _text(value: Any) -> str:
     return value
 
 
+_TIME: Final = (253_402_300_799_999, "a time in milliseconds from 1970 on, up to the year 9999")
+_QUOTA: Final = (2**63 - 1, "an amount, which is never negative")
+_BOUNDS: Final = {"requeue": _TIME, "notBefore": _TIME, "guaranteed": _QUOTA, "most": _QUOTA}
 _CHECKS: Final[Mapping[Type, Fix]] = {INT: _whole, BOOL: _truth, STRING: _text}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from webhook.queue.definitions import Definitions
-from webhook.queue.model import Admission, ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
+from webhook.queue.model import WEIGHT, Admission, ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
 from webhook.queue.quota.decayed_usage import Meters, admission_part, sampled_at
 from webhook.queue.rules import Facts, Rules
 
@@ -178,7 +178,7 @@ class Accounting:
         meter = self.locals.by_name[local_of(workload)]
         meter.sample(self.now, self.rules)
         total = meter.total(self.rules.resource_weights)
-        return total * 1000 / local.weight if local.weight else float("inf")
+        return total / (local.weight / WEIGHT) if local.weight else float("inf")
 
     def facts(self, workload: Workload, queue: ClusterQueue, namespace: Namespace | None) -> Facts:
         """Gather what the rules of `admit` read."""
