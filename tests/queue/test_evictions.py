@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 
@@ -37,11 +38,15 @@ def evictions(core: State, rules: Rules, delay: int = 1, steps: int = 1000) -> C
     raise AssertionError("it does not come to rest")
 
 
+SIZES = range(1, 101) if os.environ.get("SLUICE_ALL_SIZES") else (1, 2, 3, 7, 10, 33, 100)
+"""All sizes up to 100 by hand: `SLUICE_ALL_SIZES=1 pytest tests/queue/test_evictions.py -k reclaiming`."""
+
+
 @both
 @pytest.mark.parametrize("delay", [1, 3])
 def test_reclaiming_evicts_each_job_once_and_no_more_than_needed(rules: Rules, delay: int) -> None:
     """A queue that owns two thirds takes them back from one that runs on all, at any size: one victim for each unit."""
-    for size in (1, 2, 3, 7, 10, 33, 100):
+    for size in SIZES:
         work = [running(f"b{i}", "b", since=i, queued_at=i, created=i) for i in range(3 * size)]
         work += [job(f"a{i}", "a", queued_at=1000 + i) for i in range(2 * size)]
         core = state(

@@ -29,7 +29,9 @@ def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: R
     equivalence.preempts, equivalence.reclaims = nomination.searched, nomination.reclaimed
     fair = rules.fair and nomination.searched
     unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
-    equivalence.volatile = fair or unsure or bool(equivalence.plan.shrinks)
+    # Where pod sets want the same flavor, any change may send one of them to another.
+    crowded = any(lack.beside for lack in assignment.lacks)
+    equivalence.volatile = fair or unsure or crowded or bool(equivalence.plan.shrinks)
     numbers, freed = [], nomination.freed or {}
     for lack in assignment.lacks:
         if lack.column < 0 or lack.asked > lack.most:

@@ -32,7 +32,8 @@ SEVERITY: Final[Mapping[Reason, int]] = {
 class Lack:
     """A flavor that did not simply fit: what was asked of a column, what was free, what it could ever give.
 
-    `column` is -1 where the flavor is out of the question; `note` says why then.
+    `column` is -1 where the flavor is out of the question; `note` says why then. `beside` is the part of `asked` that
+    pod sets before this one would take.
     """
 
     pod_set: str
@@ -44,6 +45,7 @@ class Lack:
     most: int
     mode: int
     note: str = ""
+    beside: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -194,7 +196,7 @@ class Search:
                 mode, borrow = self.oracle(column, value)
         else:
             free, mode, borrow = tree.available(cell.at, usage), Mode.NO_FIT, 0
-        lack = Lack(pod_set, choice.flavor, resource, column, value, free, cell.most, mode)
+        lack = Lack(pod_set, choice.flavor, resource, column, value, free, cell.most, mode, beside=value - asked)
         assignment.lacks.append(lack)
         return mode, borrow
 
