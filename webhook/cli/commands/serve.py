@@ -71,6 +71,7 @@ Examples:
     shell_complete=rules,
     help="QueuePolicy in force, by name. Can be repeated; later ones win.  [default: kueue]",
 )
+@click.option("--queue-rules", "former_rules", multiple=True, type=TEXT, hidden=True)
 @click.option("--listen", type=PORT, help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
 @click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
 @click.option(
@@ -103,8 +104,9 @@ Examples:
 @click.option("--record-sample", type=NUMBER, help="The share of reviews that is recorded, 0 to 1.  [default: 1]")
 @click.option("--record-megabytes", type=NUMBER, help="What recordings may take on the disk, in MiB.  [default: 256]")
 @click.option("--log-level", type=click.Choice(LEVELS), help="Log level.")
-def serve(file: Path | None, **options: Any) -> None:
+def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> None:
     """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C drain it in good order."""
+    options["queue_rules"] += former_rules
     flags = {name: value for name, value in options.items() if value not in (None, ())}
     config = load(file, os.environ, flags)
     if not (config.cert_dir / "tls.crt").exists():
