@@ -27,7 +27,7 @@ Law = Literal[
 class GivenUp(Api, frozen=True, kw_only=True):
     """A law that the rules do not keep."""
 
-    law: Annotated[Law, doc("The law.")]
+    law: Annotated[str, doc("The law; one that is none of those above is a note for readers.", min_length=1)]
     why: Annotated[str, doc("Why it is given up.")]
 
 
