@@ -19,6 +19,17 @@ from webhook.policy.loading.load_bundle import read_file
 
 VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
 MACROS: Final = ("all", "exists", "exists_one", "filter", "map", "has", "optMap", "optFlatMap")
+KYVERNO: Final = frozenset({
+    "resource", "http", "globalContext", "images", "image", "isImage", "parseImageReference", "imageData", "json",
+    "yaml", "math", "time", "exceptions", "parseServiceAccount", "listObjToMap", "md5", "sha1", "sha256", "random",
+    "x509", "generator", "truncate", "toCron", "now", "verifyImageSignatures", "verifyAttestationSignatures",
+    "extractPayload", "getImageData", "hash", "transform", "user",
+})  # fmt: skip
+"""Names of Kyverno's own CEL libraries that Kubernetes has none of."""
+_KYVERNO: Final = "this is Kyverno's; the API server has no such function"
+_KYVERNO_METHODS: Final = re.compile(
+    r"\b(?:resource|http|globalContext|generator|json|yaml|math|time|x509|hash)\.(\w+)\(|\bimage\(.*\)\.(\w+)\("
+)
 _SYNTAX: Final = (
     (
         re.compile(r"(token recognition error at|extraneous input|mismatched input|missing '\(' at): ?'=[ ']"),
@@ -63,6 +74,10 @@ _TYPES: Final = (
 )
 _UNITS: Final = "a quantity ends in m, k, M, G, T, Ki, Mi, Gi or Ti: 1Gi, not 1Gb"
 _RUN: Final = (
+    (
+        re.compile(r"no such overload"),
+        "the two sides have different types: write a number without quotes, a text with them",
+    ),
     (re.compile(r"quantities must match|unable to parse quantity"), _UNITS),
     (
         re.compile(r"unexpected type name|not declared in schema"),
@@ -99,7 +114,13 @@ def with_hint(finding: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
     if finding.code not in ("CEL001", "RUL003") or finding.hint:
         return finding
     finding = replace(finding, place=_at_name(finding))
-    hint = _pattern(finding) or _hint(finding.message, [d for d in documents if d.file == finding.place.file])
+    own = [d for d in documents if d.file == finding.place.file]
+    hint = (
+        _pattern(finding)
+        or _swapped(finding)
+        or _foreign(finding, own)
+        or _hint(finding.message, own, _before(finding))
+    )
     return replace(finding, hint=hint) if hint else finding
 
 
@@ -140,14 +161,38 @@ def _pattern(finding: Diagnostic) -> str:
     return ""
 
 
-def _hint(message: str, documents: list[Document]) -> str:
+def _swapped(finding: Diagnostic) -> str:
+    """Say how a comparison is written whose two signs are the wrong way round."""
+    around = finding.source[max(finding.place.column - 2, 0) : finding.place.column + 1]
+    if "recognition error" not in finding.message:
+        return ""
+    return next(
+        (f"write {right}" for wrong, right in (("=<", "<="), ("=>", ">="), ("=!", "!=")) if wrong in around), ""
+    )
+
+
+def _foreign(finding: Diagnostic, documents: list[Document]) -> str:
+    """Tell names of Kyverno's libraries, and what is called on them."""
+    match = _NAME.search(finding.message)
+    if match is None or match[1] in _declared(documents):
+        return ""
+    called = {name for names in _KYVERNO_METHODS.findall(finding.source) for name in names}
+    return _KYVERNO if match[1] in KYVERNO | called else ""
+
+
+def _before(finding: Diagnostic) -> str:
+    """Give the text of the line before a finding."""
+    return finding.source[: finding.place.column - 1]
+
+
+def _hint(message: str, documents: list[Document], before: str = "") -> str:
     if match := _OPEN.search(message):
         return f"a {_BRACKETS[match[1]]} is not closed"
     for pattern, way in (*_SYNTAX, *_TYPES):
         if pattern.search(message):
             return way
     if match := _FIELD.search(message):
-        return _field(match[1], documents)
+        return _field(match[1], documents, before)
     if match := _NAME.search(message):
         name = match[1]
         if name in _declared(documents):
@@ -176,7 +221,13 @@ def _text(example: object) -> str:
     return str(getattr(first, "expression", first))
 
 
-def _field(name: str, documents: list[Document]) -> str:
+_USER: Final = {"name": 'write "username"', "user": 'write "username"', "group": 'write "groups"'}
+"""Fields that people look for in `request.userInfo`."""
+
+
+def _field(name: str, documents: list[Document], before: str = "") -> str:
+    if before.endswith("userInfo.") and name in _USER:
+        return _USER[name]
     if name in functions():
         return f"{name} is a function: write {name}()"
     known = {*_declared(documents), *(field for fields in ADMISSION_OBJECTS.values() for field in fields)}

@@ -108,3 +108,17 @@ def tree(context: LintContext) -> QuotaTree:
     cohorts = {c.name: c for c in context.of(KUEUE, "Cohort")}
     parents = {name: cohort_of(cohort) for name, cohort in cohorts.items()}
     return QuotaTree({name: tuple(found) for name, found in members.items()}, parents, cohorts)
+
+
+def borrowable(cohorts: QuotaTree, cohort: str, entry: QuotaEntry) -> Quantity:
+    """Add up what the rest of the tree owns of an entry's flavor and resource, each no more than it lends."""
+    total = Quantity(0)
+    root = cohorts.root(cohort)
+    top = cohorts.cohorts.get(root)
+    seen = {id(member): member for member in (*cohorts.below(root), *([top] if top else []))}
+    for member in seen.values():
+        for other in entries(member) if member is not entry.owner else ():
+            if other.cell == entry.cell and other.nominal is not None:
+                lends = other.lending if other.lending is not None else other.nominal
+                total = total + (lends if lends.compare(other.nominal) < 0 else other.nominal)
+    return total

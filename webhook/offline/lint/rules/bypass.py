@@ -17,6 +17,8 @@ from webhook.offline.lint.rules.jobs import in_namespace, jobs
 from webhook.policy.loading.policy_kinds import VALIDATING
 
 _CONTAINERS: Final = re.compile(r"(?:\.\??|\[\??['\"])containers\b(?!['\"]?\]?\.size\(\)|['\"]?\]?\))")
+_POD_SPEC: Final = re.compile(r"[A-Za-z_]\w*(\.\??[A-Za-z_]\w*)*\.\??$")
+"""What stands before `containers`: fields all the way."""
 _COMMENT: Final = re.compile(r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*""")
 _NO_INIT: Final = re.compile(r"Probe|lifecycle|\bports\b")
 _OWNERS: Final = re.compile(r"\bownerReferences\b(?!(?:\.orValue\(\[\]\))?\.all\()")
@@ -94,7 +96,9 @@ def init_containers(context: LintContext) -> Iterator[Finding]:
             match = _CONTAINERS.search(code(expression.text))
             if match and expression.role != "matchConditions" and not _NO_INIT.search(expression.text):
                 message = "only containers are checked; initContainers are not"
-                hint = "(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ...)"
+                spec = _POD_SPEC.search(expression.text[: match.end() - 10])
+                spec_path = spec[0].rstrip("?.") if spec else "object.spec"
+                hint = f"({spec_path}.containers + {spec_path}.?initContainers.orValue([])).all(c, ...)"
                 yield policy.finding(expression.path, message, hint, span=(match.end() - 10, 10))
                 break
 

@@ -20,7 +20,7 @@ from webhook.kube.schema import Schema, Shape, from_crd
 from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import policies
-from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, SHAPES, VERSIONS
+from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, OWN, SHAPES, VERSIONS
 from webhook.policy.loading.shapes import dotted
 
 _LOADED: Final = frozenset({EXCEPTION, "Suite", *SHAPES})
@@ -166,13 +166,68 @@ def wrong_type(context: LintContext) -> Iterator[Finding]:
     for subject, wrong in _checked(context):
         if not wrong.unknown:
             yield subject.finding(wrong.path, wrong.message, wrong.hint)
+    for subject in context.subjects:
+        for field in ("apiVersion", "kind"):
+            if (
+                (value := subject.at(field)) is not None
+                and not isinstance(value, str)
+                and "apiVersion" in subject.value
+            ):
+                found = {dict: "a map", list: "a list"}.get(type(value)) or _found(value)
+                yield subject.finding((field,), f"{field} is {found}, expected a string")
 
 
-@rule("SCH003", Severity.ERROR, "a built-in kind must be served")
+@rule("SCH004", Severity.ERROR, "a field must have one of its values")
+def unknown_value(context: LintContext) -> Iterator[Finding]:
+    """The field has a list of values, and this is none of them: the API server refuses the object. Values are those of
+    the queue's kinds, and of the CustomResourceDefinitions in the files. They are case-sensitive.
+    """
+    crds = {**_own(), **_among(context)}
+    for subject in context.subjects:
+        crd = crds.get((subject.gvk.group, subject.gvk.kind))
+        for version in _versions(crd) if crd is not None else ():
+            if version.get("name") == subject.gvk.version:
+                schema = version.get("schema")
+                yield from _values(subject, schema.get("openAPIV3Schema") if isinstance(schema, dict) else None, ())
+
+
+def _versions(crd: dict[str, Any]) -> list[dict[str, Any]]:
+    spec = crd.get("spec")
+    found = spec.get("versions") if isinstance(spec, dict) else None
+    return [version for version in found if isinstance(version, dict)] if isinstance(found, list) else []
+
+
+def _values(subject: Subject, schema: Any, path: Path) -> Iterator[Finding]:
+    """Walk an object beside its schema, down to the fields that have a list of values."""
+    value = subject.at(*path) if path else subject.value
+    if not isinstance(schema, dict):
+        return
+    allowed = schema.get("enum")
+    if isinstance(allowed, list) and isinstance(value, str) and value not in allowed:
+        words = [word for word in allowed if isinstance(word, str)]
+        near = next((f'write "{word}"' for word in words if word.lower() == value.lower()), did_you_mean(value, words))
+        yield subject.finding(path, f'"{value}" is no value of {dotted(path)}', near or f"one of {', '.join(words)}")
+    elif isinstance(value, dict):
+        fields, others = schema.get("properties"), schema.get("additionalProperties")
+        for key in value:
+            known = fields.get(key) if isinstance(fields, dict) else None
+            yield from _values(subject, known if known is not None else others, (*path, key))
+    elif isinstance(value, list):
+        for i in range(len(value)):
+            yield from _values(subject, schema.get("items"), (*path, i))
+
+
+@rule("SCH003", Severity.ERROR, "a kind must be served")
 def not_served(context: LintContext) -> Iterator[Finding]:
-    """Kubernetes 1.36 does not serve this kind in this version: applying it fails with "no matches for kind"."""
+    """Kubernetes 1.36 does not serve this kind in this version: applying it fails with "no matches for kind". The same
+    holds for the kinds of the queue, and for versions of policies before `v1`.
+    """
     for subject in context.subjects:
         gvk = subject.gvk
+        if not isinstance(subject.at("kind"), str) or not isinstance(subject.at("apiVersion"), str):
+            continue
+        if (crd := _own().get((gvk.group, gvk.kind))) is not None:
+            yield from _own_not_served(subject, crd)
         if gvk.group not in _SERVED or not gvk.kind or gvk.kind.endswith("List") or is_built_in(gvk):
             continue
         group = "networking.k8s.io" if gvk.group == "extensions" and gvk.kind == "Ingress" else gvk.group
@@ -183,6 +238,14 @@ def not_served(context: LintContext) -> Iterator[Finding]:
         yield subject.finding(("apiVersion",), f"{gvk} is not served by Kubernetes 1.36", hint)
     yield from _policies_not_served(context)
     yield from _params_not_served(context)
+
+
+def _own_not_served(subject: Subject, crd: dict[str, Any]) -> Iterator[Finding]:
+    """Tell versions of the queue's kinds that are not known; a v1alpha1 of Kueue is read for its Cohorts."""
+    served = [str(version["name"]) for version in _versions(crd)]
+    if subject.gvk.version not in (*served, "v1alpha1") and subject.gvk.group != OWN:
+        hint = f"write apiVersion: {subject.gvk.group}/{served[0]}"
+        yield subject.finding(("apiVersion",), f"{subject.gvk} is not known", hint)
 
 
 def _policies_not_served(context: LintContext) -> Iterator[Finding]:
@@ -199,7 +262,8 @@ def _params_not_served(context: LintContext) -> Iterator[Finding]:
     """Tell a paramKind of a built-in group that is no kind there."""
     for policy in policies(context):
         gvk = gvk_of(policy.map("spec", "paramKind"))
-        if not gvk.kind or gvk.group not in _SERVED or is_built_in(gvk):
+        named = policy.text("spec", "paramKind", "kind")
+        if not named or gvk.group not in _SERVED or is_built_in(gvk):
             continue
         kinds = [other for other in built_in_kinds() if other.group == gvk.group]
         near = did_you_mean(gvk.kind, {other.kind for other in kinds})
@@ -208,4 +272,4 @@ def _params_not_served(context: LintContext) -> Iterator[Finding]:
         yield policy.finding(("spec", "paramKind", "kind"), f"{gvk} is not served by Kubernetes 1.36", hint)
 
 
-RULES: Final[tuple[LintRule, ...]] = (unknown_field, wrong_type, not_served)
+RULES: Final[tuple[LintRule, ...]] = (unknown_field, wrong_type, unknown_value, not_served)

@@ -9,13 +9,11 @@ from typing import Final
 
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
-from webhook.kube.quantity import Quantity
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
 from webhook.offline.lint.reading.quotas import (
     KUEUE,
-    QuotaEntry,
-    QuotaTree,
+    borrowable,
     cohort_field,
     cohort_of,
     entries,
@@ -81,7 +79,7 @@ def borrowing_too_much(context: LintContext) -> Iterator[Finding]:
         for entry in entries(subject) if cohort else ():
             if entry.borrowing is None:
                 continue
-            there = _lent_by_others(cohorts, cohort, entry)
+            there = borrowable(cohorts, cohort, entry)
             if entry.borrowing.compare(there) > 0:
                 limit = subject.at(*entry.path, "borrowingLimit")
                 message = (
@@ -90,20 +88,6 @@ def borrowing_too_much(context: LintContext) -> Iterator[Finding]:
                 )
                 hint = f"set {there} or less, or add quota to the cohort"
                 yield subject.finding((*entry.path, "borrowingLimit"), message, hint)
-
-
-def _lent_by_others(cohorts: QuotaTree, cohort: str, entry: QuotaEntry) -> Quantity:
-    """Add up what the rest of the tree owns of an entry's flavor and resource, each no more than it lends."""
-    total = Quantity(0)
-    root = cohorts.root(cohort)
-    top = cohorts.cohorts.get(root)
-    seen = {id(member): member for member in (*cohorts.below(root), *([top] if top else []))}
-    for member in seen.values():
-        for other in entries(member) if member is not entry.owner else ():
-            if other.cell == entry.cell and other.nominal is not None:
-                lends = other.lending if other.lending is not None else other.nominal
-                total = total + (lends if lends.compare(other.nominal) < 0 else other.nominal)
-    return total
 
 
 @rule("QUE005", Severity.ERROR, "each flavor must list the covered resources in order")
@@ -129,7 +113,8 @@ def _list(names: list[str]) -> str:
 
 def _difference(given: list[str], wanted: list[str]) -> str:
     if missing := [name for name in wanted if name not in given]:
-        return f"add {_list(missing)}, with nominalQuota: 0 if there is no quota"
+        near = [did_you_mean(name, missing) for name in given if name not in wanted]
+        return next(filter(None, near), f"add {_list(missing)}, with nominalQuota: 0 if there is no quota")
     if extra := [name for name in given if name not in wanted]:
         return f"add {_list(extra)} to coveredResources, or remove it here"
     return f"put them in the order {_list(wanted)}"

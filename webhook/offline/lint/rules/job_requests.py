@@ -1,0 +1,194 @@
+"""Rules for what jobs ask for: devices that the API server does not give, and requests that no queue can ever admit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webhook.api.requests import pod_requests, with_defaults
+from webhook.diagnostics import Severity, did_you_mean
+from webhook.documents import Path
+from webhook.jobs.describe import PRIORITY, QUEUE
+from webhook.jobs.job import Job, JobPodSet
+from webhook.kube.quantity import Quantity, QuantityError
+from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
+from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
+from webhook.offline.lint.reading.quotas import (
+    KUEUE,
+    QuotaEntry,
+    QuotaTree,
+    borrowable,
+    cohort_of,
+    entries,
+    tree,
+)
+from webhook.offline.lint.rules.jobs import in_namespace, jobs
+
+_PODS: Final = "pods"
+_NANOS: Final = 10**9
+
+
+@rule("QUE026", Severity.ERROR, "a label of the queue must be spelt as it is read")
+def misspelt_label(context: LintContext) -> Iterator[Finding]:
+    """A job is queued by the label `kueue.x-k8s.io/queue-name`, and its class is named by
+    `kueue.x-k8s.io/priority-class`. A label that is spelt nearly so is not read: the job runs outside of every queue.
+    """
+    for subject, _ in jobs(context):
+        for field in ("labels", "annotations"):
+            for key in subject.map("metadata", field):
+                meant = _meant(str(key))
+                if meant:
+                    message = f'"{key}" is not read: the job is in no queue'
+                    if meant == PRIORITY:
+                        message = f'"{key}" is not read: the job has no priority class'
+                    yield subject.finding(("metadata", field, key), message, f"write {meant}", key=True)
+
+
+def _meant(key: str) -> str:
+    """Give the label of the queue that a key is a misspelling of."""
+    if key in (QUEUE, PRIORITY) or "/" not in key:
+        return ""
+    plain = key.lower().replace("-", "").replace("_", "")
+    for label in (QUEUE, PRIORITY):
+        if plain == label.replace("-", ""):
+            return label
+    near = did_you_mean(key, (QUEUE, PRIORITY)) if key.startswith(f"{KUEUE}/") else ""
+    return near[14:-2]
+
+
+@rule("QUE027", Severity.ERROR, "a queue must cover the resources of its jobs")
+def uncovered(context: LintContext) -> Iterator[Finding]:
+    """A ClusterQueue admits a job only if every resource that its pods request is among the `coveredResources` of a
+    resource group. Otherwise the job is never admitted. Add the resource to the queue, or remove the request.
+    """
+    for subject, job, queue in _queued(context):
+        covered = {name for path, _ in queue.each("spec", "resourceGroups") for name in _covered(queue, path)}
+        for pods in job.pod_sets if covered else ():
+            missing = sorted(set(_asked(context, subject, pods)) - covered - _left_out(context))
+            if missing:
+                message = f'pod set "{pods.name}" requests {", ".join(missing)}, which {queue} does not cover'
+                near = did_you_mean(missing[0], covered)
+                hint = near or f"add {', '.join(missing)} to its coveredResources, or remove the request"
+                yield subject.finding((*pods.path, "spec", "containers"), message, hint, key=True)
+
+
+def _covered(queue: Subject, path: Path) -> list[str]:
+    return queue.strings(*path, "coveredResources")
+
+
+def _left_out(context: LintContext) -> set[str]:
+    """Name the resources that quota is not counted for, by Kueue's configuration among the files."""
+    found = {_PODS}
+    for subject in context.of("config.kueue.x-k8s.io", "Configuration"):
+        prefixes = tuple(subject.strings("resources", "excludeResourcePrefixes"))
+        for _, job in jobs(context) if prefixes else ():
+            found |= {name for pods in job.pod_sets for name in _plain(pods) if name.startswith(prefixes)}
+    return found
+
+
+def _plain(pods: JobPodSet) -> dict[str, int]:
+    return _requests(pods.template.get("spec"), [])
+
+
+@rule("QUE028", Severity.ERROR, "a job must fit into its queue")
+def too_large(context: LintContext) -> Iterator[Finding]:
+    """Each pod set of a job gets one flavor. It is never admitted if it requests more than any flavor of its
+    ClusterQueue has: its nominal quota, and what it may borrow from the cohort when nobody else runs.
+    """
+    cohorts = tree(context)
+    for subject, job, queue in _queued(context):
+        most = _most(cohorts, queue)
+        for pods in job.pod_sets:
+            count = pods.count if pods.min_count is None else pods.min_count
+            for resource, each in _asked(context, subject, pods).items():
+                limit = most.get(resource)
+                if limit is not None and each * count > limit:
+                    asked, there = _shown(each * count), _shown(limit)
+                    message = f"{count} pods request {asked} {resource}; {queue} can give {there} at most"
+                    hint = "request less, or add quota"
+                    yield subject.finding((*pods.path, "spec", "containers"), message, hint, key=True)
+
+
+def _most(cohorts: QuotaTree, queue: Subject) -> dict[str, int]:
+    """Give the most of each resource that one flavor of a queue can ever give, in nanos."""
+    found: dict[str, int] = {}
+    for entry in entries(queue):
+        if entry.nominal is not None:
+            there = entry.nominal.nanos + _borrowed(cohorts, queue, entry)
+            found[entry.resource] = max(found.get(entry.resource, 0), there)
+    return found
+
+
+def _borrowed(cohorts: QuotaTree, queue: Subject, entry: QuotaEntry) -> int:
+    cohort = cohort_of(queue)
+    if not cohort:
+        return 0
+    there = borrowable(cohorts, cohort, entry).nanos
+    return there if entry.borrowing is None else min(there, entry.borrowing.nanos)
+
+
+def _shown(nanos: int) -> str:
+    return str(Quantity(nanos)) if nanos % _NANOS else str(nanos // _NANOS)
+
+
+def _queued(context: LintContext) -> Iterator[tuple[Subject, Job, Subject]]:
+    """Give the jobs whose LocalQueue and ClusterQueue are among the files."""
+    queues = {s.name: s for s in context.of(KUEUE, "ClusterQueue")}
+    local = {(in_namespace(s), s.name): s.text("spec", "clusterQueue") for s in context.of(KUEUE, "LocalQueue")}
+    for subject, job in jobs(context):
+        queue = queues.get(local.get((in_namespace(subject), job.queue or ""), ""))
+        if queue is not None:
+            yield subject, job, queue
+
+
+def _asked(context: LintContext, subject: Subject, pods: JobPodSet) -> dict[str, int]:
+    """Give what one pod requests, with the defaults of LimitRanges; nothing where it cannot be read."""
+    ranges = [s.value for s in context.of("", "LimitRange") if in_namespace(s) == in_namespace(subject)]
+    return _requests(pods.template.get("spec"), ranges)
+
+
+def _requests(spec: Any, ranges: list[dict[str, Any]]) -> dict[str, int]:
+    if not isinstance(spec, dict) or not spec.get("containers"):
+        return {}
+    try:
+        return {name: nanos for name, nanos in pod_requests(with_defaults(spec, ranges)).items() if nanos}
+    except (AttributeError, TypeError, ValueError, QuantityError):
+        return {}
+
+
+@rule("QUE029", Severity.ERROR, "devices must be requested whole, and as many as the limit")
+def devices(context: LintContext) -> Iterator[Finding]:
+    """Devices such as `nvidia.com/gpu` cannot be divided or overcommitted: the API server refuses a pod that requests
+    half of one, or another number than its limit. For a share of a GPU use the resource of a partition (MIG), or a
+    time-slicing device plugin. No container may request more of anything than its limit.
+    """
+    for subject, job in jobs(context):
+        for pods in job.pod_sets:
+            for field in ("initContainers", "containers"):
+                for path, _ in subject.each(*pods.path, "spec", field):
+                    yield from _of_container(subject, path)
+
+
+def _of_container(subject: Subject, path: Path) -> Iterator[Finding]:
+    requests, limits = subject.map(*path, "resources", "requests"), subject.map(*path, "resources", "limits")
+    for field, values in (("requests", requests), ("limits", limits)):
+        for name, value in values.items():
+            found = amount(value)
+            if is_extended(str(name)) and found is not None and not is_whole(found):
+                message = f"{name} is {value}: a device cannot be divided"
+                yield subject.finding((*path, "resources", field, name), message, "write a whole number")
+    for name, value in requests.items():
+        asked, most = amount(value), amount(limits.get(name))
+        if asked is None or most is None or asked.compare(most) == 0:
+            continue
+        where: Path = (*path, "resources", "requests", name)
+        if is_extended(str(name)):
+            if not (is_whole(asked) and is_whole(most)):
+                continue
+            message = f"{name}: the request is {value}, the limit {limits[name]}; both must be equal"
+            yield subject.finding(where, message, "write the same number in both")
+        elif asked.compare(most) > 0:
+            yield subject.finding(where, f"{name}: the request {value} is above the limit {limits[name]}", "raise it")
+
+
+RULES: Final[tuple[LintRule, ...]] = (misspelt_label, uncovered, too_large, devices)
