@@ -121,3 +121,34 @@ def test_pages_are_written(run, tmp_path):
     """--pages writes a page per code and an index into a folder."""
     assert run("--pages", str(tmp_path / "docs")).exit_code == 0
     assert "[LIM001](LIM001.md)" in (tmp_path / "docs" / "README.md").read_text()
+
+
+LIBRARY = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAME}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: ["*"], apiVersions: ["*"], resources: ["*"], operations: [CREATE]}
+  validations: [{expression: 'has(object.metadata.name)', message: a name is needed}]
+---
+"""
+
+
+def test_a_library_has_one_line_for_what_the_cluster_has(run):
+    """With --library missing bindings and open namespaces are one note each, and only what is refused is an error."""
+    Path("library.yaml").write_text("".join(LIBRARY.replace("NAME", name) for name in ("a", "b", "c")))
+    done = run("library.yaml", "-o", "json")
+    told = [(f["code"], f["severity"]) for f in json.loads(done.stdout)["findings"]]
+    assert (done.exit_code, told.count(("REF001", "error")), told.count(("SAF002", "error"))) == (exits.FAILED, 3, 3)
+    done = run("library.yaml", "--library", "-o", "json")
+    found = json.loads(done.stdout)["findings"]
+    told = [(f["code"], f["severity"]) for f in found]
+    assert (done.exit_code, told.count(("REF001", "note")), told.count(("SAF001", "note"))) == (exits.PASSED, 1, 1)
+    assert told.count(("SAF002", "warning")) == 3
+    assert [f["message"] for f in found if f["code"] == "REF001"] == [
+        "3 policies have no binding here; a library leaves bindings to the cluster"
+    ]
+    Path("library.yaml").write_text(LIBRARY.replace("NAME", "Not_A_Name"))
+    assert run("library.yaml", "--library").exit_code == exits.FAILED

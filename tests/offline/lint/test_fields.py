@@ -97,11 +97,13 @@ def test_fragments_of_mutations_set_fields_that_exist():
 
 
 def test_the_finding_points_at_the_field_and_names_the_right_one():
-    """A warning, the caret at the misspelt word, and the field that was meant."""
+    """An error, the caret at the misspelt word, and the field that was meant; a warning where it is only asked for."""
     (found,) = findings('object.spec.template.spec.containrs.all(c, c.image != "")')
-    assert found.severity == BY_CODE["CEL018"].severity == "warning"
+    assert found.severity == BY_CODE["CEL018"].severity == "error"
     assert found.source[found.place.column - 1 :].startswith("containrs")
     assert found.hint == 'did you mean "containers"?'
+    (asked,) = findings("has(object.spec.containrs)")
+    assert asked.severity == "warning"
 
 
 @pytest.mark.parametrize(

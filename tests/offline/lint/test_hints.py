@@ -25,6 +25,14 @@ from webhook.offline.lint.trial.engine import loaded
         ("variables.all.all(", "'a' > 1 && variables.all.all(", "string and int cannot be combined"),
         ("variables.all.all(", "true if true else variables.all.all(", "use CONDITION ? A : B"),
         ("variables.all.all(", "'a && variables.all.all(", "a string is not closed, here or before"),
+        ("variables.all.all(", "object.metadata.generation =< 5 && variables.all.all(", "write <="),
+        ("variables.all.all(", "object.metadata.generation => 5 && variables.all.all(", "write >="),
+        ("variables.all.all(", "request.userInfo.name == 'x' && variables.all.all(", 'write "username"'),
+        (
+            "variables.all.all(",
+            "image('a') != null && variables.all.all(",
+            "this is Kyverno's; the API server has no such",
+        ),
         ("variables.all.all(", "request.operaton == 'x' && variables.all.all(", 'did you mean "operation"?'),
     ],
 )

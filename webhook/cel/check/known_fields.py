@@ -55,11 +55,15 @@ Scope = Mapping[str, Found]
 
 @dataclass(frozen=True, slots=True)
 class Misspelt:
-    """A field that does not exist: its offset in the text, and the fields that do."""
+    """A field that does not exist: its offset in the text, and the fields that do.
+
+    `asked` says that it is only asked for, by `has` or `?`, which does not fail.
+    """
 
     offset: int
     name: str
     known: tuple[str, ...]
+    asked: bool = False
 
 
 def check_types(text: str, kinds: Sequence[Scope]) -> tuple[list[Misspelt], list[Found]]:
@@ -79,7 +83,7 @@ def check_types(text: str, kinds: Sequence[Scope]) -> tuple[list[Misspelt], list
     for walk in walks:
         for key, known in walk.missing.items():
             if all(key in other.missing or key in other.below for other in walks):
-                told.setdefault(key, Misspelt(*key, known))
+                told.setdefault(key, Misspelt(*key, known, key in walk.asked))
     return sorted(told.values(), key=lambda m: m.offset), found
 
 
@@ -96,6 +100,7 @@ class _Walk:
     scope: Scope
     missing: dict[tuple[int, str], tuple[str, ...]] = field(default_factory=dict)
     below: set[tuple[int, str]] = field(default_factory=set)
+    asked: set[tuple[int, str]] = field(default_factory=set)
 
     def infer(self, node: Node, scope: Scope) -> Found:
         match node:
@@ -119,6 +124,8 @@ class _Walk:
         if (whole := nodes.qualified_name(node)) is not None and whole in scope:
             return scope[whole]
         key = (self.offset(node, operand, name), name)
+        if not isinstance(node, Select) or node.test:
+            self.asked.add(key)
         return self.field(self.infer(operand, scope), key)
 
     def field(self, found: Found, key: tuple[int, str]) -> Found:

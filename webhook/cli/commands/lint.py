@@ -37,6 +37,7 @@ Examples:
   sluice lint policies/ cluster.yaml --fix    apply safe fixes
   kubectl get cq,lq,rf -A -o yaml | sluice lint -
   sluice lint . -o sarif > lint.sarif         for code scanning
+  sluice lint library/ --library              policies for other people's clusters
   sluice lint policies/ --costs               also report the cost of each expression
   sluice lint --explain LIM001                explain a code
 """
@@ -88,6 +89,9 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
     "--ignore", multiple=True, type=TEXT, callback=_codes, shell_complete=finding_codes, help="Skip these codes."
 )
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@click.option(
+    "--library", is_flag=True, help="The files are a library: bindings and parameters are elsewhere."
+)
 @click.option("--costs", is_flag=True, help="Also report the cost of each expression.")
 @click.option(
     "--explain",
@@ -106,6 +110,7 @@ def lint_command(
     only: frozenset[str],
     ignore: frozenset[str],
     strict: bool,
+    library: bool,
     costs: bool,
 ) -> None:
     """Find mistakes in policies, queues, LimitRanges and jobs.
@@ -116,10 +121,10 @@ def lint_command(
     now = datetime.now(UTC)
     files = _read(paths)
     rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignore)]
-    report = lint(files, now, rules)
+    report = lint(files, now, rules, library=library)
     if fix and _write(report, paths):
         files = _read(paths)
-        report = lint(files, now, rules)
+        report = lint(files, now, rules, library=library)
     findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
     _print(findings, output, len(files.names))
     sys.exit(_exit_code(files, findings, strict))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
 from webhook.offline.lint.context import Edit, LintRule, context_of
+from webhook.offline.lint.library import of_a_library
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
 
@@ -22,8 +23,11 @@ class LintReport:
     edits: tuple[Edit, ...] = ()
 
 
-def lint(files: Files, now: datetime, rules: Sequence[LintRule] = RULES) -> LintReport:
-    """Run the rules over what was read. What could not be read is a finding like the others."""
+def lint(files: Files, now: datetime, rules: Sequence[LintRule] = RULES, *, library: bool = False) -> LintReport:
+    """Run the rules over what was read. What could not be read is a finding like the others.
+
+    In a `library` what is not there may be in the cluster, and an error is only what the API server refuses.
+    """
     bundle, wrong = loaded(files.documents)
     context = context_of(files.documents, now, bundle)
     findings: list[Diagnostic] = [*files.errors, *wrong]
@@ -35,7 +39,16 @@ def lint(files: Files, now: datetime, rules: Sequence[LintRule] = RULES) -> Lint
                 edits.append(found.edit)
                 told = replace(told, hint=f"{told.hint} (--fix does it)")
             findings.append(told)
-    return LintReport(tuple(sorted(set(findings), key=lambda f: (f.place, f.code, f.message))), tuple(edits))
+    kept = sorted(_once(set(findings)), key=lambda f: (f.place, f.code, f.message))
+    return LintReport(tuple(of_a_library(kept) if library else kept), tuple(edits))
+
+
+def _once(findings: set[Diagnostic]) -> Iterator[Diagnostic]:
+    """Leave out what the loader says more coarsely of the same line."""
+    finer = {(f.place.file, f.place.line) for f in findings if f.code in ("REF005", "REF008")}
+    for finding in findings:
+        if finding.code != "POL005" or (finding.place.file, finding.place.line) not in finer:
+            yield finding
 
 
 def safe(edit: Edit) -> bool:

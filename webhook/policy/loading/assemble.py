@@ -36,16 +36,22 @@ class Parts:
 
 def assemble(documents: Iterable[Document], findings: Iterable[Diagnostic] = ()) -> Bundle:
     """Make a bundle of documents. Raises SourceError with all findings, those handed in among them."""
-    found = list(findings)
+    bundle, found = assembled(documents)
+    if wrong := [*findings, *found]:
+        raise SourceError(wrong)
+    return bundle
+
+
+def assembled(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
+    """Make a bundle of the documents that can be used, and give what is wrong with the others."""
+    found: list[Diagnostic] = []
     parts = Parts()
     for document in (entry for whole in documents for entry in entries(whole)):
         found += _sort(document, parts)
-    if found:
-        raise SourceError(found)
     policies = [_join(policy, parts) for policy in parts.policies]
-    return Bundle.of(
-        policies, parts.values, parts.objects, parts.queue_policies, parts.exceptions, list(_notes(policies, parts))
-    )
+    notes = [] if found else list(_notes(policies, parts))
+    bundle = Bundle.of(policies, parts.values, parts.objects, parts.queue_policies, parts.exceptions, notes)
+    return bundle, found
 
 
 def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:

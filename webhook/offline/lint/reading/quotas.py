@@ -64,7 +64,8 @@ def cohort_field(subject: Subject) -> str:
     """Name the field that puts the object under a cohort: v1beta1 has `cohort` where v1beta2 has `cohortName`."""
     if subject.gvk.kind == "Cohort":
         return "parent" if subject.gvk.version == "v1alpha1" else "parentName"
-    return "cohort" if subject.gvk.version == "v1beta1" else "cohortName"
+    early = subject.gvk.version == "v1beta1" or "cohort" in subject.map("spec")
+    return "cohort" if early and "cohortName" not in subject.map("spec") else "cohortName"
 
 
 def cohort_of(subject: Subject) -> str:

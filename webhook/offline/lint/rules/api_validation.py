@@ -14,6 +14,7 @@ from webhook.diagnostics import Severity
 from webhook.documents import Path
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import BINDINGS, bindings, match_rules, policies, words
+from webhook.policy.loading.policy_kinds import BINDING
 
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 _RESERVED: Final = frozenset(
@@ -61,7 +62,8 @@ def _own_names(subject: Subject) -> Iterator[Finding]:
     for path in (("metadata", "name"), ("spec", "policyName")):
         name = subject.at(*path)
         if _refused("dns1123Subdomain", name):
-            yield subject.finding(path, f'"{name}" is no name of a {subject.gvk.kind}', _near(str(name)))
+            kind = subject.gvk.kind if path[0] == "metadata" else subject.gvk.kind.removesuffix(BINDING)
+            yield subject.finding(path, f'"{name}" is no name of a {kind}', _near(str(name)))
     version = subject.text("spec", "paramKind", "apiVersion")
     if version.count("/") > 1:
         hint = "write GROUP/VERSION, or v1"

@@ -167,14 +167,10 @@ def wrong_type(context: LintContext) -> Iterator[Finding]:
         if not wrong.unknown:
             yield subject.finding(wrong.path, wrong.message, wrong.hint)
     for subject in context.subjects:
-        for field in ("apiVersion", "kind"):
-            if (
-                (value := subject.at(field)) is not None
-                and not isinstance(value, str)
-                and "apiVersion" in subject.value
-            ):
-                found = {dict: "a map", list: "a list"}.get(type(value)) or _found(value)
-                yield subject.finding((field,), f"{field} is {found}, expected a string")
+        value = subject.at("kind")
+        if "apiVersion" in subject.value and value is not None and not isinstance(value, str):
+            found = {dict: "a map", list: "a list"}.get(type(value)) or _found(value)
+            yield subject.finding(("kind",), f"kind is {found}, expected a string")
 
 
 @rule("SCH004", Severity.ERROR, "a field must have one of its values")

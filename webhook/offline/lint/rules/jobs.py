@@ -12,6 +12,7 @@ from webhook.jobs.job import Job
 from webhook.kube.selectors import SelectorError, compile_selector
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.quotas import KUEUE
+from webhook.policy.loading.policy_kinds import GROUP, SHAPES
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
@@ -146,8 +147,8 @@ def duplicates(context: LintContext) -> Iterator[Finding]:
     """
     seen: dict[tuple[str, str, str, str], Subject] = {}
     for subject in context.subjects:
-        if not subject.name:
-            continue
+        if not subject.name or (subject.gvk.group == GROUP and subject.gvk.kind in SHAPES):
+            continue  # LOAD004 tells policies and bindings
         key = (subject.gvk.group, subject.gvk.kind, subject.namespace, subject.name)
         first = seen.setdefault(key, subject)
         if first is not subject:

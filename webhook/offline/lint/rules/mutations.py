@@ -17,6 +17,7 @@ from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.hints import when_it_fails
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.reading.touched import touched
+from webhook.offline.lint.rules.unknown_fields import misspelt
 from webhook.offline.lint.trial.run_policies import (
     Heard,
     Object,
@@ -256,15 +257,18 @@ def mutation_fails(context: LintContext) -> Iterator[Finding]:
 def validation_fails(context: LintContext) -> Iterator[Finding]:
     """The expression fails on an ordinary object of a kind that it matches, mostly because it reads an optional field
     without `has()` or `?.`. With `failurePolicy: Fail` such objects are denied with an unhelpful error; with
-    `Ignore` they are allowed unchecked.
+    `Ignore` they are allowed unchecked. It is an error where the two sides of an operator have types that never go
+    together, as in `object.spec.replicas <= "5"`.
     """
     runner = trial_of(context)
+    unread = {(id(s.document), (*s.root, *e.path)) for s, e, wrong in misspelt(context) if not wrong.asked}
     for policy in context.bundle.policies:
         kind = policy.param_kind
         if policy.document is None or (kind and not runner.facts.params(kind, None, None, None)):
             continue  # what stands in its params is not known
         told = set[tuple[str, int]]()
-        for found in runner.ordinary(policy):
+        outcomes = runner.ordinary(policy)
+        for found in outcomes:
             heard = found.heard
             if heard.stopped:
                 break  # CEL022 tells it
@@ -272,8 +276,18 @@ def validation_fails(context: LintContext) -> Iterator[Finding]:
                 if clause in ("matchConditions", "validations") and (clause, index) not in told:
                     told.add((clause, index))
                     path = _expressions(policy, clause)[index].path
+                    if (id(policy.document), path) in unread and "no such key" in heard.why():
+                        continue  # CEL018 tells it
                     hint = when_it_fails(heard.why(), "check with has() or ?. before reading")
-                    yield Finding(policy.document, path, f"this fails on {found.sample.title}{heard.why()}", hint)
+                    finding = Finding(policy.document, path, f"this fails on {found.sample.title}{heard.why()}", hint)
+                    sure = "no such overload" in heard.why() and _always(outcomes, clause, index)
+                    yield replace(finding, severity=Severity.ERROR) if sure else finding
+
+
+def _always(outcomes: tuple[Outcome, ...], clause: str, index: int) -> bool:
+    """Say whether a clause failed on every object on which it was evaluated."""
+    seen = {said for outcome in outcomes for at, i, said in outcome.heard.seen if (at, i) == (clause, index)}
+    return seen == {"error"}
 
 
 def _expressions(policy: Policy, clause: str) -> list[Expression]:

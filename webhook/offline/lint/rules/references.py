@@ -18,9 +18,11 @@ _PARAMS: Final = re.compile(r"(?<![\w.'\"])params\b(?!['\"])")
 """`params` itself: no field (`variables.params`) and no key of a map of that name."""
 
 
-@rule("REF001", Severity.WARNING, "a policy must have a binding")
+@rule("REF001", Severity.ERROR, "a policy must have a binding")
 def unbound(context: LintContext) -> Iterator[Finding]:
-    """A policy without a binding is stored but never evaluated."""
+    """A policy without a binding is stored but never evaluated. For policies whose bindings are written elsewhere, use
+    `sluice lint --library`: it says in one line how many there are.
+    """
     for policy in policies(context):
         if policy.name and not bindings_of(context, policy):
             wanted = policy.gvk.kind + BINDING

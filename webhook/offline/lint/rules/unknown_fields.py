@@ -13,7 +13,7 @@ from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
 from webhook.kube.schemas import built_in_kinds, find, schema_of
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
-from webhook.offline.lint.reading.policies import expressions, match_rules, policies, words
+from webhook.offline.lint.reading.policies import PolicyExpression, expressions, match_rules, policies, words
 from webhook.policy.loading.policy_kinds import EXPAND
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
@@ -111,32 +111,44 @@ def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
     return [{"object": one, "oldObject": one, "params": known} for one in matched]
 
 
-@rule("CEL018", Severity.WARNING, "expressions must use fields of the matched kinds")
+@rule("CEL018", Severity.ERROR, "expressions must use fields of the matched kinds")
 def unknown_fields(context: LintContext) -> Iterator[Finding]:
     """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false; or a
     mutation sets it in `Object{...}`, which the server refuses or drops. The kinds are those of `matchConstraints` and
     `paramKind`, if they are built into Kubernetes or their CustomResourceDefinition is among the files; with
     `sluice.dev/expand` the object is a Pod. Fields of maps and of kinds that nobody described are not looked at.
+    A field that the policy only asks for, by `has` or `?.`, is a warning: it may be one of another version.
     """
-    kinds = _Kinds(context)
-    for policy in policies(context):
-        yield from _of(policy, _scopes(policy, kinds))
+    for policy, expression, wrong in misspelt(context):
+        finding = policy.finding(
+            expression.path,
+            f'no matched kind has the field "{wrong.name}" here',
+            _hint(wrong),
+            span=(wrong.offset, len(wrong.name)),
+        )
+        yield replace(finding, severity=Severity.WARNING) if wrong.asked else finding
 
 
-def _of(policy: Subject, scopes: list[dict[str, Any]]) -> Iterator[Finding]:
+def misspelt(context: LintContext) -> list[tuple[Subject, PolicyExpression, Misspelt]]:
+    """Give the fields that no matched kind has; found out once."""
+    if "misspelt" not in context.memo:
+        kinds = _Kinds(context)
+        context.memo["misspelt"] = [row for policy in policies(context) for row in _of(policy, _scopes(policy, kinds))]
+    found: list[tuple[Subject, PolicyExpression, Misspelt]] = context.memo["misspelt"]
+    return found
+
+
+def _of(policy: Subject, scopes: list[dict[str, Any]]) -> list[tuple[Subject, PolicyExpression, Misspelt]]:
+    rows: list[tuple[Subject, PolicyExpression, Misspelt]] = []
     for expression in expressions(policy):
         found, made = check_types(expression.text, list[Scope](scopes))
         if expression.role == "variables":
             name = policy.at(*expression.path[:-1], "name")
             for scope, value in zip(scopes, made, strict=True):
                 scope[f"variables.{name}"] = value
-        for wrong in found:
-            yield policy.finding(
-                expression.path,
-                f'no matched kind has the field "{wrong.name}" here',
-                _hint(wrong),
-                span=(wrong.offset, len(wrong.name)),
-            )
+        rows += [(policy, expression, wrong) for wrong in found]
+    asked = {wrong.name for _, _, wrong in rows if wrong.asked}
+    return [(policy, at, replace(wrong, asked=wrong.name in asked)) for policy, at, wrong in rows]
 
 
 def _hint(wrong: Misspelt) -> str:

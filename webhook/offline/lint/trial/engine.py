@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from webhook.diagnostics import Diagnostic, SourceError
+from webhook.diagnostics import Diagnostic
 from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
 from webhook.offline.lint.hints import with_hint
 from webhook.offline.suite.suite_file import SHAPE
-from webhook.policy.bundle import EMPTY, Bundle
-from webhook.policy.loading.assemble import assemble
+from webhook.policy.bundle import Bundle
+from webhook.policy.loading.assemble import assembled
 from webhook.policy.loading.list_items import entries
-from webhook.policy.loading.policy_kinds import GROUP, OWN
+from webhook.policy.loading.policy_kinds import OWN
 from webhook.policy.loading.shapes import check
 from webhook.policy.queue_rules.files import mistakes_in
 
@@ -28,36 +28,16 @@ def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     found = [d for whole in documents for d in entries(whole) if _is_object(d)]
     suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == OWN]
     told = [finding for suite in suites for finding in check(suite, SHAPE)]
-    bundle, wrong = _assembled(found)
+    bundle, wrong = assembled(found)
     wrong += mistakes_in(bundle.queue_policies)
     return bundle, [*told, *(with_hint(finding, found) for finding in wrong)]
 
 
-def _assembled(found: list[Document]) -> tuple[Bundle, list[Diagnostic]]:
-    try:
-        return assemble(found), []
-    except SourceError as error:
-        wrong = list(error.diagnostics)
-    good = [d for d in found if not _is_policy(d) or not wrong_with(d)]
-    try:
-        return assemble(good), wrong
-    except SourceError:
-        return EMPTY, wrong
-
-
 def wrong_with(document: Document) -> list[Diagnostic]:
     """Give what is wrong with one document by itself."""
-    try:
-        assemble([document])
-    except SourceError as error:
-        return list(error.diagnostics)
-    return []
+    return assembled([document])[1]
 
 
 def _is_object(document: Document) -> bool:
     value = document.value
     return isinstance(value, dict) and isinstance(value.get("kind"), str) and bool(value.get("apiVersion"))
-
-
-def _is_policy(document: Document) -> bool:
-    return gvk_of(document.value).group in (GROUP, OWN)

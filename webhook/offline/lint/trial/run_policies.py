@@ -14,6 +14,7 @@ from typing import Any, Final
 from webhook.admission.pipeline import mutate, validate
 from webhook.admission.verdict import Verdict
 from webhook.cel.errors import EXCEEDED
+from webhook.jobs.job import JobKind
 from webhook.jobs.kinds import KINDS, kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schemas import built_in_kinds
@@ -200,16 +201,20 @@ def others_for(policy: Policy) -> Iterator[tuple[SampleObject, Request]]:
 
 def large_request(policy: Policy) -> tuple[SampleObject, Request] | None:
     """Give a very large object of the first job kind that a policy is for, as a request."""
-    sender = Sender(namespace="team-a")
     for kind in KINDS:
         about = any(
             {"*", kind.group} & rule.groups and {"*", kind.resource} & {name for name, _ in rule.resources}
             for rule in policy.match.rules
         )
         if about and kind.templates:
-            sample = large(kind)
-            return sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
+            return _large(kind)
     return None
+
+
+@cache
+def _large(kind: JobKind) -> tuple[SampleObject, Request]:
+    sample, sender = large(kind), Sender(namespace="team-a")
+    return sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)
 
 
 def again(request: Request, obj: Object) -> Request:

@@ -1,0 +1,38 @@
+"""What is said of a library: files that others put into a cluster, with bindings and parameters of their own.
+
+There an error is what the API server refuses of a file; what only may be wrong in some cluster is a warning, and what
+nearly every file of a library has is one line for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from webhook.diagnostics import Diagnostic, Severity
+
+_SUMMED: Final = {
+    "REF001": "{} policies have no binding here; a library leaves bindings to the cluster",
+    "REF003": "{} bindings name parameters that are not here; the cluster has to have them",
+    "SAF001": "{} policies could match requests in kube-system; exclude it in their bindings",
+}
+"""Findings of which a library has many: one line for all of a kind."""
+_REFUSED: Final = ("FILE", "YAML", "LOAD", "POL", "CEL001", "RUL", "SCH", "REF005", "REF008", "RCH004", "EXC001", "SUI")
+"""Codes, and families of codes, of what is refused when the file is applied, or cannot be read at all."""
+
+
+def of_a_library(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Give the findings as they are told of a library, in their order."""
+    kept = [_weighed(finding) for finding in findings if finding.code not in _SUMMED]
+    for code, text in _SUMMED.items():
+        same = [finding for finding in findings if finding.code == code]
+        if same:
+            kept.append(replace(same[0], message=text.format(len(same)), hint="", severity=Severity.NOTE))
+    return sorted(kept, key=lambda f: (f.place, f.code, f.message))
+
+
+def _weighed(finding: Diagnostic) -> Diagnostic:
+    if finding.severity == Severity.ERROR and not finding.code.startswith(_REFUSED):
+        return replace(finding, severity=Severity.WARNING)
+    return finding
