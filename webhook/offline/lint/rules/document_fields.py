@@ -169,7 +169,7 @@ def wrong_type(context: LintContext) -> Iterator[Finding]:
     for subject in context.subjects:
         value = subject.at("kind")
         if "apiVersion" in subject.value and value is not None and not isinstance(value, str):
-            found = {dict: "a map", list: "a list"}.get(type(value)) or _found(value)
+            found = "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else _found(value)
             yield subject.finding(("kind",), f"kind is {found}, expected a string")
 
 
