@@ -161,7 +161,10 @@ def test_actions(here, action, expected):
     Path("library/constraint.yaml").write_text(CONSTRAINT + (f"  {action}\n" if action else ""))
     done = run()
     if not expected:
-        assert (done.exit_code, "only deny, warn, dryrun have a validation action" in done.stdout) == (1, True)
+        assert (done.exit_code, "it takes none of the actions deny, warn, dryrun at admission" in done.stdout) == (
+            1,
+            True,
+        )
         return
     assert done.exit_code == exits.PASSED, done.stdout
     (binding, _) = documents.read(Path("policies/maxreplicas/three.yaml").read_text())

@@ -203,6 +203,21 @@ def test_operations_users_and_labels_of_namespaces_go_over(here):
     assert "oldObject" in case
 
 
+def test_a_test_is_of_the_policies_that_it_lists(here):
+    """Of two policies with one name the second stays behind, and its tests do not go to the first."""
+    Path("library/second").mkdir()
+    Path("library/second/policy.yaml").write_text(VALIDATING)
+    Path("library/second/kyverno-test.yaml").write_text(
+        TEST.replace("../policy.yaml", "policy.yaml").replace("objects", "../.kyverno-test/objects")
+    )
+    Path("library/status.yaml").write_text(VALIDATING[: VALIDATING.index("spec:")] + "status: {}\n")
+    done = run()
+    told = (
+        "library/second/policy.yaml:3:18: not imported: ValidatingPolicy no-host-network: a policy of this name is at "
+    )
+    assert done.stdout == f"{told}library/policy.yaml:1:1\nimported 2 of 3 policies into policies, with 6 tests\n"
+
+
 def test_what_is_there_already_stays(here):
     """A second import overwrites nothing, and says so, unless --force is given."""
     run()

@@ -13,6 +13,7 @@ import click
 from webhook import documents
 from webhook.cli import exits
 from webhook.cli.option_types import GIVEN, TEXT
+from webhook.cli.repository import repository
 from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
 from webhook.offline.native_policies.twins import twins
@@ -41,12 +42,12 @@ def generate_command() -> None:
 @generate_command.command(name="native", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, type=GIVEN)
 def native(paths: tuple[Path, ...]) -> None:
-    """Write native twins of the policies in PATHS (default: policies), expanded by kind, as YAML.
+    """Write native twins of the policies in PATHS (default: those of .sluice.yaml, else policies), expanded by kind, as YAML.
 
     A cluster keeps them as a floor while the webhook is away. What has no native form is said on standard error.
     Exit code 2: a file cannot be used, 3: no policy has a native form.
     """
-    places = paths or (Path("policies"),)
+    places = repository(paths).policies
     bundle = load_bundle(places)
     values = (e.value for d in read_files(places).documents for e in entries(d))
     bindings = [v for v in values if isinstance(v, dict) and str(v.get("kind")).endswith("PolicyBinding")]

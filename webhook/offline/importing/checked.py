@@ -23,7 +23,8 @@ KYVERNOS: Final = frozenset(
         *("verifyImageSignatures", "verifyAttestationSignatures", "getImageData", "extractPayload"),
         *("attestors", "attestations", "parseServiceAccount", "parseServiceAccountName", "exceptions"),
         *("parseServiceAccountNamespace", "listObjToMap", "transform", "time", "now", "random", "hash"),
-        *("math", "json", "yaml", "x509", "sha1", "sha256", "md5", "gzip"),
+        *("get", "post", "base64", "decode", "decompress", "containsDigest"),
+        *("math", "json", "yaml", "x509", "sha1", "sha256", "md5", "gzip", "regex"),
     ]
 )
 """Names of Kyverno's CEL libraries."""

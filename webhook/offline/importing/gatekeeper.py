@@ -65,7 +65,9 @@ def converted(template: Document, constraints: Sequence[tuple[str, Document]]) -
             "none of its constraints can be imported" if constraints else "there is no constraint of it: give them too"
         )
         return None, [*told, Told(template.place(), Fate.LEFT_OUT, what, why)]
-    return Converted(what, name, {"policy.yaml": (_policy(template, found, rules), _crd(template)), **files}), told
+    return Converted(
+        what, name, template.file, {"policy.yaml": (_policy(template, found, rules), _crd(template)), **files}
+    ), told
 
 
 def _source(template: Document) -> Document | str:
@@ -152,7 +154,8 @@ def _obstacles(constraint: Document) -> Iterator[tuple[Path, str]]:
         yield ("spec",), "spec and match must be maps"
         return
     if not _actions(spec):
-        yield ("spec", "enforcementAction"), f"only {', '.join(ACTIONS)} have a validation action"
+        why = f"it takes none of the actions {', '.join(ACTIONS)} at admission"
+        yield ("spec", "enforcementAction"), why
     yield from ((("spec", "match", field), why) for field, why in unsupported(spec.get("match") or {}))
 
 

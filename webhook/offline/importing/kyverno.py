@@ -5,6 +5,7 @@ Matching, variables, validations and mutations have the API server's own fields.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -46,10 +47,11 @@ NOT_CEL: Final = {
 
 
 def is_kyverno(document: Document) -> bool:
-    """Say whether a document is a policy, or an exception, of Kyverno."""
+    """Say whether a document is a policy or an exception of Kyverno, not the status of one alone, as tests have it."""
     group = str(document.at(("apiVersion",))).partition("/")[0]
     kind = str(document.at(("kind",))).removeprefix(NAMESPACED)
-    return group in (KYVERNO, *OLD) and kind in (*NATIVE, *NOT_CEL)
+    whole = isinstance(document.value, dict) and not ("status" in document.value and "spec" not in document.value)
+    return whole and group in (KYVERNO, *OLD) and kind in (*NATIVE, *NOT_CEL)
 
 
 def converted(document: Document) -> tuple[Converted | None, list[Told]]:
@@ -79,7 +81,9 @@ def converted(document: Document) -> tuple[Converted | None, list[Told]]:
         bound["validationActions"] = [a for a in actions if a != "Warn" or "Deny" not in actions]
     binding = {"apiVersion": f"{GROUP}/v1", "kind": f"{native}{BINDING}", "metadata": {"name": name}, "spec": bound}
     placed = Document(policy, document.file, document.lines, document.nodes, document.keys)
-    return Converted(what, name, {"policy.yaml": (placed, Document(binding, document.file))}), told
+    return Converted(
+        what, name, os.path.normpath(document.file), {"policy.yaml": (placed, Document(binding, document.file))}
+    ), told
 
 
 def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...], str]]:

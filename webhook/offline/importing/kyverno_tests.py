@@ -51,7 +51,9 @@ def tests_of(
     """Give the tests of a file, each with its policy's name, and what is told; `policies` are those that went over."""
     results = document.at(("results",))
     wanted = [(i, r) for i, r in enumerate(results if isinstance(results, list) else ()) if isinstance(r, dict)]
-    wanted = [(i, r) for i, r in wanted if _policy(r) in policies and not r.get("rule")]
+    listed = {_beside(document, name) for name in _list(document.at(("policies",)))}
+    here = {name for name, one in policies.items() if listed & {Path(one.file), *Path(one.file).parents}}
+    wanted = [(i, r) for i, r in wanted if _policy(r) in here and not r.get("rule")]
     if not wanted:
         return [], []
     what = f"test {document.at(('metadata', 'name')) or document.at(('name',))}"
@@ -77,10 +79,8 @@ def tests_of(
 
 
 def _around(document: Document, results: list[Object], read: Read) -> _Around:
-    folder = Path(document.file).parent
-
     def objects(*names: Any) -> tuple[Object, ...]:
-        paths = [Path(os.path.normpath(folder / str(name))) for name in names if name]
+        paths = [_beside(document, name) for name in names if name]
         return tuple(obj for path in paths for obj in objects_of(read(path)))
 
     values = next(iter(objects(document.value.get("variables"))), {})
@@ -90,6 +90,11 @@ def _around(document: Document, results: list[Object], read: Read) -> _Around:
     user = _map(next(iter(objects(document.value.get("userinfo"))), {}).get("userInfo"))
     patched = {str(name): objects(name) for name in {r.get("patchedResources") or "" for r in results} if name}
     return _Around(document, objects(*_list(document.value.get("resources"))), labels, user, values, patched)
+
+
+def _beside(document: Document, name: Any) -> Path:
+    """Give the path of a file that a test names."""
+    return Path(os.path.normpath(Path(document.file).parent / str(name)))
 
 
 def _cases(result: Object, policy: Converted, around: _Around, place: Place) -> Iterator[ForeignTest]:

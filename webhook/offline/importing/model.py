@@ -63,12 +63,13 @@ class ForeignTest:
 class Converted:
     """Policies that belong into one folder: documents by file name, in the order they are to be written.
 
-    `what` is the kind and the name of the policy they were made from, whose places they keep. `suites` are the tests,
-    by the name of their suite; each is of the files that `tested` names (all, where it names none).
+    `what` is the kind and the name of the policy they were made from, whose places they keep, `file` where it stands.
+    `suites` are the tests, by the name of their suite; each is of the files that `tested` names, else of all.
     """
 
     what: str
     name: str
+    file: str
     files: dict[str, tuple[Document, ...]]
     suites: dict[str, list[ForeignTest]] = field(default_factory=dict)
     tested: dict[str, tuple[str, ...]] = field(default_factory=dict)
