@@ -68,7 +68,8 @@ def test_a_dry_run_is_as_shown():
     """`sluice dry-run` prints what the README says about the first Job of article 003."""
     seed = "tests/seeds/003-kueue-two-teams.yaml"
     given = (ROOT / seed).read_text(encoding="utf-8")
-    assert sluice("dry-run", "-f", "-", given=given).startswith(shown(f"sluice dry-run -f - < {seed}"))
+    words = ("dry-run", "-p", "sluice.dev/job-user", "-p", "sluice.dev/queue-name", "-f", "-")
+    assert sluice(*words, given=given).startswith(shown(f"sluice {' '.join(words)} < {seed}"))
 
 
 def test_a_plan_is_as_shown():

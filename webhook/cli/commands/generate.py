@@ -42,9 +42,10 @@ def generate_command() -> None:
 @generate_command.command(name="native", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, type=GIVEN)
 def native(paths: tuple[Path, ...]) -> None:
-    """Write native twins of the policies in PATHS (default: those of .sluice.yaml, else policies), expanded by kind, as YAML.
+    """Write native twins of the policies in PATHS, expanded by kind, as YAML.
 
-    A cluster keeps them as a floor while the webhook is away. What has no native form is said on standard error.
+    Without PATHS: those of .sluice.yaml, else policies. A cluster keeps them as a floor while the webhook is away. What
+    has no native form is said on standard error.
     Exit code 2: a file cannot be used, 3: no policy has a native form.
     """
     places = repository(paths).policies
