@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.cluster.world import job, queues, world
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR
 from webhook.cluster.queues.in_use import IN_USE
 from webhook.kube.conditions import find
 from webhook.store.errors import NotFound
@@ -51,5 +51,40 @@ def test_a_queue_goes_with_the_last_workload_that_holds_its_quota_and_then_its_f
                 return (await w.store.get(*flavor))["metadata"]["finalizers"] == ["example.com/mine"]
 
             await w.until(freed, "the flavor is let go")
+
+    asyncio.run(go())
+
+
+def test_a_check_gets_the_finalizer_and_goes_when_no_queue_names_it():
+    """The leader marks it; deleted, it stays as long as a ClusterQueue asks for it."""
+
+    async def go():
+        check = {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "AdmissionCheck",
+            "metadata": {"name": "nodes"},
+            "spec": {"controllerName": "example.com/nodes"},
+        }
+        strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]}}
+        objects = queues("1", **strategy)
+        queue = next(obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterQueue")
+        async with world(*objects, check, seconds=None) as w:
+
+            async def marked():
+                return (await w.store.get(ADMISSION_CHECK, "nodes"))["metadata"].get("finalizers") == [IN_USE]
+
+            await w.until(marked, "the check is marked")
+            await w.store.delete(ADMISSION_CHECK, "nodes", None)
+            assert (await w.store.get(ADMISSION_CHECK, "nodes"))["metadata"]["deletionTimestamp"]
+            await w.store.patch(CLUSTER_QUEUE, queue, None, {"spec": {"admissionChecksStrategy": None}})
+
+            async def gone():
+                try:
+                    await w.store.get(ADMISSION_CHECK, "nodes")
+                except NotFound:
+                    return True
+                return False
+
+            await w.until(gone, "the check is gone")
 
     asyncio.run(go())

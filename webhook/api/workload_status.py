@@ -87,11 +87,12 @@ class TopologyAssignmentSlice(Api, frozen=True, kw_only=True):
     RULES = (
         Rule(
             "!has(self.podCounts.individual) || size(self.podCounts.individual) == self.domainCount",
-            "podCounts.individual needs one number for each domain",
+            "podCounts.individual must have length equal to domainCount",
         ),
         Rule(
             "self.valuesPerLevel.all(v, !has(v.individual) || size(v.individual.roots) == self.domainCount)",
-            "valuesPerLevel.individual.roots needs one value for each domain",
+            "valuesPerLevel.individual, if set, must have roots of length equal to domainCount of this "
+            "TopologyAssignmentSlice",
         ),
     )
 
@@ -108,7 +109,7 @@ class TopologyAssignment(Api, frozen=True, kw_only=True):
     RULES = (
         Rule(
             "self.slices.all(s, size(s.valuesPerLevel) == size(self.levels))",
-            "valuesPerLevel needs one entry for each level",
+            "valuesPerLevel must have the same length as the number of levels in this TopologyAssignment",
         ),
     )
 

@@ -89,9 +89,7 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
     "--ignore", multiple=True, type=TEXT, callback=_codes, shell_complete=finding_codes, help="Skip these codes."
 )
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
-@click.option(
-    "--library", is_flag=True, help="The files are a library: bindings and parameters are elsewhere."
-)
+@click.option("--library", is_flag=True, help="The files are a library: bindings and parameters are elsewhere.")
 @click.option("--costs", is_flag=True, help="Also report the cost of each expression.")
 @click.option(
     "--explain",

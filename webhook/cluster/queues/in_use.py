@@ -1,6 +1,7 @@
 """Which objects of the queue can be let go: those that are being deleted, and that nobody uses any more. Pure.
 
-The policy `in-use` gives them the finalizer when they are created, as Kueue's webhooks and controllers do.
+The policy `in-use` gives queues and flavors the finalizer when they are created, and the leader gives it to checks, as
+Kueue's webhooks and controllers do.
 """
 
 from __future__ import annotations
@@ -26,6 +27,20 @@ def unused(
     if going := [*_leaving(flavors), *_leaving(checks)]:
         named = {pair for queue in queues for pair in _names(queue)}
         yield from (obj for obj in going if (obj["kind"], key_of(obj)[1]) not in named)
+
+
+def unmarked(checks: Iterable[Object]) -> list[Object]:
+    """Give the checks that have no finalizer of ours yet."""
+    return [
+        check
+        for check in checks
+        if not check["metadata"].get("deletionTimestamp") and IN_USE not in (check["metadata"].get("finalizers") or ())
+    ]
+
+
+def with_finalizer(obj: Object) -> list[str]:
+    """Give the finalizers of an object and ours."""
+    return [*(obj["metadata"].get("finalizers") or ()), IN_USE]
 
 
 def without_finalizer(obj: Object) -> list[str] | None:

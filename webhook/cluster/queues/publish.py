@@ -13,10 +13,10 @@ from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, LO
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.in_use import unused, without_finalizer
+from webhook.cluster.queues.in_use import unmarked, unused, with_finalizer, without_finalizer
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.protocol import Core
-from webhook.cluster.queues.status import QueueCount, status_of, tally
+from webhook.cluster.queues.status import QueueCount, QueueCounts, status_of, tally
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
@@ -77,16 +77,23 @@ class Publisher:
             await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
         for door in doors:
             await self._write(door, counts.local_queues["/".join(key_of(door))], local=True)
-        checks = self._view.mirror(ADMISSION_CHECK).all()
-        for obj in list(unused(queues, flavors, checks, counts.cluster_queues)):
-            await self._let_go(obj)
+        await self._mark_and_let_go(counts)
 
-    async def _let_go(self, obj: Object) -> None:
+    async def _mark_and_let_go(self, counts: QueueCounts) -> None:
+        """Write the finalizers of what is in use; the queues' status was written, so all is read anew."""
+        queues, flavors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(FLAVOR).all()
+        checks = self._view.mirror(ADMISSION_CHECK).all()
+        for check in unmarked(checks):
+            await self._finalizers(check, with_finalizer(check))
+        for obj in list(unused(queues, flavors, checks, counts.cluster_queues)):
+            await self._finalizers(obj, without_finalizer(obj))
+
+    async def _finalizers(self, obj: Object, names: list[str] | None) -> None:
         try:
-            await self._writer.metadata(obj, {"finalizers": without_finalizer(obj)})
+            await self._writer.metadata(obj, {"finalizers": names})
         except StoreError as error:
             self._changed = True
-            log.info("the finalizer of %s %s is not removed: %s", obj["kind"], key_of(obj)[1], error)
+            log.info("the finalizers of %s %s are not written: %s", obj["kind"], key_of(obj)[1], error)
 
     async def _write(self, queue: Object, counts: QueueCount, *, local: bool) -> None:
         used = self._core.used(counts.name, local=local)
