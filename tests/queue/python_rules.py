@@ -88,12 +88,12 @@ class KueueRules:
         late = not (workload.first and queue.strategy == "BestEffortFIFO")
         return (late, usage, -workload.priority, workload.queued_at)
 
-    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement) -> Key:
+    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: Facts) -> Key:
         """Order by whom others are evicted for, the height borrowed from, priority, age."""
         late = self.preemptors_first and not workload.first
         return (late, placement.borrow, -workload.priority if self.by_priority else 0, workload.queued_at)
 
-    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest) -> Key:
+    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest, facts: Facts) -> Key:
         """Order those within nominal first, then by share, priority, age."""
         return (
             self.preemptors_first and not workload.first,

@@ -173,7 +173,7 @@ class Departure:
 
 @dataclass(slots=True)
 class Facts:
-    """What the rules of `admit` see besides the workload: sums over the workloads that hold quota.
+    """What rules see besides the workload: sums over the workloads that hold quota.
 
     Amounts are by resource; `user_usage`, `namespace_usage` and `queue_usage` are those of the workload's own user,
     namespace and ClusterQueue, the `_history` ones are decayed usage. `namespace` is None where it is not known.
@@ -260,10 +260,10 @@ class Rules(Protocol):
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
         """Give the keys by which pending work of one queue is ordered; `usage` is its LocalQueue's decayed share."""
 
-    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement) -> Key:
+    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: Facts) -> Key:
         """Give the keys between the heads of different queues."""
 
-    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest) -> Key:
+    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest, facts: Facts) -> Key:
         """Give the keys between heads at one level of the tree (fair sharing only)."""
 
     def strict(self, workload: Workload, queue: ClusterQueue) -> bool:

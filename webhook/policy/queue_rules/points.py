@@ -18,6 +18,7 @@ from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement,
 WORKLOAD: Final = host_type(Workload)
 QUEUE: Final = host_type(ClusterQueue)
 NODE: Final = host_type(Cell)
+FACTS: Final = host_type(Facts)
 VICTIM: Final = host_type(Victim)
 
 
@@ -42,8 +43,8 @@ def _one(path: str, method: str, result: Type, **sees: Type) -> Point:
 
 POINTS: Final = (
     _keys("order", "order", workload=WORKLOAD, queue=QUEUE, now=TIMESTAMP, usage=DOUBLE),
-    _keys("across", "across", workload=WORKLOAD, queue=QUEUE, placement=host_type(Placement)),
-    _keys("tournament", "tournament", workload=WORKLOAD, queue=QUEUE, contest=host_type(Contest)),
+    _keys("across", "across", workload=WORKLOAD, queue=QUEUE, placement=host_type(Placement), facts=FACTS),
+    _keys("tournament", "tournament", workload=WORKLOAD, queue=QUEUE, contest=host_type(Contest), facts=FACTS),
     _one("strict", "strict", BOOL, workload=WORKLOAD, queue=QUEUE),
     _one("reserve.when", "reserves", BOOL, workload=WORKLOAD, queue=QUEUE, outcome=STRING),
     _one("reserve.amount", "reserved", INT, node=NODE, usage=INT, asked=INT, borrow=INT),
@@ -83,7 +84,7 @@ FAIR: Final = frozenset({"tournament", "entitled"})
 ADMIT: Final[Mapping[str, Type]] = {
     "workload": WORKLOAD,
     "queue": QUEUE,
-    "facts": host_type(Facts),
+    "facts": FACTS,
     "now": TIMESTAMP,
 }
 EVICT: Final[Mapping[str, Type]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from webhook.queue.cycle.checks_and_evictions import checks_ready
-from webhook.queue.cycle.nominate import Nomination, Nominator, refuse
+from webhook.queue.cycle.nominate import Nomination, Nominator, facts, refuse
 from webhook.queue.cycle.order import ordered
 from webhook.queue.cycle.requeue import leave, set_apart
 from webhook.queue.cycle.reservation import Reservation, begins
@@ -20,10 +20,11 @@ from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Sta
 from webhook.queue.pending.unfinished_cycle import Suspended, signature_of
 from webhook.queue.preemption.classic import Target, without
 from webhook.queue.quota.tree import Usage
-from webhook.queue.rules import Mode, Outcome
+from webhook.queue.rules import Facts, Mode, Outcome
 
 PATIENCE = 100
 """So many calls may go on with one cycle; the next one ends it, whatever that takes."""
+UNASKED = Facts()
 NO_LONGER_FITS = "it no longer fits after another workload of this cycle"
 
 
@@ -47,7 +48,7 @@ class Cycle:
         nominations, cost = self._nominate_all(heads, left)
         nominations = self._without_contest(nominations)
         for nomination in ordered(
-            nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following
+            nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following, self._known
         ):
             self._process_safely(nomination)
         return cost
@@ -158,6 +159,12 @@ class Cycle:
             return None if refused else nominator.fitting(entry, pending_queue)
         except self.rules.failures:
             return None  # It is told of in the next cycle.
+
+    def _known(self, nomination: Nomination) -> Facts:
+        """Give what rules may know of a head, where they ask for it between queues."""
+        if not self.state.accounting.compared:
+            return UNASKED
+        return facts(self.state, nomination.entry, nomination.pending_queue)
 
     def _too_late(self, entry: Entry, pending_queue: PendingQueue) -> bool:
         """Park a woken class again, unseen, where the quota that spoke for it went to others meanwhile."""

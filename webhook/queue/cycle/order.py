@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterable, Sequence
 from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.quota.shares import Tournament
 from webhook.queue.quota.tree import Tree, Usage
-from webhook.queue.rules import Key, Placement, Rules
+from webhook.queue.rules import Facts, Key, Placement, Rules
 
 Failed = Callable[[Nomination, Exception], None]
 """Hears of a head that a rule failed on; it is out of the contest."""
 Next = Callable[[Nomination], Nomination | None]
 """Gives the head that takes the place of one that was placed, or None."""
+Known = Callable[[Nomination], Facts]
+"""Gives what rules may know of a head's queue, user and namespace."""
 
 
 def ordered(
-    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed, following: Next
+    nominations: Sequence[Nomination],
+    rules: Rules,
+    tree: Tree,
+    usage: Usage,
+    failed: Failed,
+    following: Next,
+    known: Known,
 ) -> Iterable[Nomination]:
     """Give the heads of one tree in the order of the rules.
 
@@ -26,11 +34,12 @@ def ordered(
     if len(nominations) < 2:
         return nominations
     if rules.fair and not tree.root.is_queue:
-        return _by_tournament(nominations, rules, tree, usage, failed, following)
+        return _by_tournament(nominations, rules, tree, usage, failed, following, known)
     ranked = []
     for n in nominations:
         try:
-            ranked.append((rules.across(n.entry.workload, n.pending_queue.queue, _placement(n)), n.entry.key, n))
+            keys = rules.across(n.entry.workload, n.pending_queue.queue, _placement(n), known(n))
+            ranked.append((keys, n.entry.key, n))
         except rules.failures as error:
             failed(n, error)
     ranked.sort(key=_rank)
@@ -38,12 +47,18 @@ def ordered(
 
 
 def _by_tournament(
-    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, failed: Failed, following: Next
+    nominations: Sequence[Nomination],
+    rules: Rules,
+    tree: Tree,
+    usage: Usage,
+    failed: Failed,
+    following: Next,
+    known: Known,
 ) -> Iterable[Nomination]:
     by_node = {n.pending_queue.node: n for n in nominations}
     tournament, seen = Tournament(rules), usage.copy()
     for node, n in by_node.items():
-        tournament.enter(node, n.entry.workload, n.assignment.amounts())
+        tournament.enter(node, n.entry.workload, n.assignment.amounts(), known(n))
     while tournament.heads:
         stale = seen != usage
         if stale:
@@ -58,7 +73,7 @@ def _by_tournament(
         yield by_node[winner]
         if (nomination := following(by_node[winner])) is not None:
             by_node[winner] = nomination
-            tournament.enter(winner, nomination.entry.workload, nomination.assignment.amounts())
+            tournament.enter(winner, nomination.entry.workload, nomination.assignment.amounts(), known(nomination))
 
 
 def _rank(ranked: tuple[Key, str, Nomination]) -> tuple[Key, str]:

@@ -5,7 +5,7 @@ Counted only as far as the rules in force read it. Trees and quota are `tree.py`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -46,6 +46,7 @@ class Accounting:
         "_spaces",
         "changed",
         "clusters",
+        "compared",
         "locals",
         "now",
         "rules",
@@ -57,6 +58,8 @@ class Accounting:
         self.locals, self.clusters = Meters(), Meters()
         self.changed: dict[str, None] = {}
         """LocalQueues whose usage is another than when their workloads were last put in order."""
+        self.compared = False
+        """Whether facts are asked for between the heads of queues, too."""
         self.now = 0
         self.rules: Rules | None = None
         self._read: frozenset[str] = frozenset()
@@ -69,7 +72,8 @@ class Accounting:
         tables = (self.locals, defined.local_queues), (self.clusters, defined.cluster_queues)
         for meters, _ in tables:
             meters.begin(self.now, self.rules)
-        read = rules.reads.get("admit", frozenset())
+        compared = _facts_read(rules, ("across", "tournament"))
+        read, self.compared = _facts_read(rules, ("admit",)) | compared, bool(compared)
         self._read = read | LATELY | HELD.keys() if "facts" in read else read
         self.rules, self.now, self.tallies = rules, max(now, self.now), {}
         self._owners = tuple(dict.fromkeys(HELD[name] for name in sorted(HELD) if name in self._read))
@@ -181,7 +185,7 @@ class Accounting:
         return total / (local.weight / WEIGHT) if local.weight else float("inf")
 
     def facts(self, workload: Workload, queue: ClusterQueue, namespace: Namespace | None) -> Facts:
-        """Gather what the rules of `admit` read."""
+        """Gather what the rules read."""
         found = Facts(namespace=namespace, requests=requests_of(workload))
         if (tally := self.tallies.get(("user", workload.user))) is not None:
             found.user_usage, found.user_workloads = tally.amounts, tally.workloads
@@ -224,6 +228,12 @@ class Accounting:
         if isinstance(queue, LocalQueue):
             return self.locals, f"{queue.namespace}/{queue.name}"
         return self.clusters, queue.name
+
+
+def _facts_read(rules: Rules, points: Iterable[str]) -> frozenset[str]:
+    """Give which of the facts some points read, `facts` itself where it is handed on as a whole."""
+    read = (name for point in points for name in rules.reads.get(point, ()))
+    return frozenset(name for name in read if name == "facts" or name.startswith("facts."))
 
 
 def local_of(workload: Workload) -> str:

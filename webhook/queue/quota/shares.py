@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from webhook.queue.model import ClusterQueue, Workload
 from webhook.queue.quota.tree import Amounts, Node, Usage
-from webhook.queue.rules import Contest, Key, Rules, Share
+from webhook.queue.rules import Contest, Facts, Key, Rules, Share
 
 NONE = Share()
 ROOTLESS = NONE
@@ -60,15 +60,15 @@ class Tournament:
     __slots__ = ("_due", "_keys", "_last", "heads", "rules")
 
     def __init__(self, rules: Rules) -> None:
-        self.heads: dict[Node, tuple[Workload, Amounts]] = {}
+        self.heads: dict[Node, tuple[Workload, Amounts, Facts]] = {}
         self.rules = rules
         self._keys: dict[tuple[Node, Node], Key] = {}
         self._due: dict[Node, None] = {}
         self._last: frozenset[Node] = frozenset()
 
-    def enter(self, node: Node, workload: Workload, amounts: Amounts) -> None:
-        """Let the head of a queue take part, with what it would use."""
-        self.heads[node] = (workload, amounts)
+    def enter(self, node: Node, workload: Workload, amounts: Amounts, facts: Facts) -> None:
+        """Let the head of a queue take part, with what it would use, and what rules may know of it."""
+        self.heads[node] = (workload, amounts, facts)
         self._due[node] = None
 
     def pop(self, root: Node, usage: Usage, stale: bool) -> Node:
@@ -95,7 +95,7 @@ class Tournament:
 
     def _contest(self, node: Node, usage: Usage) -> None:
         """Give a head its keys at each level; they stay the same until its shares are others."""
-        workload, amounts = self.heads[node]
+        workload, amounts, facts = self.heads[node]
         queue, trial = node.definition, usage.copy()
         assert isinstance(queue, ClusterQueue)
         node.tree.add(node, amounts, trial)
@@ -103,7 +103,7 @@ class Tournament:
         for below, ancestor in zip(node.path, node.path[1:], strict=False):
             share, borrowed = _share(below, trial, self.rules)
             contest = Contest(not asked.isdisjoint(borrowed), share.value, share.ratio, share.infinite)
-            self._keys[node, ancestor] = (*self.rules.tournament(workload, queue, contest), workload.key)
+            self._keys[node, ancestor] = (*self.rules.tournament(workload, queue, contest, facts), workload.key)
 
     def _winner(self, cohort: Node) -> Node | None:
         best: Node | None = None
