@@ -314,10 +314,9 @@ def _diff(before: Any, after: Any, path: str, out: list[Operation]) -> None:
 
 
 def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: list[Operation]) -> None:
-    first, added = len(out), 0
+    first, added, get = len(out), 0, before.get
     for key, value in after.items():
-        old = before.get(key, ABSENT)
-        if old is value:
+        if (old := get(key, ABSENT)) is value:
             continue
         place = f"{path}/{escape(key) if '/' in key or '~' in key else key}"
         if old is ABSENT:

@@ -18,7 +18,7 @@ from webhook.policy.expression import Expression, OutOfBudget
 from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.patching.mutation import InternalError, MutationError, patched
-from webhook.policy.pod_templates import EvaluationTarget
+from webhook.policy.pod_templates import EvaluationTarget, put_back
 
 
 def mutate(policies: Sequence[BoundPolicy], context: ReviewContext) -> dict[str, Any] | None:
@@ -56,7 +56,10 @@ def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -
 def invoke(invocation: Invocation) -> None:
     """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
     bound, context, left = invocation.bound, invocation.context, invocation.left
-    for target in context.targets(bound) if bound.expanded or bound.selecting else context.whole:
+    whole = EvaluationTarget(None, True, context.object, context.old)
+    for target in context.pod_templates() if bound.expanded else (whole,):
+        if bound.selecting and not bound.selects(target):
+            continue
         obj = target.object
         if obj is None or not target.writable:
             continue
@@ -141,8 +144,9 @@ def _changed(invocation: Invocation, target: EvaluationTarget, first: Activation
     """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
     policy, context, result = invocation.policy, invocation.context, invocation.result
     if policy.mode == "enforce":
+        assert context.object is not None
         warning = "" if policy.warning is None else _warning(policy.name, policy.warning, first)
-        context.put(target, after)
+        context.object = after if target.path is None else put_back(context.object, target, after)
         result.changing[policy.name] = None
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"

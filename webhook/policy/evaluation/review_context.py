@@ -12,8 +12,7 @@ from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.evaluation.result import EvaluationResult, Observer
 from webhook.policy.facts import Facts
 from webhook.policy.match_resources import labels_of
-from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.pod_templates import EvaluationTarget, put_back, target_at
+from webhook.policy.pod_templates import EvaluationTarget, target_at
 from webhook.policy.request import Request
 
 
@@ -41,7 +40,6 @@ class ReviewContext:
         "owned",
         "request",
         "result",
-        "whole",
     )
 
     def __init__(
@@ -54,8 +52,6 @@ class ReviewContext:
         observer: Observer | None = None,
     ) -> None:
         self.request, self.facts, self.object, self.old = request, facts, obj, old
-        self.whole = (EvaluationTarget(None, True, obj, old),)
-        """What a policy is evaluated on that is neither expanded nor selects by labels."""
         self._templates = found
         self.namespace: dict[str, Any] | None = None
         """The request's Namespace, once `namespace_labels` has looked it up; None for what is in none."""
@@ -99,17 +95,7 @@ class ReviewContext:
             self._job = None if obj is None else describe(obj)
         return self._job
 
-    def targets(self, bound: BoundPolicy) -> Sequence[EvaluationTarget]:
-        """Give what a policy is to be evaluated on: the object, or each pod template in it."""
-        found = self._pod_templates() if bound.expanded else self.whole
-        return [target for target in found if bound.selects(target)] if bound.selecting else found
-
-    def put(self, target: EvaluationTarget, after: dict[str, Any]) -> None:
-        """Let the object be as a policy left one of its targets."""
-        self.object = after if target.path is None or self.object is None else put_back(self.object, target, after)
-        self.whole = (EvaluationTarget(None, True, self.object, self.old),)
-
-    def _pod_templates(self) -> Sequence[EvaluationTarget]:
+    def pod_templates(self) -> Sequence[EvaluationTarget]:
         """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
 
         Where templates are is looked up once; a target stays the same for as long as its template does.

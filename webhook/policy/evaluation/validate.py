@@ -32,8 +32,10 @@ Failure = tuple[int, str, str]
 def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
     """Evaluate the policies on the request, and collect what comes of it in the context's result."""
     for invocation in invocations(policies, context):
-        bound = invocation.bound
-        for target in context.targets(bound) if bound.expanded or bound.selecting else context.whole:
+        bound, whole = invocation.bound, EvaluationTarget(None, True, context.object, context.old)
+        for target in context.pod_templates() if bound.expanded else (whole,):
+            if bound.selecting and not bound.selects(target):
+                continue
             try:
                 _evaluate(invocation, target)
             except Unanswered as unanswered:
