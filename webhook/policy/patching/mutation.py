@@ -165,7 +165,7 @@ def plain(value: Any) -> Any:
     if kind is dict:
         return _plain_map(value)
     if kind is list:
-        return [plain(item) for item in value]
+        return [item if type(item) in _PLAIN else plain(item) for item in value]
     if isinstance(value, int):
         return int.__int__(value) if -_SAFE_INTEGER <= value <= _SAFE_INTEGER else int.__repr__(value)
     if kind is float:
@@ -213,7 +213,7 @@ def _plain_map(value: dict[Any, Any]) -> dict[str, Any]:
     for key in value:
         if not isinstance(key, str):
             raise _refused(f'map key "{key}" is of type {type(key).__name__}, not string')
-    return {key: plain(item) for key, item in value.items()}
+    return {key: item if type(item) in _PLAIN else plain(item) for key, item in value.items()}
 
 
 def _plain_special(value: Any) -> Any:
