@@ -186,6 +186,11 @@ def test_actions(here, action, expected):
             "<= variables.param.most",
             "18:51: not imported: ConstraintTemplate maxreplicas: undefined field",
         ),
+        (
+            "        validations:",
+            "        matchCondition: [{name: a, expression: object.spec ==}]\n        validations:",
+            "template.yaml:17:62: not imported: ConstraintTemplate maxreplicas: Syntax error",
+        ),
         ("kind: MaxReplicas", "kind: Another", "there is no constraint of it: give them too"),
         ("name: maxreplicas", "name: ../x", "is no name of an object"),
     ],
@@ -198,6 +203,16 @@ def test_templates_that_cannot_go_over_are_told(here, old, new, told):
     assert (done.exit_code, told in done.stdout) == (exits.FAILED, True), done.stdout
     assert "imported 0 of 1 policies" in done.stdout
     assert not Path("policies").exists()
+
+
+def test_match_conditions_go_over(here):
+    """A template's own condition is the policy's: what it leaves out is not matched."""
+    condition = "        matchCondition: [{name: small, expression: object.spec.?replicas.orValue(1) < 4}]\n"
+    Path("library/template.yaml").write_text(
+        TEMPLATE.replace("        validations:", f"{condition}        validations:")
+    )
+    done = run()
+    assert (done.exit_code, "with 4 tests, 2 of them skipped" in done.stdout) == (exits.FAILED, True), done.stdout
 
 
 def test_rego_beside_cel_is_left(here):

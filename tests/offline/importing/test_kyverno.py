@@ -203,6 +203,16 @@ def test_operations_users_and_labels_of_namespaces_go_over(here):
     assert "oldObject" in case
 
 
+def test_names_of_conditions_become_qualified(here):
+    """Kyverno takes a sentence where the API server takes a name."""
+    conditions = "  matchConditions:\n  - {name: Is it (still) ours?, expression: 'has(object.spec)'}\n  validations:"
+    Path("library/policy.yaml").write_text(VALIDATING.replace("  validations:", conditions))
+    assert run().exit_code == exits.PASSED
+    (policy, _) = documents.read(Path("policies/no-host-network/policy.yaml").read_text())
+    assert policy.at(("spec", "matchConditions", 0, "name")) == "Is-it-still-ours"
+    assert invoke(lint_command, "policies").exit_code == exits.PASSED
+
+
 def test_a_test_is_of_the_policies_that_it_lists(here):
     """Of two policies with one name the second stays behind, and its tests do not go to the first."""
     Path("library/second").mkdir()

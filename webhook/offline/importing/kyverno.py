@@ -6,6 +6,7 @@ Matching, variables, validations and mutations have the API server's own fields.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -34,6 +35,8 @@ DROPPED: Final = ("validationActions", "autogen", "evaluation", "webhookConfigur
 CONTROLLERS: Final = frozenset(
     {"cronjobs", "daemonsets", "deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets"}
 )
+MOST_OF_A_NAME: Final = 63
+_QUALIFIED: Final = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 NOT_CEL: Final = {
     "ClusterPolicy": "patterns and JMESPath, no CEL policy",
     "Policy": "patterns and JMESPath, no CEL policy",
@@ -62,6 +65,8 @@ def converted(document: Document) -> tuple[Converted | None, list[Told]]:
         return None, [Told(document.place(path), Fate.LEFT_OUT, what, why) for path, why in reasons]
     spec = document.value["spec"]
     made, told = {field: spec[field] for field in TAKEN if field in spec}, []
+    if isinstance(conditions := made.get("matchConditions"), list):
+        made["matchConditions"] = [_qualified(condition) for condition in conditions]
     if kind.startswith(NAMESPACED):
         made["matchConstraints"] = within(made["matchConstraints"], str(document.at(("metadata", "namespace"))))
     native = NATIVE[kind.removeprefix(NAMESPACED)]
@@ -144,6 +149,15 @@ def within(match: Object, namespace: str) -> Object:
         **match,
         "namespaceSelector": {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), mine]},
     }
+
+
+def _qualified(condition: Any) -> Any:
+    """Give a match condition with a name that the API server takes: Kyverno takes whole sentences."""
+    name = _map(condition).get("name")
+    if not isinstance(name, str) or _QUALIFIED.fullmatch(name):
+        return condition
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name)[:MOST_OF_A_NAME].strip("-")
+    return {**condition, "name": plain or "condition"}
 
 
 def _map(value: Any) -> Object:
