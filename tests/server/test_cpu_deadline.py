@@ -23,7 +23,7 @@ LONG = {
     "spec": {"l": list(range(100_000))},
 }
 SHORT = {**LONG, "spec": {"l": [1, 2]}}
-MUTATING = mutating(f'{FREE} ? [JSONPatch{{op: "add", path: "/spec/x", value: 1}}] : []')
+MUTATING = mutating(f'{FREE} ? [JSONPatch{{op: "add", path: "/spec/nodeName", value: "n"}}] : []')
 
 
 @pytest.fixture(autouse=True)
