@@ -42,6 +42,7 @@ ADD_ONS: Final = {
     "time-window": "  parameters: {gpu: gpu, daytimeGPUs: 2}\n",
     "backfill": "  parameters: {resource: gpu, big: 4}\n",
     "backfill-time": "  parameters: {resource: gpu, big: 4}\n",
+    "by-weight": "  parameters: {resource: gpu}\n  history: {halfLife: 10m, samplingInterval: 1m}\n",
 }
 OWN: Final = {
     "aging": "  order:\n    - now - timestamp(workload.queuedAt / 1000) > duration('20m')\n    - workload.queuedAt\n",
@@ -49,6 +50,10 @@ OWN: Final = {
     "any-victim": "  preempt:\n    order: [victim.priority]\n",
     "labelled": "  admit: [{expression: \"workload.labels[?'hold'].orValue('') == ''\", reason: Held}]\n",
     "own-only": "  preempt:\n    candidate: \"victim.workload.user == workload.user ? 'WithinQueue' : 'Never'\"\n",
+    "overdue": "  evict:\n    - reason: Overdue\n      expression: workload.admission != null\n"
+    "      notBefore: workload.admission.reservedAt + 600000\n",
+    "in-the-end": "  evict: [{reason: End, expression: int(now) % 5000 > 4000}]\n",
+    "hourly": "  evict: [{reason: Hourly, expression: now.getHours() % 4 == 3}]\n",
     "late": "  admit: [{expression: \"now - timestamp(workload.queuedAt / 1000) > duration('7m')\", reason: Early}]\n",
 }
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000

@@ -76,10 +76,10 @@ SETTINGS: Final = (
 EVICT_TEXT: Final = (
     "Each item has a `reason`, an `expression` (bool), and if wanted `notBefore` (int, sees the same): it goes",
     "at that time, to the millisecond. An item replaces that of the same reason in the files below; others add up. An",
-    "expression that reads `now` is asked once a minute, or less often where it reads only hours or days. Others are",
-    "asked when their Workload or queue changes. An item that fails evicts nobody; the log tells of it. Evictions come",
-    "before all else in a round, whether or not somebody waits. A reason that begins with `DeactivatedDueTo` sets the",
-    "Workload inactive too.",
+    "expression that reads `now` is asked about all that runs: each quarter of an hour for hours and days, each minute",
+    "for minutes, else at each decision; `notBefore` costs less. Others are asked when their Workload or queue",
+    "changes. An item that fails evicts nobody; the log tells of it. Evictions come before all else in a round,",
+    "whether or not somebody waits. A reason that begins with `DeactivatedDueTo` sets the Workload inactive too.",
 )
 _PLAIN: Final = {int: "int", str: "string", bool: "bool", float: "double", type(None): "null"}
 

@@ -52,14 +52,13 @@ class Timing:
         clock = rules.clock if rules is not None else {}
         self._orders, self._asks = clock.get("order", 0), clock.get("admit", 0)
         self._preempts = clock.get("candidate", 0)
-        step = clock.get("evict", 0)
-        self._evicts = max(step, LOOK) if step else 0
+        self._evicts = clock.get("evict", 0)
         self._now = now
 
     def passed(self, now: int, *, sampled: bool) -> tuple[bool, bool, bool, bool]:
         """Go on to a time; say whether `order` may give other keys, `admit` other answers, and others be victims.
 
-        The last says whether `evict` may name others; it is asked about all that runs, so once a minute is enough.
+        The last says whether `evict` may name others.
         `sampled`: what was used lately is another than before.
         """
         before, self._now = self._now, now
