@@ -5,7 +5,7 @@ import pytest
 from tests.cel.priced import fast
 from webhook import cel
 from webhook.cel.compose import compose
-from webhook.cel.operators import MISSING
+from webhook.cel.keys import MISSING
 
 DECLARED = [{"name": name, "expression": "object.any"} for name in ("a", "b")]
 ENV, _ = compose(cel.validation_env(typed=False), DECLARED)

@@ -4,7 +4,7 @@ import pytest
 
 from webhook import cel
 from webhook.cel.budget import POLICY_LIMIT, Budget
-from webhook.cel.operators import MISSING
+from webhook.cel.keys import MISSING
 from webhook.cel.program import Program
 
 ENV = cel.validation_env(typed=False)

@@ -18,11 +18,12 @@ from webhook.cel.compose import LazyVariables, Variables, compose
 from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CelError, CompileError
 from webhook.cel.interpreter.attributes import Failure
+from webhook.cel.keys import bare
 from webhook.cel.lib import times
 from webhook.cel.lib.go.strconv import shortest, to_bytes
 from webhook.cel.program import Program, compile
 from webhook.cel.types import DYN, Type
-from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, TypeValue, Uint, bare
+from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, TypeValue, Uint
 
 Row = Mapping[str, Any]
 _NAMED: dict[str, Type] = {
@@ -190,11 +191,14 @@ def environment(row: Row) -> Env:
 
 
 def variables(row: Row, env: Env) -> dict[str, object]:
-    """The values of a row's variables; what the API server always gives is null where the row has none."""
+    """The values of a row's variables; what the API server always gives is null where the row has none.
+
+    An authorizer is no JSON: a row has none, and an expression that asks for it fails.
+    """
     given = dict(row.get("vars") or {})
     if "type_env" in row or "typed_vars" in row or "file" in row:
         return {name: decode(value) for name, value in given.items()}
-    return {name: given.get(name) for name in env.variables}
+    return {name: given.get(name) for name in env.variables if not name.startswith("authorizer")}
 
 
 def spelled(declared: Type) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError, CompileError, EvalError
-from webhook.cel.operators import MISSING
+from webhook.cel.keys import MISSING
 from webhook.cel.program import Program, compile
 from webhook.cel.types import DYN, Type, TypeKind, object_type
 
@@ -29,6 +29,12 @@ class LazyVariables:
     def cel_tagged(self) -> dict[str, object]:
         """The names, where all of it is asked for; the values are not computed for that."""
         return {"t": TYPE_NAME, "v": sorted(self._variables.names)}
+
+    def cel_equal(self, other: object) -> bool:
+        """The map is equal to itself. Raises CelError for anything else, as the API server's has no equality."""
+        if other is self:
+            return True
+        raise CelError("no such overload")
 
     def cel_find(self, name: object) -> object:
         """The value of a variable, MISSING for one that is not there. Raises CelError where it failed."""

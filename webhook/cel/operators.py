@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.keys import MISSING, as_key, bare, find
 from webhook.cel.lib import ordering
 from webhook.cel.lib.go import strconv
 from webhook.cel.lib.memory import sized
@@ -17,12 +18,10 @@ from webhook.cel.values import (
     SECONDS_MIN,
     UINT_MAX,
     Duration,
-    Key,
     MutableList,
     MutableMap,
     Timestamp,
     Uint,
-    bare,
 )
 
 NANOS: Final = 1_000_000_000
@@ -233,47 +232,6 @@ def not_equal(a: object, b: object) -> bool:
         return not ordering.equal(a, b)
     except CelError:
         return True
-
-
-MISSING: Final = object()
-
-
-def find(mapping: dict[object, object], key: object) -> object:
-    """The value at `key`, MISSING if there is none. Numbers find each other across types, bool only bool."""
-    kind = type(key)
-    if kind is str:
-        return mapping.get(key, MISSING)
-    try:
-        value = mapping.get(key, MISSING)
-    except TypeError:
-        return mapping.get(Key(key), MISSING)
-    if kind is bool or key == 0 or key == 1:
-        wrapped = mapping.get(Key(key), MISSING)
-        if wrapped is not MISSING:
-            return wrapped
-    if value is MISSING:
-        return value
-    if (kind is bool or key == 0 or key == 1) and not any(
-        k == key and (type(k) is bool) == (kind is bool) for k in mapping
-    ):
-        return MISSING
-    return value
-
-
-def as_key(mapping: dict[object, object], key: object) -> object:
-    """What a key is put into a map as: itself, or wrapped where Python would take it for another or cannot hash it."""
-    if type(key) is str:
-        return key
-    if type(key) is bytes:
-        # No Go map can have such a key: the API server crashes, and catches that.
-        raise CelError("internal error: runtime error: hash of unhashable type types.Bytes")
-    try:
-        known = key in mapping
-    except TypeError:
-        return Key(key)
-    if known and any(k == key and (type(k) is bool) != (type(key) is bool) for k in mapping):
-        return Key(key)
-    return key
 
 
 def contains(element: object, container: object) -> bool:

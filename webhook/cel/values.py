@@ -88,33 +88,6 @@ class Optional:
 NONE: Final = Optional()
 
 
-class Key:
-    """A map key Python cannot tell from another, or cannot hash: a bool beside a number, a list, a map.
-
-    Lists and maps are equal only to themselves, as Go's pointers are.
-    """
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Key):
-            return False
-        if isinstance(self.value, (int, float)):
-            return self.value == other.value and isinstance(self.value, bool) == isinstance(other.value, bool)
-        return self.value is other.value
-
-    def __hash__(self) -> int:
-        return hash(self.value) if isinstance(self.value, (int, float)) else id(self.value)
-
-
-def bare(key: object) -> object:
-    """A map key without its wrapper."""
-    return key.value if isinstance(key, Key) else key
-
-
 @dataclass(frozen=True, slots=True)
 class TypeValue:
     """A type as a value: what `type(1)` and the word `int` give. Equal by name."""

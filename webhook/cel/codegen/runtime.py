@@ -13,12 +13,13 @@ from webhook.cel import host, operators
 from webhook.cel.fits import guards_of
 from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.interpreter.evaluators import new_object
+from webhook.cel.keys import MISSING, bare
 from webhook.cel.lib import lists, memory
 from webhook.cel.lib.costs import compared_size as size_of
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.types import Type, TypeKind
-from webhook.cel.values import ABSENT, NONE, JSONPatchValue, ObjectValue, Optional, bare
+from webhook.cel.values import ABSENT, NONE, JSONPatchValue, ObjectValue, Optional
 
 LIMIT = 1_000_000
 """Cost units, bounded from above, that the fast form may spend before the exact form takes over: those of a call."""
@@ -298,7 +299,7 @@ HELPERS: dict[str, object] = {
     "JSONPatchValue": JSONPatchValue,
     "LIMIT": LIMIT,
     "LONG": LONG,
-    "MISSING": operators.MISSING,
+    "MISSING": MISSING,
     "ObjectValue": ObjectValue,
     "add": add,
     "bail": bail,

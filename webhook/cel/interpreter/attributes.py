@@ -11,7 +11,7 @@ from typing import Any
 
 from webhook.cel import host, operators
 from webhook.cel.errors import CelError
-from webhook.cel.operators import MISSING
+from webhook.cel.keys import MISSING, find
 from webhook.cel.types import Type
 from webhook.cel.values import (
     ABSENT,
@@ -92,7 +92,7 @@ def probe(value: object, key: object) -> object:
     """What stands at `key` in `value`, MISSING where nothing does; text, numbers and null hold nothing."""
     kind = type(value)
     if kind is dict or kind is MutableMap:
-        return operators.find(value, key)  # type: ignore[arg-type]
+        return find(value, key)  # type: ignore[arg-type]
     if kind is list or kind is MutableList:
         at = index_of(key)
         return value[at] if 0 <= at < len(value) else MISSING  # type: ignore[index,arg-type]

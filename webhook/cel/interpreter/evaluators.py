@@ -9,9 +9,10 @@ from typing import Any
 from webhook.cel import operators
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
 from webhook.cel.interpreter.attributes import COST, LIMIT, Eval, Failure, Frame
+from webhook.cel.keys import as_key, bare
 from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax import nodes
-from webhook.cel.values import JSONPatchValue, MutableList, MutableMap, ObjectValue, Optional, bare, type_name
+from webhook.cel.values import JSONPatchValue, MutableList, MutableMap, ObjectValue, Optional, type_name
 
 UNBOUND = object()
 
@@ -187,7 +188,7 @@ def map_builder(parts: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
 
 def put(out: dict[object, object], key: object, value: object, optional: bool) -> None:
     """Put one entry into a map or object."""
-    key = operators.as_key(out, key)
+    key = as_key(out, key)
     if optional:
         if not isinstance(value, Optional):
             shown, found = operators.shown(bare(key)), operators.shown(value)

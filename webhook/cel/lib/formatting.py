@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.keys import bare
 from webhook.cel.lib import costs
 from webhook.cel.lib.conversions import to_string
 from webhook.cel.lib.go.strconv import from_bytes, quote, to_bytes
@@ -19,7 +20,7 @@ from webhook.cel.lib.memory import sized, weigh
 from webhook.cel.lib.rows import library, member
 from webhook.cel.overloads import Function
 from webhook.cel.types import DYN, STRING, list_of
-from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, bare, type_name
+from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, type_name
 
 _SUPERSCRIPT: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _TO_STRING: Final = frozenset({int, Uint, float, bool, str, bytes, Timestamp, Duration, TypeValue})

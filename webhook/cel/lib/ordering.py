@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.keys import MISSING, bare, find
 from webhook.cel.lib.go.strconv import to_bytes
 from webhook.cel.lib.identity import equal_objects, equal_patches
 from webhook.cel.values import Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, Uint, type_name
@@ -96,7 +97,13 @@ def _equal_lists(a: list[object], b: list[object]) -> bool:
 
 
 def _equal_maps(a: dict[object, object], b: dict[object, object]) -> bool:
-    return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
+    if len(a) != len(b):
+        return False
+    for key, value in a.items():
+        other = find(b, bare(key))
+        if other is MISSING or not same(value, other):
+            return False
+    return True
 
 
 def _equal_optionals(a: Optional, b: Optional) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from webhook.cel.budget import Budget
 from webhook.cel.compose import TYPE_NAME
 from webhook.cel.errors import CelError, EvalError, Interrupted
-from webhook.cel.operators import MISSING
+from webhook.cel.keys import MISSING
 from webhook.cel.types import Type, object_type
 from webhook.policy.dependencies.reads import Path, all_unchanged
 from webhook.policy.evaluation.invocation import Invocation
@@ -86,6 +86,12 @@ class Activation:
             value = evaluate(expression, self.values, self.budget)
         self._known[expression] = value
         return value
+
+    def cel_equal(self, other: object) -> bool:
+        """Say whether it is itself. Raises CelError for anything else, as the API server's has no equality."""
+        if other is self:
+            return True
+        raise CelError("no such overload")
 
     def cel_find(self, name: Any) -> Any:
         """Give a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""
