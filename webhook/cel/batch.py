@@ -187,7 +187,7 @@ def environment(row: Row) -> Env:
             macros=not row.get("disable_macros"),
         )
     make = mutation_env if mutation else validation_env
-    return make(typed=row.get("decl") == "vap")
+    return make(typed=row.get("decl") == "vap", authorizer=row.get("decl") == "vap")
 
 
 def variables(row: Row, env: Env) -> dict[str, object]:

@@ -62,7 +62,8 @@ def file_gate(
     """
     coming = {_key(o, namespace) for o in tried if describe(o) is not None}
     there = [o for o in known if _key(o, namespace) not in coming]
-    cluster = cluster_of(o for o in there if o.get("kind") != "Workload" or owner_of(o) not in coming)
+    kept = (o for o in there if o.get("kind") != "Workload" or owner_of(o) not in coming)
+    cluster = cluster_of(kept, stored=True)
     if not any(o.get("kind") in QUEUES for o in cluster.objects):
         return None
     facts, now_ms = snapshot(cluster.objects), int(now * 1000)

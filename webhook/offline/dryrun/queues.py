@@ -18,7 +18,11 @@ from webhook.queue.rules import Rules
 
 NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})
 """Reasons that time alone does not mend."""
-PAST: Final = QueueOutcome("bypasses its queue", message="it sets spec.nodeName, so a scheduling gate cannot hold it")
+_BYPASSES: Final = "bypasses its queue"
+PAST: Final = QueueOutcome(_BYPASSES, message="it sets spec.nodeName, so a scheduling gate cannot hold it")
+UNGATED: Final = QueueOutcome(
+    _BYPASSES, message="no policy gives it the scheduling gate that holds a Pod: suspend-pods does"
+)
 _DOORS: Final = frozenset({"LocalQueue", "Queue"})
 
 
@@ -32,7 +36,7 @@ def with_queues(trial: Trial, known: Iterable[dict[str, Any]], rules: Rules, now
     admitted = [o.after for o in trial.outcomes if o.allowed and o.after is not None]
     if not any(str(o.get("kind")) in _DOORS for o in (*objects, *admitted)):
         return trial
-    cluster = cluster_of([*objects, *(o for o in admitted if not goes_past(o))])
+    cluster = cluster_of([*objects, *(o for o in admitted if not goes_past(o))], stored=True)
     plan = make_plan(snapshot(cluster.objects), rules, int(now * 1000))
     found = decisions(cluster, plan)
     return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
@@ -57,16 +61,16 @@ def _pending(pending: Pending) -> QueueOutcome:
 
 
 def goes_past(obj: dict[str, Any]) -> bool:
-    """Say whether an object names a queue and its node, so that no scheduling gate can hold it: a Pod may."""
+    """Say whether a new object names a queue and no scheduling gate holds it: a Pod may."""
     job = describe(obj)
     if job is None or not job.kind.gate or not job.queue or obj.get("status"):
         return False
-    return bool(at(obj, ("spec", "nodeName")))
+    return not job.suspended or bool(at(obj, ("spec", "nodeName")))
 
 
 def _with(outcome: ObjectOutcome, found: dict[str, QueueOutcome]) -> ObjectOutcome:
     if outcome.allowed and outcome.after is not None and goes_past(outcome.after):
-        return replace(outcome, queue=PAST)
+        return replace(outcome, queue=PAST if at(outcome.after, ("spec", "nodeName")) else UNGATED)
     queue = found.get(f"{outcome.ref.kind} {outcome.ref.namespace}/{outcome.ref.name}") if outcome.allowed else None
     return outcome if queue is None else replace(outcome, queue=queue)
 

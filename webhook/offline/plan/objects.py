@@ -33,11 +33,12 @@ class Cluster:
     by_parts: tuple[str, ...] = ()
 
 
-def cluster_of(values: Iterable[Any]) -> Cluster:
+def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     """Turn the values of files into the objects the queue core is built from.
 
     A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload. A job
-    without a queue waits in its namespace's LocalQueue `default`, where there is one, as in Kueue.
+    without a queue waits in its namespace's LocalQueue `default`, where there is one, as in Kueue, whose webhook names
+    it; one that is `stored` was through admission, and waits nowhere.
     """
     objects = [_named(_stored(o)) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
@@ -59,7 +60,7 @@ def cluster_of(values: Iterable[Any]) -> Cluster:
             if job.queue is not None:
                 by_parts.append(f"{obj['kind']} {space}/{name}")
             continue
-        if job.queue is None and (space, DEFAULT_QUEUE) not in doors:
+        if job.queue is None and (stored or (space, DEFAULT_QUEUE) not in doors):
             unqueued.append(f"{obj['kind']} {space}/{name}")
             continue
         workload = _workload(obj, job, classes, ranges[space])

@@ -8,6 +8,7 @@ from typing import Any
 
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import snapshot
+from webhook.offline.dryrun.queues import goes_past
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.bundle import Bundle
@@ -36,9 +37,11 @@ def queue_result(
     obj: dict[str, Any], others: Iterable[dict[str, Any]], rules: Callable[[], Rules], now: float
 ) -> QueueResult:
     """Decide about an object among others at a time (seconds since 1970). Rules are asked for where a queue decides."""
+    if goes_past(obj):
+        return QueueResult("none")
     metadata = obj.get("metadata") or {}
     wanted = f"{obj.get('kind')} {metadata.get('namespace')}/{metadata.get('name')}"
-    cluster = cluster_of([*others, obj])
+    cluster = cluster_of([*others, obj], stored=True)
     key = next((k for k, job in cluster.jobs.items() if job == wanted), None)
     if key is None:
         return QueueResult("none")

@@ -1,0 +1,44 @@
+"""`dry-run`, `explain`, `test`, `plan`, `replay` and a served Sluice say the same of the same object."""
+
+from hypothesis import HealthCheck, event, given, settings
+
+from tests.one_answer.situations import Situation, situations
+from tests.one_answer.tools import decided, dry_ran, explained, in_a_suite, replayed, served
+
+_NEVER = "this job can never start"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(situations())
+def test_all_tools_say_the_same(situation: Situation) -> None:
+    """Verdict, messages, warnings, the stored object and the queue's decision."""
+    told, outcome = dry_ran(situation)
+    event(f"allowed {told.allowed}")
+    assert explained(situation) == told
+    live = served(situation)
+    assert live.told == told
+    assert replayed(situation, live.records).changed == []
+    if told.allowed:
+        event(live.decided.state)
+        assert live.decided == decided(outcome)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(situations())
+def test_a_suite_says_what_policies_say_and_the_queue_apart(situation: Situation) -> None:
+    """`allowed` of a case is the policies' answer; what the gate refuses is pending for ever under `queue`."""
+    told, outcome = dry_ran(situation)
+    result = in_a_suite(situation)
+    assert result.verdict is not None
+    by_queue = any(_NEVER in message for message in told.messages)
+    assert result.verdict.allowed == (told.allowed or by_queue)
+    if not result.verdict.allowed:
+        assert result.verdict.denials == told.messages
+        return
+    assert result.queue is not None
+    if by_queue:
+        assert result.queue.decision == "pending"
+        return
+    assert result.verdict.object == told.obj
+    assert set(result.verdict.warnings) <= set(told.warnings)
+    assert (result.queue.decision, result.queue.message) == (decided(outcome).state, decided(outcome).message)

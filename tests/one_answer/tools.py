@@ -1,0 +1,229 @@
+"""Each tool, asked about a situation by the function behind its command; the served Sluice by its own controller."""
+
+import asyncio
+import base64
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from tests.cluster.world import CLOCKS, world
+from tests.one_answer.situations import ASIDE, NAMESPACE, Situation
+from webhook.admission.memory_facts import MemoryFacts
+from webhook.admission.queue_gate import QueueGate
+from webhook.admission.verdict import Verdict
+from webhook.admission.wire import answer, parse_bytes
+from webhook.cluster.queues.gate import view_gate
+from webhook.cluster.queues.queue_core import QueueCore
+from webhook.documents import Document
+from webhook.kube.patch import ABSENT, Operation, apply
+from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.file_gate import file_gate
+from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
+from webhook.offline.dryrun.queues import with_queues
+from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.run import Input, dry_run
+from webhook.offline.explain.verdict import explain
+from webhook.offline.record.recorder import record_of
+from webhook.offline.record.replay import Replay, read_recording, replay
+from webhook.offline.suite.run_case import Result, run_case
+from webhook.offline.suite.suite_file import Case
+from webhook.policy.queue_rules.files import rules_named
+from webhook.policy.request import Request
+from webhook.queue.rules import Rules
+from webhook.server.engine import LiveEngine
+
+JSON = dict[str, Any]
+USER: Final = "alice@example.com"
+SENDER: Final = Sender(user=USER, namespace=NAMESPACE)
+RULES: Final = rules_named(["kueue"])
+NOW: Final = 1_767_225_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool says of an object. `obj` is how it would be stored, None for one that is refused."""
+
+    allowed: bool
+    messages: tuple[str, ...]
+    warnings: tuple[str, ...]
+    obj: JSON | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a queue does with an object that is let in: admitted, pending or none, and why it waits."""
+
+    state: str
+    message: str = ""
+
+
+def request_of(situation: Situation) -> Request:
+    """The request that an API server sends for the object."""
+    return request_for(received(situation.obj, Resources(), SENDER), Resources(), SENDER)
+
+
+def _input(situation: Situation) -> Input:
+    return Input(ObjectRef(situation.obj["kind"], NAMESPACE, situation.obj["metadata"]["name"]), situation.obj)
+
+
+def _gate(situation: Situation) -> QueueGate | None:
+    return file_gate([situation.obj], (situation.obj, *situation.cluster), RULES, NOW, NAMESPACE)
+
+
+def dry_ran(situation: Situation) -> tuple[Told, ObjectOutcome]:
+    """`sluice dry-run`."""
+    facts = FileFacts((situation.obj, *situation.cluster), {})
+    trial = dry_run([_input(situation)], situation.bundle, facts, SENDER, _gate(situation), lambda: NOW)
+    (outcome,) = with_queues(trial, (situation.obj, *situation.cluster), RULES, NOW).outcomes
+    return _told(outcome), outcome
+
+
+def explained(situation: Situation) -> Told:
+    """`sluice explain`."""
+    facts = FileFacts((situation.obj, *situation.cluster), {})
+    outcome, _ = explain(_input(situation), situation.bundle, facts, SENDER, lambda: NOW, _gate(situation))
+    return _told(outcome)
+
+
+def _told(outcome: ObjectOutcome) -> Told:
+    return Told(outcome.allowed, outcome.denials, outcome.warnings, outcome.after)
+
+
+def in_a_suite(situation: Situation) -> Result:
+    """`sluice test`: the policies alone, and what the queue would do with what they let in."""
+    spec = {
+        "object": situation.obj,
+        "namespace": NAMESPACE,
+        "cluster": list(situation.cluster),
+        "user": {"name": USER, "groups": list(SENDER.groups)},
+        "expect": {"queue": {"decision": "none"}},
+    }
+    document = Document(spec, "suite.yaml")
+    return run_case(Case("suite", "case", spec, (), document, Path()), situation.bundle, rules=lambda: RULES)
+
+
+def decided(outcome: ObjectOutcome) -> Decided:
+    """What `sluice plan` decides about an object that is let in, as `dry-run` shows it."""
+    queue = outcome.queue
+    if queue is None or queue.state.startswith("bypasses"):
+        return Decided("none")
+    if queue.state.startswith("admitted"):
+        return Decided("admitted")
+    return Decided("pending", queue.message)
+
+
+class _Policies:
+    """One set of policies, in force."""
+
+    gate_part = ""
+
+    def __init__(self, situation: Situation) -> None:
+        self._bundle = situation.bundle
+
+    def part(self, request: Request, only: str = "") -> Any:
+        return self._bundle
+
+
+class _Facts(MemoryFacts):
+    async def ask(self, questions: Any) -> None:
+        """Nothing is asked: all that policies want to know is in memory."""
+
+
+def _wire(request: Request) -> bytes:
+    body = {**request.attributes, "object": request.object, "oldObject": request.old_object}
+    return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body})
+
+
+def _patched(obj: JSON, response: JSON) -> JSON:
+    steps = json.loads(base64.b64decode(response.get("patch", "W10=")))
+    operations = [Operation(s["op"], s["path"], s.get("value", ABSENT), s.get("from", "")) for s in steps]
+    made: JSON = apply(obj, operations)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a running Sluice said, what it then decided about the object, and its records of the reviews."""
+
+    told: Told
+    decided: Decided
+    records: tuple[bytes, ...]
+
+
+def served(situation: Situation) -> Served:
+    """`sluice serve`: both webhooks over the wire, the gate of its own view, and the controller that queues."""
+    return asyncio.run(_served(situation))
+
+
+async def _served(situation: Situation) -> Served:
+    core = QueueCore(RULES)
+    async with world(*situation.cluster, core=core, seconds=None) as w:
+
+        async def in_view() -> bool:
+            known = {o["metadata"]["name"] for o in situation.cluster if o["kind"] == "ClusterQueue"}
+            return known <= set(core.state.by_queue)
+
+        await w.until(in_view, "the queues are known")
+        await w.create(_sentinel("before"))
+        await w.until_condition("before", "Admitted")
+        records: list[bytes] = []
+        engine = LiveEngine(
+            lambda: _Policies(situation), _Facts(situation.cluster), view_gate(w.view, core, CLOCKS.milliseconds)
+        )
+        engine.record = lambda request, verdict, seconds, phase: records.append(
+            orjson.dumps(record_of(request, verdict, seconds, phase, NOW))
+        )
+        told = _asked(engine, request_of(situation))
+        queue = Decided("none")
+        if told.obj is not None:
+            await w.create(told.obj)
+            await w.create(_sentinel("after"))
+            await w.until_condition("after", "Admitted")
+            queue = await _settled(w, told.obj)
+        return Served(told, queue, tuple(records))
+
+
+def _asked(engine: LiveEngine, request: Request) -> Told:
+    shaped = engine.mutate(parse_bytes(_wire(request)))
+    assert isinstance(shaped, Verdict)
+    response = answer("u", shaped)["response"]
+    assert request.object is not None
+    if not response["allowed"]:
+        return Told(False, shaped.denials, shaped.warnings, None)
+    obj = _patched(request.object, response)
+    judged = engine.validate(parse_bytes(_wire(replace(request, object=obj))))
+    assert isinstance(judged, Verdict)
+    warnings = tuple(dict.fromkeys((*shaped.warnings, *judged.warnings)))
+    return Told(judged.allowed, judged.denials, warnings, obj if judged.allowed else None)
+
+
+def _sentinel(name: str) -> JSON:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    metadata = {"name": name, "namespace": ASIDE, "labels": {"kueue.x-k8s.io/queue-name": "main"}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    spec = {"suspend": True, "parallelism": 1, "completions": 1, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+async def _settled(w: Any, obj: JSON) -> Decided:
+    """The decision about an object that was created before one that is admitted by now."""
+    found = await w.workload(obj["metadata"]["name"])
+    if found is None:
+        return Decided("none")
+    rows = {row["type"]: row for row in (found.get("status") or {}).get("conditions") or ()}
+    reserved = rows.get("QuotaReserved")
+    if reserved is None:
+        return Decided("undecided")
+    return Decided("admitted") if reserved["status"] == "True" else Decided("pending", reserved["message"])
+
+
+def replayed(situation: Situation, records: tuple[bytes, ...]) -> Replay:
+    """`sluice replay` on what the served Sluice recorded."""
+    facts = FileFacts(situation.cluster, {})
+    return replay(read_recording(records, "records"), situation.bundle, facts, lambda: 0.0, lambda: NOW)
+
+
+__all__ = ["Decided", "Rules", "Served", "Told", "decided", "dry_ran", "explained", "in_a_suite", "replayed", "served"]
