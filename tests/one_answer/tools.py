@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from tests.cluster.world import CLOCKS, world
+from tests.cluster.world import CLOCKS, World, world
 from tests.one_answer.situations import ASIDE, NAMESPACE, Situation
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.queue_gate import QueueGate
@@ -208,16 +208,20 @@ def _sentinel(name: str) -> JSON:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-async def _settled(w: Any, obj: JSON) -> Decided:
+async def _settled(w: World, obj: JSON) -> Decided:
     """The decision about an object that was created before one that is admitted by now."""
-    found = await w.workload(obj["metadata"]["name"])
-    if found is None:
+    name = obj["metadata"]["name"]
+
+    async def reserved() -> JSON | None:
+        status = ((await w.workload(name)) or {}).get("status") or {}
+        return next((row for row in status.get("conditions") or () if row["type"] == "QuotaReserved"), None)
+
+    if await w.workload(name) is None:
         return Decided("none")
-    rows = {row["type"]: row for row in (found.get("status") or {}).get("conditions") or ()}
-    reserved = rows.get("QuotaReserved")
-    if reserved is None:
-        return Decided("undecided")
-    return Decided("admitted") if reserved["status"] == "True" else Decided("pending", reserved["message"])
+    await w.until(reserved, f"{name} is decided about")
+    found = await reserved()
+    assert found is not None
+    return Decided("admitted") if found["status"] == "True" else Decided("pending", found["message"])
 
 
 def replayed(situation: Situation, records: tuple[bytes, ...]) -> Replay:

@@ -96,6 +96,11 @@ class JobKind:
         """The kind in its preferred version."""
         return GroupVersionKind(self.group, self.versions[0], self.kind)
 
+    @property
+    def held(self) -> bool:
+        """Whether the queue can hold the object itself: a Volcano Job waits in Volcano's queue, and cannot be held."""
+        return self.queued and (self.suspend_path is not None or bool(self.gate))
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

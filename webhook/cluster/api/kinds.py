@@ -31,7 +31,7 @@ QUEUE_KINDS: Final = (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, COHORT, WORK
 """Of Sluice's own CRDs."""
 BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTIME_CLASS)
 
-MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.queued and (kind.suspend_path is not None or kind.gate))
+MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
 """Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""
 GATED: Final = "sluice.dev/gated"
 """The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""

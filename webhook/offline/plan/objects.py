@@ -38,7 +38,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
 
     A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload. A job
     without a queue waits in its namespace's LocalQueue `default`, where there is one, as in Kueue, whose webhook names
-    it; one that is `stored` was through admission, and waits nowhere.
+    it; one that is `stored` was through admission: it waits nowhere, nor does what no queue can hold.
     """
     objects = [_named(_stored(o)) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
@@ -56,7 +56,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
         if job is None or not job.pod_sets or _ours(obj, owned) or is_done(obj):
             continue
         space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-        if not job.kind.queued:
+        if not (job.kind.held if stored else job.kind.queued):
             if job.queue is not None:
                 by_parts.append(f"{obj['kind']} {space}/{name}")
             continue
