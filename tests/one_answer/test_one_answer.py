@@ -36,8 +36,8 @@ def test_a_suite_says_what_policies_say_and_the_queue_apart(situation: Situation
         assert result.verdict.denials == told.messages
         return
     assert result.queue is not None
-    if by_queue:
-        assert result.queue.decision == "pending"
+    if by_queue:  # none: a Pod that no policy gates names a queue, and is not held by it
+        assert result.queue.decision in ("pending", "none")
         return
     assert result.verdict.object == told.obj
     assert set(result.verdict.warnings) <= set(told.warnings)

@@ -53,7 +53,7 @@ def _entry(to: SourceWriter, name: str, key: Code, value: Node, *, optional: boo
     """One entry of a map or field of an object."""
     if optional:
         held = to.held(to.optional(value))
-        to.line(f"if {held.text} is ABSENT: {name}.pop({key.text}, None)")
+        to.line(f"if {held.text} is ABSENT: drop({name}, {key.text})")
         to.line(f"else: put({name}, {key.text}, {held.text})")
     else:
         to.line(f"put({name}, {key.text}, {to.value(value).text})")

@@ -267,6 +267,13 @@ def put(target: dict[object, object], key: object, value: object) -> None:
     target[key] = value
 
 
+def drop(target: dict[object, object], key: object) -> None:
+    """An optional entry of a map literal that is not there: one of the same key before it goes."""
+    if type(key) is not str:
+        raise Bail
+    target.pop(key, None)
+
+
 def open_call(function: Function, count: int) -> Callable[..., object]:
     """A call whose overload the values decide."""
     rows = [(o, guards_of(o)) for o in function.overloads if len(o.args) == count]
@@ -322,6 +329,7 @@ HELPERS: dict[str, object] = {
     "plain": plain,
     "loose_host": host.loose,
     "plain_host": host.plain,
+    "drop": drop,
     "put": put,
     "read": read,
     "size": size,
