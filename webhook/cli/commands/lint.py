@@ -17,7 +17,7 @@ from rich.console import Console
 from webhook.cli import exits
 from webhook.cli.completions import finding_codes
 from webhook.cli.inputs import standard_input
-from webhook.cli.option_types import FOLDER, GIVEN, TEXT
+from webhook.cli.option_types import FOLDER, GIVEN, TEXT, whole
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown
 from webhook.offline.lint.pages import page, pages
@@ -90,6 +90,8 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
 )
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
 @click.option("--library", is_flag=True, help="The files are a library: bindings and parameters are elsewhere.")
+@click.option("-j", "--jobs", type=whole(1, 256), metavar="N",
+              help="Number of worker processes.  [default: number of cores; one for a small run]")  # fmt: skip
 @click.option("--costs", is_flag=True, help="Also report the cost of each expression.")
 @click.option(
     "--explain",
@@ -109,6 +111,7 @@ def lint_command(
     ignore: frozenset[str],
     strict: bool,
     library: bool,
+    jobs: int | None,
     costs: bool,
 ) -> None:
     """Find mistakes in policies, queues, LimitRanges and jobs.
@@ -119,10 +122,10 @@ def lint_command(
     now = datetime.now(UTC)
     files = _read(paths)
     rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignore)]
-    report = lint(files, now, rules, library=library)
+    report = lint(files, now, rules, library=library, jobs=jobs)
     if fix and _write(report, paths):
         files = _read(paths)
-        report = lint(files, now, rules, library=library)
+        report = lint(files, now, rules, library=library, jobs=jobs)
     findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
     _print(findings, output, len(files.names))
     sys.exit(_exit_code(files, findings, strict))

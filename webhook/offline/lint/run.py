@@ -13,6 +13,7 @@ from webhook.offline.lint.context import Edit, LintRule, context_of
 from webhook.offline.lint.library import of_a_library
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
+from webhook.offline.lint.workers import ALONE, Shares, process_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +24,30 @@ class LintReport:
     edits: tuple[Edit, ...] = ()
 
 
-def lint(files: Files, now: datetime, rules: Sequence[LintRule] = RULES, *, library: bool = False) -> LintReport:
+def lint(
+    files: Files, now: datetime, rules: Sequence[LintRule] = RULES, *, library: bool = False, jobs: int | None = 1
+) -> LintReport:
     """Run the rules over what was read. What could not be read is a finding like the others.
 
-    In a `library` what is not there may be in the cluster, and an error is only what the API server refuses.
+    In a `library` what is not there may be in the cluster, and an error is only what the API server refuses. `jobs` is
+    the number of processes; None takes as many as are worth it.
     """
     bundle, wrong = loaded(files.documents)
     context = context_of(files.documents, now, bundle)
     findings: list[Diagnostic] = [*files.errors, *wrong]
     edits: list[Edit] = []
-    for rule in rules:
-        for found in rule.check(context):
-            told = found.diagnostic(rule.code, rule.severity)
-            if found.edit is not None and safe(found.edit):
-                edits.append(found.edit)
-                told = replace(told, hint=f"{told.hint} (--fix does it)")
-            findings.append(told)
+    shares = Shares(context, [r for r in rules if r.code in ALONE], process_count(len(bundle.policies), jobs))
+    try:
+        for rule in rules:
+            for found in () if rule.code in ALONE else rule.check(context):
+                told = found.diagnostic(rule.code, rule.severity)
+                if found.edit is not None and safe(found.edit):
+                    edits.append(found.edit)
+                    told = replace(told, hint=f"{told.hint} (--fix does it)")
+                findings.append(told)
+        findings += shares.findings()
+    finally:
+        shares.stop()
     kept = sorted(_once(set(findings)), key=lambda f: (f.place, f.code, f.message))
     return LintReport(tuple(of_a_library(kept) if library else kept), tuple(edits))
 

@@ -1,0 +1,91 @@
+"""Rules that look at one policy after the other, in several processes: each takes a share of the policies.
+
+What is found does not depend on how many processes there are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from webhook.diagnostics import Diagnostic
+from webhook.offline.lint.context import LintContext, LintRule
+from webhook.policy.bundle import Bundle
+
+ALONE: Final = frozenset({"CEL010", "CEL011", "CEL012", "CEL013", "CEL014", "CEL015", "CEL016", "CEL017", "CEL021",
+                          "CEL022", "MUT001", "MUT002", "MUT005"})  # fmt: skip
+"""Codes of rules whose findings about a policy do not depend on the other policies, and that mend nothing."""
+_ENOUGH: Final = 40
+"""Policies that are worth a process."""
+_FORKS: Final = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
+"""Compiled policies are handed on by a fork alone."""
+
+
+def process_count(policies: int, jobs: int | None) -> int:
+    """Say how many processes to use: `jobs`, or as many as there are cores where there are policies enough."""
+    if not _FORKS:
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(jobs or min(cores, policies // _ENOUGH), policies))
+
+
+def told(context: LintContext, rules: Iterable[LintRule]) -> list[Diagnostic]:
+    """Give what some rules find, as findings with their places."""
+    return [found.diagnostic(rule.code, rule.severity) for rule in rules for found in rule.check(context)]
+
+
+class Shares:
+    """The shares of all processes but this one; `findings` waits for them, `stop` ends them."""
+
+    def __init__(self, context: LintContext, rules: Sequence[LintRule], jobs: int) -> None:
+        """Start a process for each share after the first, which is left to the caller: `own`."""
+        self.rules = rules
+        contexts = [context] if jobs == 1 else [_share(context, at, jobs) for at in range(jobs)]
+        self.own = contexts[0]
+        self.running = [(share, *_started(share, rules)) for share in contexts[1:]]
+
+    def findings(self) -> list[Diagnostic]:
+        """Give the findings of all shares. One whose process died is looked at here."""
+        found = told(self.own, self.rules)
+        for share, door, process in self.running:
+            said: list[Diagnostic] | None = None
+            with suppress(EOFError, OSError):
+                said = door.recv()
+            process.join()
+            found += told(share, self.rules) if said is None else said
+        return found
+
+    def stop(self) -> None:
+        """End the processes that are left, after an interruption."""
+        for _, door, process in self.running:
+            process.kill()
+            process.join()
+            door.close()
+
+
+def _share(context: LintContext, at: int, jobs: int) -> LintContext:
+    bundle = Bundle.of(context.bundle.policies[at::jobs], (), context.bundle.objects)
+    return replace(context, bundle=bundle, memo={})
+
+
+def _started(share: LintContext, rules: Sequence[LintRule]) -> tuple[Connection, Any]:
+    context: Any = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(theirs, share, rules))
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _work(door: Connection, share: LintContext, rules: Sequence[LintRule]) -> None:
+    """Be a worker. Ctrl-C is the parent's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    door.send(told(share, rules))
+    door.close()
