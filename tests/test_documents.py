@@ -72,16 +72,16 @@ def test_control_characters_are_escaped():
 @pytest.mark.parametrize(
     ("text", "way"),
     [
-        ("a: @x", "put the text in quotes"),
-        ("a: b: c", "stands in quotes"),
+        ("a: @x", "quote a value that starts with"),
+        ("a: b: c", "quote a value"),
         ("a:\n\t- b", "indent with spaces"),
         ("a: {{ .Values.x }}\n", "template"),
-        ("a:\n  - b\n c: d\n", "indented otherwise"),
+        ("a:\n  - b\n c: d\n", "the indentation differs"),
         ('a: "x\\d"', "single quotes"),
         ('a: "x\n', "never closed"),
-        ("a: *.io", "put the text in quotes"),
-        ("a: .inf", "write it in quotes"),
-        ("a: " + "1" * 5000, "in quotes if it is a text"),
+        ("a: *.io", "quote a value that starts with"),
+        ("a: .inf", "quote it if it is a string"),
+        ("a: " + "1" * 5000, "quote it if it is a string"),
     ],
 )
 def test_a_syntax_error_leads_to_the_way_out(text, way):
@@ -95,7 +95,7 @@ def test_bytes_that_are_no_utf8_are_told_at_their_place():
     """The line and column of the first bad byte, and what to do."""
     with pytest.raises(SourceError) as caught:
         decode(b"a: 1\nb: \xe9\n", "f")
-    assert caught.value.render() == "f:2:4: error[FILE001]: is not UTF-8 text\n    = save it as UTF-8"
+    assert caught.value.render() == "f:2:4: error[FILE001]: not UTF-8 text\n    = save it as UTF-8"
 
 
 def test_merges_of_merges_are_read_once():
@@ -114,7 +114,7 @@ def test_merge_gives_way_to_what_is_written():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a: 1\nb: 2\na: 3\n", "<input>:3:1: error[YAML001]: the key"),
+        ("a: 1\nb: 2\na: 3\n", "<input>:3:1: error[YAML001]: duplicate key"),
         ("a: [1, 2\n", "<input>:2:1: error[YAML001]"),
         ("? [a]\n: 1\n", "a key must be a plain string"),
         ("- " * 5000 + "a", "nested too deeply"),

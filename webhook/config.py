@@ -105,9 +105,7 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
     for name, value in flags.items():
         _take(values, name, value, Diagnostic(WRONG, Place(f"--{name.replace('_', '-')}"), ""), findings)
     if values.get("client_names") and not values.get("client_ca"):
-        findings.append(
-            Diagnostic(WRONG, Place("client_names"), "client_names needs client_ca: nobody is asked for one")
-        )
+        findings.append(Diagnostic(WRONG, Place("client_names"), "client_names requires client_ca"))
     if findings:
         raise SourceError(findings)
     return _absolute(Config(**values))
@@ -192,7 +190,7 @@ def _selector(value: Any) -> str:
 
 def _one_of(value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise ValueError(f'"{value}" is none of {", ".join(known)}')
+        raise ValueError(f'"{value}" is not one of {", ".join(known)}')
     return str(value)
 
 
@@ -217,7 +215,7 @@ def _boolean(value: Any) -> bool:
         return True
     if str(value).lower() in ("false", "0", "no"):
         return False
-    raise ValueError(f'"{value}" is neither true nor false')
+    raise ValueError(f'"{value}" is not true or false')
 
 
 def _absolute(config: Config) -> Config:

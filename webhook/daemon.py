@@ -207,7 +207,9 @@ class Daemon:
         bundle = self.policies.current.bundle
         told = f"{len(bundle.policies)} policies, {bundle.digest[:19]}"
         if self.policies.problem:
-            return Condition(True, f"{told}; NEW FILES NOT USED: {self.policies.problem.splitlines()[0]}")
+            return Condition(
+                True, f"{told}; the changed files have errors and are not used: {self.policies.problem.splitlines()[0]}"
+            )
         return Condition(True, told)
 
     def _certificate_condition(self) -> Condition:

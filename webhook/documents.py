@@ -33,18 +33,18 @@ _NOT_YAML: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00
 _PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _UNCLOSED: Final = "did not find expected ',' or"
 _HINTS: Final = {
-    "mapping values are not allowed": 'a text with ": " in it stands in quotes; or a line is indented too far',
-    "could not find expected ':'": 'a key ends with ": "; a text over several lines stands behind | or in quotes',
-    "did not find expected key": "a line is indented otherwise than those it belongs to, or a quote ends too early",
-    "did not find expected '-' indicator": "a line is indented otherwise than the items it belongs to",
+    "mapping values are not allowed": 'quote a value that contains ": ", or fix the indentation',
+    "could not find expected ':'": 'a key must end with ": "; use | or quotes for a string of several lines',
+    "did not find expected key": "the indentation differs from the lines around it, or a quote ends too early",
+    "did not find expected '-' indicator": "the indentation differs from the other items of the list",
     _UNCLOSED: "a bracket is not closed, or a comma is missing",
-    "did not find expected node content": "a value is missing, or a comma is too much",
-    "found unexpected end of stream": "the quote that begins here is never closed",
-    "found unknown escape character": r"in double quotes \ begins an escape: write \\ for it, or use single quotes",
-    "found undefined alias": "an alias *name needs an anchor &name above it",
-    "did not find expected alphabetic": "* and & begin aliases and anchors: put the text in quotes",
-    "found invalid Unicode character escape": r"\u stands before four hexadecimal digits, and half of a pair is none",
-    "found character that cannot start any token": "put the text in quotes: @, ` and % have a meaning at its start",
+    "did not find expected node content": "a value is missing, or there is one comma too many",
+    "found unexpected end of stream": "this quote is never closed",
+    "found unknown escape character": r"in double quotes, \ starts an escape: write \\ or use single quotes",
+    "found undefined alias": "define the anchor &name before the alias *name",
+    "did not find expected alphabetic": "quote a value that starts with * or &",
+    "found invalid Unicode character escape": r"write \u and four hexadecimal digits; a surrogate needs its other half",
+    "found character that cannot start any token": "quote a value that starts with @, ` or %",
 }
 """The way out of a syntax error, by the beginning of libyaml's message."""
 
@@ -127,8 +127,8 @@ def decode(data: bytes, file: str) -> str:
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
         place = Place(file, before.count(b"\n") + 1, column)
         utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-        hint = "it is UTF-16: save it as UTF-8" if utf16 else "save it as UTF-8"
-        raise SourceError([Diagnostic("FILE001", place, "is not UTF-8 text", hint=hint)]) from None
+        hint = "the file is UTF-16: save it as UTF-8" if utf16 else "save it as UTF-8"
+        raise SourceError([Diagnostic("FILE001", place, "not UTF-8 text", hint=hint)]) from None
 
 
 def read(text: str, file: str = "<input>") -> list[Document]:
@@ -201,7 +201,7 @@ class _Builder:
         self.aliased += id(node) in self.seen
         self.seen.add(id(node))
         if len(path) > MAX_DEPTH or self.aliased > MAX_ALIASED:
-            wrong = "nested too deeply" if len(path) > MAX_DEPTH else "too large: aliases repeat too much"
+            wrong = "nested too deeply" if len(path) > MAX_DEPTH else "too large once its aliases are expanded"
             raise SourceError([self.finding(node, wrong)])
         self.nodes[path] = _node(node, self.lines)
         if isinstance(node, yaml.MappingNode):
@@ -230,7 +230,7 @@ class _Builder:
             sources = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
             for source in reversed(sources):
                 if not isinstance(source, yaml.MappingNode) or len(path) > MAX_DEPTH:
-                    raise SourceError([self.finding(source, "<< takes a mapping, or a list of mappings, of others")])
+                    raise SourceError([self.finding(source, "<< requires a mapping or a list of mappings")])
                 brought.update(self.merged(source, (*path, "<<")))
                 self.aliased += len(source.value)
         self.flat[id(node)] = {**brought, **written}
@@ -244,7 +244,7 @@ class _Builder:
                 hint = _template(_line(self.lines, key_node.start_mark.line))
                 raise SourceError([self.finding(key_node, "a key must be a plain string", hint)])
             if key_node.value in seen:
-                raise SourceError([self.finding(key_node, f'the key "{key_node.value}" is there twice')])
+                raise SourceError([self.finding(key_node, f'duplicate key "{key_node.value}"')])
             seen.add(key_node.value)
 
     def scalar(self, node: Any) -> Any:
@@ -257,11 +257,11 @@ class _Builder:
             raise SourceError([self.finding(node, str(error).splitlines()[0])]) from None
         except (ValueError, KeyError, IndexError, OverflowError):
             kind = node.tag.rpartition(":")[2]
-            raise SourceError(
-                [self.finding(node, f"this cannot be read as {kind}", "put it in quotes if it is a text")]
-            ) from None
+            raise SourceError([self.finding(node, f"not a valid {kind}", "quote it if it is a string")]) from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise SourceError([self.finding(node, "Kubernetes has no such number", "write it in quotes")])
+            raise SourceError(
+                [self.finding(node, "Kubernetes does not accept this number", "quote it if it is a string")]
+            )
         return node.value if isinstance(value, bytes) else value
 
     def finding(self, node: Any, message: str, hint: str = "") -> Diagnostic:
@@ -301,7 +301,7 @@ def _line(lines: tuple[str, ...], index: int) -> str:
 
 def _template(source: str) -> str:
     """A word about templates, where the file is one that nobody has rendered."""
-    return "this looks like a template: render it first (helm template, for example)" if "{{" in source else ""
+    return "this looks like a template: render it first, for example with helm template" if "{{" in source else ""
 
 
 def _no_character(text: str, file: str, lines: tuple[str, ...]) -> Diagnostic:
@@ -310,9 +310,9 @@ def _no_character(text: str, file: str, lines: tuple[str, ...]) -> Diagnostic:
     before = text[:at].splitlines() if not text[:at].endswith(("\n", "\r")) else [*text[:at].splitlines(), ""]
     place = Place(file, max(1, len(before)), len(before[-1]) + 1 if before else 1)
     wrong = f"the character U+{ord(match[0]):04X}" if match else "a character"
-    hint = "remove it; in a text, write it as an escape in double quotes"
+    hint = "remove it, or write it as an escape in double quotes"
     half = match is not None and "\ud800" <= match[0] <= "\udfff"
-    message = "half of a surrogate pair is no character" if half else f"{wrong} cannot stand in YAML"
+    message = "half of a surrogate pair is not a character" if half else f"{wrong} is not allowed in YAML"
     return Diagnostic("YAML001", place, message, source=_line(lines, place.line - 1), hint=hint)
 
 
@@ -327,9 +327,9 @@ def _syntax_error(error: yaml.YAMLError, file: str, lines: tuple[str, ...]) -> D
     hint = _template(source) or next((way for start, way in _HINTS.items() if message.startswith(start)), "")
     opened = getattr(error, "context_mark", None)
     if opened and opened.line != mark.line and message.startswith(_UNCLOSED):
-        hint = hint.replace("a bracket", f"the bracket that opens in line {opened.line + 1}")
+        hint = hint.replace("a bracket", f"the bracket that opens on line {opened.line + 1}")
     if source[mark.column : mark.column + 1] == "\t":
-        hint = "indent with spaces: a tab does not count in YAML"
+        hint = "indent with spaces: YAML does not accept tabs"
     return Diagnostic("YAML001", Place(file, mark.line + 1, mark.column + 1), message, source=source, hint=hint)
 
 

@@ -22,9 +22,9 @@ _MOST_OF_A_PORT: Final = 65_535
 def text(value: object) -> str:
     """Read a text that is not blank: that is what a shell makes of a variable that is not set."""
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text")
+        raise ValueError(f"{value!r} is not a string")
     if not value.strip():
-        raise ValueError("it is empty: give a value, or leave it out")
+        raise ValueError("must not be empty; give a value or leave it out")
     return value
 
 
@@ -82,14 +82,14 @@ def service(value: object) -> tuple[str, str, int]:
 def label(value: object) -> str:
     """Read the name of a namespace or Service: a DNS label."""
     if not _LABEL.fullmatch(text(value)):
-        raise ValueError(f"{_shown(value)} is no such name: lower-case letters, digits and -, at most 63")
+        raise ValueError(f"{_shown(value)} is not a valid name: use at most 63 lower-case letters, digits and -")
     return str(value)
 
 
 def name(value: object) -> str:
     """Read the name of an object: DNS labels with dots between them."""
     if len(text(value)) > _MOST_OF_A_NAME or not all(map(_LABEL.fullmatch, str(value).split("."))):
-        raise ValueError(f"{_shown(value)} is no name of an object: lower-case letters, digits, - and .")
+        raise ValueError(f"{_shown(value)} is not a valid object name: use lower-case letters, digits, - and .")
     return str(value)
 
 
@@ -117,7 +117,7 @@ def host(value: object) -> str:
 def labels(value: object) -> dict[str, str]:
     """Read labels, key=value with commas between them; an empty text has none."""
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text")
+        raise ValueError(f"{value!r} is not a string")
     return dict(pair(part) for part in value.split(",") if part.strip())
 
 
@@ -137,7 +137,7 @@ def _allowed(low: float, high: float, unit: str) -> str:
 
 def _port(digits: str, value: object, *, least: int = 0) -> int:
     if not digits.isascii() or not digits.isdigit() or not least <= int(digits[:9]) <= _MOST_OF_A_PORT:
-        raise ValueError(f"{_shown(value)} has no port from {least} to {_MOST_OF_A_PORT} at its end")
+        raise ValueError(f"{_shown(value)} does not end in a port from {least} to {_MOST_OF_A_PORT}")
     return int(digits)
 
 

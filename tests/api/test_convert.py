@@ -232,9 +232,9 @@ def test_a_malformed_object_fails_the_review_instead_of_the_server():
 @pytest.mark.parametrize(
     "objects, message",
     [
-        (True, "no list"),
-        ([{"apiVersion": OLD, "kind": "ClusterQueueList", "items": 3}], "no list of maps"),
-        ([{"apiVersion": OLD, "kind": "ClusterQueueList", "items": [["x"]]}], "no list of maps"),
+        (True, "must be a list"),
+        ([{"apiVersion": OLD, "kind": "ClusterQueueList", "items": 3}], "must be a list of maps"),
+        ([{"apiVersion": OLD, "kind": "ClusterQueueList", "items": [["x"]]}], "must be a list of maps"),
     ],
 )
 def test_lists_of_the_wrong_type_fail_the_review(objects, message):

@@ -16,10 +16,10 @@ from webhook.queue.model import Admission, PodSet, PodSetAssignment
 @pytest.mark.parametrize(
     "resource, quota, held, asked, words",
     [
-        ("cpu", 8000, 3500, 6000, "asks 6 cpu of flavor default, 4500m free"),
-        ("memory", 64 * 2**30, 2**30, 2**36, "asks 64Gi memory of flavor default, 63Gi free"),
-        ("nvidia.com/gpu", 8, 6, 4, "asks 4 nvidia.com/gpu of flavor default, 2 free"),
-        ("cpu", 8000, 0, 9500, "asks 9500m cpu of flavor default, the queue can have 8 at most"),
+        ("cpu", 8000, 3500, 6000, "requests 6 cpu of flavor default, 4500m free"),
+        ("memory", 64 * 2**30, 2**30, 2**36, "requests 64Gi memory of flavor default, 63Gi free"),
+        ("nvidia.com/gpu", 8, 6, 4, "requests 4 nvidia.com/gpu of flavor default, 2 free"),
+        ("cpu", 8000, 0, 9500, "requests 9500m cpu of flavor default, the queue can use at most 8"),
     ],
 )
 def test_numbers_are_quantities(resource: str, quota: int, held: int, asked: int, words: str) -> None:

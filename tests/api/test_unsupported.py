@@ -23,26 +23,26 @@ def with_template(patch):
 
 
 WORKLOADS = {
-    "topology request": (workload(topologyRequest={"required": "rack"}), "spec.podSets[0].topologyRequest asks for"),
+    "topology request": (workload(topologyRequest={"required": "rack"}), "spec.podSets[0].topologyRequest uses"),
     "topology annotation": (
         with_template({"metadata": {"annotations": {KEY + "podset-required-topology": "rack"}}}),
-        f'spec.podSets[0].template.metadata.annotations["{KEY}podset-required-topology"] asks for topology',
+        f'spec.podSets[0].template.metadata.annotations["{KEY}podset-required-topology"] uses topology',
     ),
     "resource claims": (
         with_template({"spec": {"resourceClaims": CLAIMS}}),
-        "spec.podSets[0].template.spec.resourceClaims asks for dynamic resource allocation",
+        "spec.podSets[0].template.spec.resourceClaims uses dynamic resource allocation",
     ),
     "pod group": (
         merge(workload(), {"metadata": {"labels": {KEY + "pod-group-name": "g"}}}),
-        f'metadata.labels["{KEY}pod-group-name"] asks for pod groups',
+        f'metadata.labels["{KEY}pod-group-name"] uses pod groups',
     ),
     "elastic job": (
         merge(workload(), {"metadata": {"annotations": {KEY + "elastic-job": "true"}}}),
-        f'metadata.annotations["{KEY}elastic-job"] asks for elastic jobs',
+        f'metadata.annotations["{KEY}elastic-job"] uses elastic jobs',
     ),
     "preemption gate": (
         merge(workload(), {"spec": {"preemptionGates": [{"name": "x"}]}}),
-        "spec.preemptionGates asks for MultiKueue",
+        "spec.preemptionGates uses MultiKueue",
     ),
 }
 
@@ -84,7 +84,7 @@ def test_a_flavor_with_a_topology_is_passed_over():
     objects[1]["spec"] = {"nodeLabels": {"pool": "a"}, "topologyName": "racks"}
     admitted, waits = told(*objects, workload())
     assert admitted == []
-    assert "flavor f: spec.topologyName asks for topology aware scheduling" in waits["team-a/w"][1]
+    assert "flavor f: spec.topologyName uses topology aware scheduling" in waits["team-a/w"][1]
     flavors.append({**flavors[0], "name": "plain"})
     plain = merge(objects[1], {"metadata": {"name": "plain"}, "spec": {"topologyName": None}})
     assert told(*objects, plain, workload())[0] == ["team-a/w"]
@@ -98,7 +98,7 @@ def test_a_check_that_only_kueue_answers_stops_its_queue(controller):
     objects = [*queues(admissionChecksStrategy=strategy), {**check, "spec": {"controllerName": controller}}]
     admitted, waits = told(*objects, workload())
     assert admitted == []
-    assert "AdmissionCheck c: spec.controllerName asks for" in waits["team-a/w"][1]
+    assert "AdmissionCheck c: spec.controllerName uses" in waits["team-a/w"][1]
 
 
 def test_every_sign_of_what_is_not_supported_is_seen():

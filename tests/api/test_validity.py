@@ -37,11 +37,14 @@ QUEUES = [
     ({"resourceGroups": group(nominalQuota=-2)}, "nominalQuota: -2 is less than 0"),
     ({"resourceGroups": group(lendingLimit="-1")}, "lendingLimit: -1 is less than 0"),
     ({"fairSharing": {"weight": "-1"}}, "spec.fairSharing.weight: -1 is less than 0"),
-    ({"queueingStrategy": "Nope"}, "spec.queueingStrategy: 'Nope' is none of BestEffortFIFO, StrictFIFO"),
-    ({"stopPolicy": "Nope"}, "spec.stopPolicy: 'Nope' is none of Hold, HoldAndDrain, None"),
-    ({"preemption": {"withinClusterQueue": "Nope"}}, "spec.preemption.withinClusterQueue: 'Nope' is none of"),
-    ({"flavorFungibility": {"whenCanBorrow": "Borrow"}}, "spec.flavorFungibility.whenCanBorrow: 'Borrow' is none of"),
-    ({"concurrentAdmissionPolicy": {"migration": {}}}, "spec.concurrentAdmissionPolicy asks for concurrent admission"),
+    ({"queueingStrategy": "Nope"}, "spec.queueingStrategy: 'Nope' is not one of BestEffortFIFO, StrictFIFO"),
+    ({"stopPolicy": "Nope"}, "spec.stopPolicy: 'Nope' is not one of Hold, HoldAndDrain, None"),
+    ({"preemption": {"withinClusterQueue": "Nope"}}, "spec.preemption.withinClusterQueue: 'Nope' is not one of"),
+    (
+        {"flavorFungibility": {"whenCanBorrow": "Borrow"}},
+        "spec.flavorFungibility.whenCanBorrow: 'Borrow' is not one of",
+    ),
+    ({"concurrentAdmissionPolicy": {"migration": {}}}, "spec.concurrentAdmissionPolicy uses concurrent admission"),
 ]
 
 
@@ -79,7 +82,7 @@ def test_a_local_queue_that_no_crd_allows_lets_nothing_through():
     assert admitted == []
     assert waits["team-a/w"] == (
         "Misconfigured",
-        "LocalQueue main: spec.stopPolicy: 'Nope' is none of Hold, HoldAndDrain, None",
+        "LocalQueue main: spec.stopPolicy: 'Nope' is not one of Hold, HoldAndDrain, None",
     )
 
 
@@ -103,7 +106,7 @@ def test_two_pod_sets_of_one_name_wait():
     twice["spec"]["podSets"] *= 2
     admitted, waits = told(*queues(), twice)
     assert admitted == []
-    assert waits["team-a/w"] == ("Misconfigured", "spec.podSets[1].name: main is there twice")
+    assert waits["team-a/w"] == ("Misconfigured", "spec.podSets[1].name: duplicate name main")
 
 
 def test_a_queue_is_suspended_for_what_it_is_and_not_for_its_name():
@@ -128,7 +131,7 @@ def test_what_holds_quota_of_a_flavor_that_is_gone_is_told():
     admitted, waits = told(*queues(), holding("cq", "gone"), workload("new"))
     assert admitted == ["team-a/new"]
     assert waits == {
-        "team-a/w": ("Misconfigured", "it holds cpu of flavor gone, which ClusterQueue cq has no quota of")
+        "team-a/w": ("Misconfigured", "it holds cpu of flavor gone, for which ClusterQueue cq has no quota")
     }
 
 

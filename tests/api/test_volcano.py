@@ -94,9 +94,9 @@ def test_parents_that_form_a_circle_own_nothing():
 @pytest.mark.parametrize(
     ("spec", "of", "message"),
     [
-        ({"networkTopology": {"mode": "hard"}}, "PodGroup", "spec.networkTopology asks for network topology"),
-        ({"minTaskMember": {"a": 1}}, "PodGroup", "spec.minTaskMember asks for"),
-        ({"affinity": {"nodeGroupAffinity": {}}}, "Queue", "spec.affinity asks for node affinity"),
+        ({"networkTopology": {"mode": "hard"}}, "PodGroup", "spec.networkTopology uses network topology"),
+        ({"minTaskMember": {"a": 1}}, "PodGroup", "spec.minTaskMember uses"),
+        ({"affinity": {"nodeGroupAffinity": {}}}, "Queue", "spec.affinity uses node affinity"),
     ],
 )
 def test_what_is_not_supported_waits(spec, of, message):

@@ -128,7 +128,7 @@ def test_what_is_allowed_is_told(folder, monkeypatch, capsys):
     for value in ("x", "0.5", "1e999"):
         assert "from 1 to 3,600 seconds" in said(monkeypatch, capsys, "serve", f"--lease-seconds={value}")
     assert "from 1 to 30 seconds" in said(monkeypatch, capsys, "register", "--timeout=31")
-    assert "has no port from 0 to 65535" in said(monkeypatch, capsys, "run", "--listen=127.0.0.1:70000")
+    assert "does not end in a port from 0 to 65535" in said(monkeypatch, capsys, "run", "--listen=127.0.0.1:70000")
 
 
 def test_no_option_takes_text_as_it_comes():

@@ -62,7 +62,7 @@ def test_articles_run_to_their_end(tmp_path):
     jobs = done.stdout[done.stdout.index("queued jobs") :]
     assert len(re.findall(r"^│ (?:Job|PyTorchJob|TFJob) ", jobs, re.MULTILINE)) == 8
     assert "pending" not in jobs
-    assert re.search(r"position 1, asks 6\s", done.stdout), "article 003's second job waits for the first"
+    assert re.search(r"requests 6\s", done.stdout), "article 003's second job waits for the first"
     assert re.search(r"LimitRange default/gpu-limit-range\s*│ denied", done.stdout)
 
 
@@ -105,7 +105,7 @@ def test_half_a_gpu_is_refused_with_the_way_out(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("a: [1", "bad.yaml:2:1: error[YAML001]"), ("a: 1\na: 2", 'bad.yaml:2:1: error[YAML001]: the key "a"')],
+    [("a: [1", "bad.yaml:2:1: error[YAML001]"), ("a: 1\na: 2", 'bad.yaml:2:1: error[YAML001]: duplicate key "a"')],
 )
 def test_bad_file_is_told_at_its_place(tmp_path, text, told):
     """A file that is no YAML ends the run with code 2 and the place of the mistake, without a traceback."""

@@ -119,7 +119,7 @@ def test_a_request_that_is_given_up_leaves_the_read_to_the_others():
 @pytest.mark.parametrize(
     ("failure", "told", "missing"),
     [
-        (None, "Namespace team-b is not there", True),
+        (None, "Namespace team-b does not exist", True),
         (Unavailable("no connection"), "Internal error occurred: no connection", False),
     ],
 )

@@ -197,7 +197,7 @@ def test_overhead_of_a_runtime_class_counts_in_the_cluster():
                 return ((found.get("status") or {}).get("conditions") or [{}])[0]
 
             async def waits():
-                return "asks 2500m cpu" in ((await says()).get("message") or "")
+                return "requests 2500m cpu" in ((await says()).get("message") or "")
 
             await w.until(waits, "it asks for its overhead too")
             await w.store.patch(RUNTIME_CLASS, "vm", None, {"overhead": {"podFixed": {"cpu": "1"}}})

@@ -167,7 +167,7 @@ def test_a_broken_set_of_policies_keeps_the_last_good_one(tmp_path, policies, ca
     verdict, ready, metrics, after = asyncio.run(go())
     assert verdict["allowed"] is False
     assert ready[0] == 200
-    assert "NEW FILES NOT USED" in ready[1]
+    assert "the changed files have errors and are not used" in ready[1]
     assert "sluice_bundle_last_load_successful 0.0" in metrics
     assert 'sluice_bundle_loads_total{result="failure"} 1.0' in metrics
     assert "policy.yaml:9:" in caplog.text
@@ -301,7 +301,7 @@ def test_a_namespace_that_is_not_in_view_yet_is_read(tmp_path, policies):
     gold, lead, nowhere = asyncio.run(go())
     assert gold.endswith("this name is taken")
     assert lead == ""
-    assert nowhere.endswith("failed to configure policy: Namespace nowhere is not there")
+    assert nowhere.endswith("failed to configure policy: Namespace nowhere does not exist")
 
 
 def test_a_broken_set_at_the_start_is_refused_with_its_place(tmp_path, policies):
@@ -345,7 +345,7 @@ def test_a_job_goes_through_the_whole_process(tmp_path, policies):
 
     huge, waits, (_, metrics) = asyncio.run(go())
     assert huge["allowed"] is False
-    assert "asks 3 cpu, ClusterQueue cq can use 2 at most" in huge["status"]["message"]
+    assert "requests 3 cpu, ClusterQueue cq can use at most 2" in huge["status"]["message"]
     assert waits["allowed"] is True
     assert 'kueue_admitted_workloads_total{cluster_queue="cq",priority_class="",replica_role="standalone"}' in metrics
 
@@ -448,7 +448,7 @@ def test_a_job_that_no_pod_can_be_made_of_is_refused(tmp_path, policies):
 
     for answer in asyncio.run(go()):
         assert (answer["allowed"], answer["status"]["code"]) == (False, 422)
-        assert "queue team-a/main: no pod can be made of this job: " in answer["status"]["message"]
+        assert "queue team-a/main: cannot make a pod of this job: " in answer["status"]["message"]
 
 
 def test_rules_are_chosen_by_name(policies):

@@ -145,7 +145,7 @@ def test_only_the_queue_takes_the_gate_off(
         path, media = f"{PODS}/two", "application/merge-patch+json"
         control_plane.wait("the rights are there", lambda: user.request("GET", path).status == 200)
         forced = user.request("PATCH", path, {"spec": {"schedulingGates": []}}, media)
-        assert (forced.status, "is taken off by queue main" in forced.body["message"]) == (403, True)
+        assert (forced.status, "only queue main removes the scheduling gate" in forced.body["message"]) == (403, True)
         unmarked = user.request("PATCH", path, {"metadata": {"labels": {"sluice.dev/gated": None}}}, media)
         assert unmarked.status == 403
         renamed = user.request("PATCH", path, {"metadata": {"labels": {"app": "x"}}}, media)

@@ -52,7 +52,7 @@ def test_what_has_no_twin_is_told():
     reasons = {p: twins_of((ROOT / "policies" / p / "policy.yaml").read_text()).left_out for p in SHIPPED}
     of = {policy: {title.partition(" for ")[2]: reason for title, reason in rows} for policy, rows in reasons.items()}
     assert of["gpu-defaults"]["notebooks.kubeflow.org"].startswith("the lists of a custom kind may be atomic")
-    assert of["gpu-defaults"]["pytorchjobs.kubeflow.org"].startswith("it has several pod templates")
+    assert of["gpu-defaults"]["pytorchjobs.kubeflow.org"].startswith("the kind has several pod templates")
     assert "notebooks.kubeflow.org" not in of["gpu-tolerations"]
     assert "jobs.batch" not in of["gpu-defaults"]
 

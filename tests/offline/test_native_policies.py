@@ -63,7 +63,7 @@ def test_old_objects_of_one_template_are_kept():
     job = next(o for o in made.objects if o["metadata"]["name"] == "whole-gpus-jobs.batch-native")
     assert job["spec"]["matchConditions"][0]["expression"] == "oldObject == null || object.spec != oldObject.spec"
     assert "variables.oldPod == null" in job["spec"]["validations"][1]["expression"]
-    assert ("whole-gpus for pytorchjobs.kubeflow.org", "it reads oldObject, whose templates cannot be put beside the "
+    assert ("whole-gpus for pytorchjobs.kubeflow.org", "it reads oldObject, whose templates cannot be matched with the "
             "new ones") in made.left_out  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def test_system_namespaces_are_left_out():
         ("metadata: {name: suspend}\nspec:\n  failure", "metadata: {name: suspend, annotations: "
          "{sluice.dev/mode: warn}}\nspec:\n  failure", "mode warn exists in Sluice only"),
         ("metadata: {name: suspend}\nspec:\n  failure", "metadata: {name: suspend, annotations: "
-         "{sluice.dev/skip: owned-by-workload}}\nspec:\n  failure", "the native server cannot look an owner up"),
+         "{sluice.dev/skip: owned-by-workload}}\nspec:\n  failure", "the native API server cannot look up an owner"),
     ],
 )  # fmt: skip
 def test_what_only_sluice_can_is_left_out(old, new, reason):

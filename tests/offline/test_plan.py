@@ -85,7 +85,7 @@ def test_the_table_and_yaml_say_the_same():
     """A person reads in one line who holds what; YAML is the JSON document."""
     table = run()
     assert "Job lab/first" in table
-    assert "asks 4 nvidia.com/gpu of a100, 2 free; held by Job lab/first 6" in " ".join(table.split())
+    assert "requests 4 nvidia.com/gpu of a100, 2 free; held by Job lab/first 6" in " ".join(table.split())
     assert "1 admitted, 0 preempted, 1 pending" in table
     assert yaml.safe_load(run("-o", "yaml")) == json.loads(run("-o", "json"))
 

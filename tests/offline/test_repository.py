@@ -138,7 +138,7 @@ def test_rules_that_nobody_named_are_told(here):
     ("text", "told"),
     [
         ("queueRule: [kueue]", '.sluice.yaml:1:1: error[CFG001]: unknown setting "queueRule"'),
-        ("queueRules: [nothing-like-it]", "there are no rules of this name"),
+        ("queueRules: [nothing-like-it]", "no rules and no file have this name"),
         ("policies: [sluice.dev/gpu]", "no shipped policy sluice.dev/gpu; there are sluice.dev/"),
         ("policies: [gone]", "gone: error[LOAD001]: no such file or folder"),
         ("- a", "the configuration must be a map"),

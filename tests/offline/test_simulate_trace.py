@@ -117,8 +117,8 @@ def test_mistakes_in_a_generator_file_have_a_place_and_a_hint():
 @pytest.mark.parametrize(
     ("row", "code", "said"),
     [
-        ("0,cohort-0-queue-9,1,1", "TRACE002", "1 job names queue default/cohort-0-queue-9, which is not there"),
-        ("0,a,1,1", "TRACE003", "1 job names resource gpus, for which ClusterQueue a has no quota"),
+        ("0,cohort-0-queue-9,1,1", "TRACE002", "1 job uses queue default/cohort-0-queue-9, which does not exist"),
+        ("0,a,1,1", "TRACE003", "1 job uses resource gpus, for which ClusterQueue a has no quota"),
     ],
 )
 def test_what_the_queues_do_not_have_is_an_error(tmp_path, row, code, said):

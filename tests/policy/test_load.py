@@ -46,10 +46,14 @@ def test_all_mistakes_are_told_at_once():
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        ("a: 1", "LOAD002", "apiVersion and kind are needed"),
+        ("a: 1", "LOAD002", "apiVersion and kind are required"),
         (validating("true").replace("k8s.io/v1\n", "k8s.io/v3\n"), "LOAD003", 'version "v3"'),
-        (validating("true") + validating("true"), "LOAD004", "is there twice; the first is at policy.yaml:4:18"),
-        ("apiVersion: sluice.dev/v1alpha1\nkind: QueuePolice\nmetadata: {name: x}", "LOAD003", "is not known"),
+        (
+            validating("true") + validating("true"),
+            "LOAD004",
+            "is defined twice; the first definition is at policy.yaml:4:18",
+        ),
+        ("apiVersion: sluice.dev/v1alpha1\nkind: QueuePolice\nmetadata: {name: x}", "LOAD003", "unknown kind"),
         (validating("1"), "CEL001", "must evaluate to bool, not int"),
         (validating("true", extra="    messageExpression: '1'"), "CEL001", "must evaluate to string, not int"),
         (validating("params == null"), "CEL001", "undeclared reference to 'params'"),
@@ -59,8 +63,8 @@ def test_all_mistakes_are_told_at_once():
             "CEL001",
             "undefined field 'x'",
         ),
-        (validating("true").replace("[Deny]", "[Deny, Warn]"), "POL005", "refuses it"),
-        (validating("true").replace("[Deny]", "[Deny], paramRef: {}"), "POL005", "just one of name and selector"),
+        (validating("true").replace("[Deny]", "[Deny, Warn]"), "POL005", "rejects it"),
+        (validating("true").replace("[Deny]", "[Deny], paramRef: {}"), "POL005", "exactly one of name and selector"),
         (
             validating("true").replace(
                 "p, valid", "p, matchResources: {objectSelector: {matchExpressions: [{key: a, operator: in}]}}, valid"
@@ -71,15 +75,15 @@ def test_all_mistakes_are_told_at_once():
         (
             mutating("[]", apply=True).replace("applyConfiguration:", "jsonPatch:"),
             "POL005",
-            "goes with applyConfiguration",
+            "requires applyConfiguration",
         ),
         (mutating("[1]"), "CEL001", "must evaluate to list(JSONPatch)"),
-        (mutating("[]", annotations="{sluice.dev/mode: loud}"), "POL003", '"loud" is not known'),
+        (mutating("[]", annotations="{sluice.dev/mode: loud}"), "POL003", 'invalid value "loud"'),
         (
             "apiVersion: sluice.dev/v1alpha1\nkind: PolicyException\nmetadata: {name: x}\n"
             "spec: {policyNames: [p], reason: r, expires: soon}",
             "EXC001",
-            "not a date",
+            "not a valid date",
         ),
         (
             "apiVersion: sluice.dev/v1\nkind: PolicyException\nmetadata: {name: x}\nspec: {}",

@@ -130,7 +130,7 @@ def test_classic_preemption_comes_to_rest(world: Snapshot, work: list[Workload])
 def test_decisions_do_not_depend_on_input_order(
     rules: KueueRules, world: Snapshot, work: list[Workload], data: st.DataObject
 ) -> None:
-    """The same objects in another order give the same decisions."""
+    """The same objects in a different order give the same decisions."""
     first, second = with_work(world, work), None
     shuffled = replace(
         world,

@@ -48,7 +48,7 @@ def test_usage_is_counted_once_however_often_definitions_and_rules_change() -> N
     decide(core, rules, 9)
     told = explain(core, f"{NS}/j")
     assert told is not None
-    assert "holds 4 of 4" in told.message
+    assert "uses 4 of 4" in told.message
     core.apply(WorkloadGone(f"{NS}/r"))
     assert names(decide(core, rules, 10)) == ["j"]
 

@@ -94,7 +94,7 @@ def test_loaded_files_bring_along_what_they_extend() -> None:
     assert names(decide(state(*world), rules_among([]), 0)) == ["two"]
     assert names(decide(state(*world), rules_among(shelf), 0)) == ["two"]
     assert names(decide(state(*world), rules_among(shelf, ["test"]), 0)) == []
-    with pytest.raises(SourceError, match=r'mine.yaml.*no QueuePolicy "fifa"'):
+    with pytest.raises(SourceError, match=r'mine.yaml.*QueuePolicy "fifa" does not exist'):
         rules_among(read(HEAD + "  extends: [fifa]\n", "mine.yaml"))
 
 
@@ -107,16 +107,16 @@ def test_an_unknown_name_is_told_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("spec", "line", "column", "told", "way_out"),
     [
-        ("strict: workload.queued_at > 0", 5, 20, "undefined field 'queued_at'", "write queuedAt"),
-        ("strict: queue.preemption.within_cluster_queue == ''", 5, 28, "undefined field", "write withinClusterQueue"),
-        ("order:\n    - workload.uid\n    - queue.fungibility.when_can_preempt", 7, 25, "", "write whenCanPreempt"),
-        ("strict: workload.podSets.exists(p, p.min_count > 1)", 5, 40, "undefined field", "write minCount"),
+        ("strict: workload.queued_at > 0", 5, 20, "undefined field 'queued_at'", "use queuedAt"),
+        ("strict: queue.preemption.within_cluster_queue == ''", 5, 28, "undefined field", "use withinClusterQueue"),
+        ("order:\n    - workload.uid\n    - queue.fungibility.when_can_preempt", 7, 25, "", "use whenCanPreempt"),
+        ("strict: workload.podSets.exists(p, p.min_count > 1)", 5, 40, "undefined field", "use minCount"),
         ("strict: workload.prio > 1", 5, 20, "undefined field 'prio'", ""),
         ("strict: workload.priorty > 1", 5, 20, "undefined field", 'did you mean "priority"?'),
-        ("strict: wrkload.priority > 1", 5, 11, "there is no 'wrkload' here", 'did you mean "workload"?'),
-        ("park: outcom == 'NoFit'", 5, 9, "there is no 'outcom'", 'did you mean "outcome"?'),
-        ("strict: workload.user.startWith('a')", 5, 25, "there is no 'startWith'", 'did you mean "startsWith"?'),
-        ("flavor: {mayPreempt: below_root}", 5, 24, "there is no 'below_root'", "write belowRoot"),
+        ("strict: wrkload.priority > 1", 5, 11, "unknown name 'wrkload'", 'did you mean "workload"?'),
+        ("park: outcom == 'NoFit'", 5, 9, "unknown name 'outcom'", 'did you mean "outcome"?'),
+        ("strict: workload.user.startWith('a')", 5, 25, "unknown name 'startWith'", 'did you mean "startsWith"?'),
+        ("flavor: {mayPreempt: below_root}", 5, 24, "unknown name 'below_root'", "use belowRoot"),
     ],
 )  # fmt: skip
 def test_a_wrong_name_is_told_with_the_right_one(spec: str, line: int, column: int, told: str, way_out: str) -> None:

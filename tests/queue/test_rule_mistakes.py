@@ -15,40 +15,40 @@ from webhook.queue.cycle.decide import decide
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: mine}\nspec:\n"
 CAP = "  extends: [user-caps]\n"
 ROWS = [
-    ("fairSharing: {enabled: true, strategies: [Nope]}", "RUL009", "5:45", 'no comparison "Nope"', ""),
+    ("fairSharing: {enabled: true, strategies: [Nope]}", "RUL009", "5:45", 'unknown comparison "Nope"', ""),
     ("extends: [kueue-fair]\n  fairSharing: {strategies: [LessThanInitalShare]}", "RUL009", "6:30",
      "", 'did you mean "LessThanInitialShare"?'),
-    ("fairSharing: {enabled: true}", "RUL009", "5:3", "fair sharing needs tournament", "extends: [kueue-fair]"),
-    ("fairSharing: {enabled: 1}", "RUL002", "5:26", "spec.fairSharing.enabled is a number", ""),
-    ("partialAdmission: 'false'", "RUL002", "5:21", "is a string, it must be true or false", "without quotes"),
-    ("strict: true", "RUL002", "5:11", "spec.strict is true or false, it must be a string", 'write "true"'),
-    ("order: workload.priority", "RUL002", "5:10", "it must be a list", "write [workload.priority]"),
-    ("admit: [now]", "RUL002", "5:11", "it must be a map", ""),
-    ("admit: [{reason: Late}]", "RUL002", "5:11", "spec.admit[0] needs expression", ""),
+    ("fairSharing: {enabled: true}", "RUL009", "5:3", "fair sharing requires tournament", "extends: [kueue-fair]"),
+    ("fairSharing: {enabled: 1}", "RUL002", "5:26", "must be true or false, not a number", ""),
+    ("partialAdmission: 'false'", "RUL002", "5:21", "must be true or false, not a string", "without quotes"),
+    ("strict: true", "RUL002", "5:11", "spec.strict must be a string, not true or false", 'write "true"'),
+    ("order: workload.priority", "RUL002", "5:10", "must be a list", "write [workload.priority]"),
+    ("admit: [now]", "RUL002", "5:11", "must be a map", ""),
+    ("admit: [{reason: Late}]", "RUL002", "5:11", "spec.admit[0] requires expression", ""),
     ("admit: [{expresion: 'true'}]", "RUL001", "5:12", "admit[0].expresion", 'did you mean "expression"?'),
-    ("preempt: {allowed: [{expression: 'true'}]}", "RUL002", "5:23", "needs name", ""),
-    ("reserve: {for: Ever}", "RUL002", "5:18", '"Ever" is not known', "one of Cycle, UntilAdmitted"),
-    ("history: {halfLife: 1week}", "RUL002", "5:23", '"1week" is not a duration', "the units are"),
-    ("history: {halfLife: ''}", "RUL002", "5:23", '"" is not a duration', ""),
-    ("history: {samplingInterval: 1.2.3h}", "RUL002", "5:31", "is not a duration", ""),
-    ("history: {resourceWeights: {gpu: two}}", "RUL002", "5:36", "it must be a number", ""),
-    ("laws: {keeps: [QuotaKep]}", "RUL002", "5:18", '"QuotaKep" is not known', 'did you mean "QuotaKept"?'),
+    ("preempt: {allowed: [{expression: 'true'}]}", "RUL002", "5:23", "requires name", ""),
+    ("reserve: {for: Ever}", "RUL002", "5:18", 'invalid value "Ever"', "one of Cycle, UntilAdmitted"),
+    ("history: {halfLife: 1week}", "RUL002", "5:23", '"1week" is not a valid duration', "in ms, s, m, h and d"),
+    ("history: {halfLife: ''}", "RUL002", "5:23", '"" is not a valid duration', ""),
+    ("history: {samplingInterval: 1.2.3h}", "RUL002", "5:31", "is not a valid duration", ""),
+    ("history: {resourceWeights: {gpu: two}}", "RUL002", "5:36", "must be a number", ""),
+    ("laws: {keeps: [QuotaKep]}", "RUL002", "5:18", 'invalid value "QuotaKep"', 'did you mean "QuotaKept"?'),
     ("laws: {givesUp: [{law: '', why: no}]}", "RUL002", "5:26", "law", ""),
     ("histroy: {}", "RUL001", "5:3", "histroy", 'did you mean "history"?'),
-    ("extends: kueue", "RUL002", "5:12", "it must be a list", "write [kueue]"),
-    ("extends: [kueu]", "RUL006", "5:13", 'there is no QueuePolicy "kueu"', 'did you mean "kueue"?'),
-    ("extends: [mine]", "RUL006", "5:13", 'there is no QueuePolicy "mine"', ""),
+    ("extends: kueue", "RUL002", "5:12", "must be a list", "write [kueue]"),
+    ("extends: [kueu]", "RUL006", "5:13", 'QueuePolicy "kueu" does not exist', 'did you mean "kueue"?'),
+    ("extends: [mine]", "RUL006", "5:13", 'QueuePolicy "mine" does not exist', ""),
     ("extends: [user-caps]\n  parameters: {workload: 9}", "RUL005", "6:16", "no rule reads parameters.workload",
      'did you mean "workloads"?'),
     ("extends: [user-caps]\n  parameters: {workloads: many}", "RUL005", "6:27",
-     '"user-caps" declares workloads as int, this is string', ""),
+     '"user-caps" declares workloads as int, not string', ""),
     ("extends: [user-caps]\n  parameters: {most: {cpu: 1.5}}", "RUL005", "6:22", "as map(string, int)", ""),
     ("parameters: {unread: 1}", "RUL005", "5:16", "no rule reads parameters.unread", ""),
     ("strict: parameters.on", "RUL003", "5:22", "undefined field 'on'", ""),
-    ("strict: startsWth('a')", "RUL003", "5:11", "there is no 'startsWth' here", 'did you mean "startsWith"?'),
-    ("strict: workload.priority", "RUL004", "5:11", "this gives int, it must give bool", ""),
+    ("strict: startsWth('a')", "RUL003", "5:11", "unknown name 'startsWth'", 'did you mean "startsWith"?'),
+    ("strict: workload.priority", "RUL004", "5:11", "this returns int, expected bool", ""),
     ("order: [\"{'a': 1}\"]", "RUL004", "5:11", "has no order", ""),
-    ("order: [1, '']", "RUL002", "5:11", "it must be a string", ""),
+    ("order: [1, '']", "RUL002", "5:11", "must be a string", ""),
 ]  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_a_mistake_is_told_at_its_place(spec: str, code: str, place: str, told: 
 def test_a_file_that_is_no_spec_is_told() -> None:
     """A QueuePolicy whose spec is a list is one mistake, not many."""
     (found,) = mistakes_in(read(HEAD.replace("spec:\n", "spec: []\n"), "rules.yaml"))
-    assert (found.code, found.message) == ("RUL002", "a QueuePolicy needs a spec")
+    assert (found.code, found.message) == ("RUL002", "a QueuePolicy must have a spec")
 
 
 def test_files_that_extend_each_other_are_told(tmp_path: Path) -> None:

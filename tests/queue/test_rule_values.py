@@ -90,14 +90,14 @@ def test_a_static_key_without_an_order_is_refused_when_it_is_loaded():
     ("spec", "told"),
     [
         ("  order:\n    - workload.priority\n    - \"dyn({'a': 1})\"\n", "rule order.1: a sort key cannot be a map"),
-        ("  strict: dyn(1)\n", "rule strict: this gave an int, it must give a bool"),
-        ("  requeue: dyn('soon')\n", "rule requeue: this gave a string, it must give an int"),
-        ("  preempt: {candidate: \"'Always'\"}\n", "rule preempt.candidate: this gave 'Always', it must give one of"),
-        ("  preempt: {attempts: dyn(3)}\n", "rule preempt.attempts: this gave an int, it must give a list of bools"),
-        ("  flavor: {eligible: dyn(null)}\n", "rule flavor.eligible: this gave null, it must give a bool"),
-        ("  requeue: '-1'\n", "rule requeue: this gave -1, it must give a time"),
-        ("  requeue: at + 9000000000000000\n", "rule requeue: this gave 9000000000000000, it must give a time"),
-        ("  capacity: {available: dyn(1.5)}\n", "rule capacity.available: this gave a double, it must give an int"),
+        ("  strict: dyn(1)\n", "rule strict: returned an int, expected a bool"),
+        ("  requeue: dyn('soon')\n", "rule requeue: returned a string, expected an int"),
+        ("  preempt: {candidate: \"'Always'\"}\n", "rule preempt.candidate: returned 'Always', expected one of"),
+        ("  preempt: {attempts: dyn(3)}\n", "rule preempt.attempts: returned an int, expected a list of bools"),
+        ("  flavor: {eligible: dyn(null)}\n", "rule flavor.eligible: returned null, expected a bool"),
+        ("  requeue: '-1'\n", "rule requeue: returned -1, expected a time"),
+        ("  requeue: at + 9000000000000000\n", "rule requeue: returned 9000000000000000, expected a time"),
+        ("  capacity: {available: dyn(1.5)}\n", "rule capacity.available: returned a double, expected an int"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_told_at_its_place(spec: str, told: str):
@@ -116,10 +116,10 @@ FAIR = "  extends: [kueue-fair]\n  share: "
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("  capacity: {guaranteed: '-1'}\n", "capacity.guaranteed: this gave -1, it must give an amount"),
-        ("  capacity: {most: 'node.nominal - 9'}\n", "capacity.most: this gave -9, it must give an amount"),
-        (FAIR + "{value: 0.0 / 0.0}\n", "share.value: this gave NaN, it must give a number"),
-        (FAIR + "{ratio: '-1.0'}\n", "share.ratio: this gave -1.0, a share is never negative"),
+        ("  capacity: {guaranteed: '-1'}\n", "capacity.guaranteed: returned -1, expected an amount"),
+        ("  capacity: {most: 'node.nominal - 9'}\n", "capacity.most: returned -9, expected an amount"),
+        (FAIR + "{value: 0.0 / 0.0}\n", "share.value: returned NaN, expected a number"),
+        (FAIR + "{ratio: '-1.0'}\n", "share.ratio: returned -1.0; a share must not be negative"),
     ],
 )
 def test_a_number_out_of_range_is_told_at_its_place(spec: str, told: str):

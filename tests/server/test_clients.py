@@ -60,7 +60,10 @@ def test_the_certificate_of_another_is_refused(tmp_path):
     """Where names are given, the same authority's certificate for somebody else is a 403 with the name in it."""
     found, _ = answers(tmp_path, (API_SERVER,), "eve")
     status, body = found["/mutate"]
-    assert (status, body["message"]) == (403, 'the client certificate is for "eve", which is not allowed here')
+    assert (status, body["message"]) == (
+        403,
+        'the client certificate of "eve" is not allowed: see --client-names of sluice serve',
+    )
 
 
 def test_a_certificate_of_a_stranger_ends_in_the_handshake(tmp_path):

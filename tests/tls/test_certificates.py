@@ -116,7 +116,7 @@ def test_a_certificate_that_somebody_else_signs_is_left_alone(folder):
     """Without the authority's key (cert-manager) nothing is issued; an expired leaf there is an error."""
     folder.authority_key.unlink()
     before = folder.certificate.read_bytes()
-    assert ensure(folder, NAMES, NOW) == "kept: signed elsewhere"
+    assert ensure(folder, NAMES, NOW) == "kept: signed by another CA"
     assert folder.certificate.read_bytes() == before
     with pytest.raises(ValueError, match="expired"):
         ensure(folder, NAMES, NOW + timedelta(days=500))
@@ -169,7 +169,7 @@ def test_half_a_pair_is_never_served(folder, first):
     assert (serving.reload(), serving.problem) == (False, "")  # the other file may be on its way
     for _ in range(2):
         assert serving.reload() is False
-        assert "do not belong together" in serving.problem
+        assert "do not match" in serving.problem
         assert shake_hands(serving.context, trust) == before
     ((path, data),) = files.values()
     path.write_bytes(data)
@@ -219,7 +219,7 @@ def test_the_command_makes_and_rotates(tmp_path):
     arguments = ["--dir", str(tmp_path), "--service", "sluice", "--name", "localhost"]
     made = CliRunner().invoke(certs, arguments)
     assert made.exit_code == 0, made.output
-    assert "by a new authority" in made.output
+    assert "by a new CA" in made.output
     names = names_of((tmp_path / "tls.crt").read_bytes())
     assert {"sluice.sluice-system.svc", "localhost"} <= set(names)
     before = (tmp_path / "ca.crt").read_bytes()

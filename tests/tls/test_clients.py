@@ -127,7 +127,7 @@ def test_a_broken_file_of_authorities_keeps_the_good_ones(folder, client_ca):
     """At the start it is an error that names the file; later it is a problem, and nobody is let in by it."""
     authority, good = signed()
     client_ca.write_text("nothing")
-    with pytest.raises(ValueError, match=r"client-ca\.crt holds no certificate"):
+    with pytest.raises(ValueError, match=r"client-ca\.crt is not a PEM certificate"):
         ServingCertificate(folder, client_ca)
     client_ca.write_bytes(authority.certificate)
     serving = ServingCertificate(folder, client_ca)

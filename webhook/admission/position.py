@@ -28,9 +28,9 @@ class WaitingRow:
     borrowed: int
 
     def text(self) -> str:
-        """Say it in the words of `kubectl`: `asks 8 GPUs, 2 free, borrowing 0 of 16`."""
+        """Say it in the words of `kubectl`: `requests 8 GPUs, 2 free, borrowing 0 of 16`."""
         asked, free = (amounts.text(self.resource, max(0, n)) for n in (self.asked, self.free))
-        told = f"asks {asked} {self.resource}, {free} free"
+        told = f"requests {asked} {self.resource}, {free} free"
         if self.most > self.nominal:
             borrowed, lent = (amounts.text(self.resource, n) for n in (self.borrowed, self.most - self.nominal))
             told += f", borrowing {borrowed} of {lent}"
@@ -99,7 +99,7 @@ def _never(
     """Say why none of the flavors could ever hold the pod set, at its smallest; empty where one could."""
     queue = pending_queue.queue.name
     if not options:
-        return f"no flavor of ClusterQueue {queue} is for pod set {pod_set.name}: " + "; ".join(
+        return f"no flavor of ClusterQueue {queue} fits pod set {pod_set.name}: " + "; ".join(
             choice.why for choice in group.choices
         )
     told = []
@@ -109,7 +109,9 @@ def _never(
             return ""
         row = over[0]
         asked, most = amounts.text(row.resource, row.asked), amounts.text(row.resource, row.most)
-        told.append(f"asks {asked} {row.resource}, ClusterQueue {queue} can use {most} at most of {choice.flavor}")
+        told.append(
+            f"requests {asked} {row.resource}, ClusterQueue {queue} can use at most {most} of flavor {choice.flavor}"
+        )
     return "; ".join(told)
 
 

@@ -65,19 +65,21 @@ class QueueGate:
         name = f"{namespace}/{job.queue}"
         local = self._objects.local_queue(job.queue or "", namespace)
         if local is None:
-            return _let_in(f"queue {name}: there is no such LocalQueue{self._others(namespace)}; the job waits for it")
+            return _let_in(
+                f"queue {name}: the LocalQueue does not exist{self._others(namespace)}; the job waits for it"
+            )
         if (at(local, ("spec", "stopPolicy")) or "None") != "None":
-            return _let_in(f"queue {name} is stopped: the job waits until it is opened again")
+            return _let_in(f"queue {name} is stopped; the job waits until it is resumed")
         target = str(at(local, ("spec", "clusterQueue")) or "")
         line = self._core.state.by_queue.get(target)
         if line is None:
-            return _let_in(f"queue {name}: there is no ClusterQueue {target} yet; the job waits for it")
+            return _let_in(f"queue {name}: ClusterQueue {target} does not exist; the job waits for it")
         if line.inactive:
-            return _let_in(f"queue {name}: ClusterQueue {target} takes nothing now: {line.inactive}")
+            return _let_in(f"queue {name}: ClusterQueue {target} is inactive: {line.inactive}")
         try:
             workload = self._workload(job, obj, namespace)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            return GateAnswer(False, "Invalid", f"queue {name}: no pod can be made of this job: {error}")
+            return GateAnswer(False, "Invalid", f"queue {name}: cannot make a pod of this job: {error}")
         if workload is None:
             return GateAnswer(allowed=True)
         if workload.problem:
@@ -87,8 +89,10 @@ class QueueGate:
         except self._core.rules.failures as error:
             return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
         if found.never:
-            way_out = "ask for less, or name another queue" + self._others(namespace, but=job.queue or "")
-            return GateAnswer(False, "Forbidden", f"queue {name}: this job can never start: {found.never} ({way_out})")
+            way_out = "request less, or use another queue" + self._others(namespace, but=job.queue or "")
+            return GateAnswer(
+                False, "Forbidden", f"queue {name}: this job can never be admitted: {found.never} ({way_out})"
+            )
         row = found.tightest
         if row is None or (found.fits and found.position == 1):
             return GateAnswer(allowed=True)

@@ -37,7 +37,7 @@ def parse(document: Any) -> Request:
     if (kind := document.get("kind")) != "AdmissionReview":
         raise BadReview(f'kind is {_shown(kind)}, not "AdmissionReview"')
     if (version := document.get("apiVersion")) != API_VERSION:
-        raise BadReview(f'apiVersion is {_shown(version)}; only "{API_VERSION}" is spoken here')
+        raise BadReview(f'apiVersion is {_shown(version)}; only "{API_VERSION}" is supported')
     raw = document.get("request")
     if not isinstance(raw, dict):
         raise BadReview("the review has no request")

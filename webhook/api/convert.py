@@ -45,7 +45,7 @@ def conversion_review(review: Mapping[str, Any]) -> Fields:
     response: Fields = {"uid": request.get("uid") or ""}
     try:
         if not isinstance(objects, list):
-            raise ConversionError("the objects to convert are no list")
+            raise ConversionError("the objects to convert must be a list")
         response["convertedObjects"] = convert(objects, str(request.get("desiredAPIVersion")))
         response["result"] = {"status": "Success"}
     except ConversionError as error:
@@ -77,7 +77,7 @@ def _items(listed: Mapping[str, Any], version: str, kind: str) -> list[Fields]:
     """Give a list's items, which may leave out what the list says of them."""
     items = listed.get("items") or ()
     if not isinstance(items, Sequence) or not all(isinstance(item, Mapping) for item in items):
-        raise ConversionError(f"the items of {kind}List are no list of maps")
+        raise ConversionError(f"the items of {kind}List must be a list of maps")
     return [{"apiVersion": version, "kind": kind, **item} for item in items]
 
 

@@ -84,8 +84,8 @@ class LabelSelectorRequirement(Api, frozen=True, kw_only=True):
     """One condition on a label."""
 
     key: Annotated[str, doc("The label's key.")]
-    operator: Annotated[Literal["In", "NotIn", "Exists", "DoesNotExist"], doc("How the label is compared.")]
-    values: Annotated[list[str], doc("What it is compared with; empty for Exists and DoesNotExist.", kind="atomic")] = (
+    operator: Annotated[Literal["In", "NotIn", "Exists", "DoesNotExist"], doc("Operator.")]
+    values: Annotated[list[str], doc("Values to compare with; empty for Exists and DoesNotExist.", kind="atomic")] = (
         msgspec.field(default_factory=list)
     )
 
@@ -93,24 +93,22 @@ class LabelSelectorRequirement(Api, frozen=True, kw_only=True):
 class LabelSelector(Api, frozen=True, kw_only=True):
     """Conditions on labels; all must hold, and an empty selector selects everything."""
 
-    match_expressions: Annotated[list[LabelSelectorRequirement], doc("Conditions beyond equality.", kind="atomic")] = (
+    match_expressions: Annotated[list[LabelSelectorRequirement], doc("Label selector requirements.", kind="atomic")] = (
         msgspec.field(default_factory=list)
     )
-    match_labels: Annotated[Labels, doc("Labels that must have exactly these values.")] = msgspec.field(
-        default_factory=dict
-    )
+    match_labels: Annotated[Labels, doc("Labels and their required values.")] = msgspec.field(default_factory=dict)
 
 
 class Condition(Api, frozen=True, kw_only=True):
     """A fact about an object that changes with time, as in meta/v1."""
 
-    type: Annotated[str, doc("What the condition is about.", max_length=316)]
-    status: Annotated[Literal["True", "False", "Unknown"], doc("Whether it holds.")]
-    reason: Annotated[str, doc("Why it last changed, as one word for programs.", min_length=1, max_length=1024)]
-    message: Annotated[str, doc("Why it last changed, as a sentence for people.", max_length=32768)]
-    last_transition_time: Annotated[Time, doc("When `status` last changed.")]
+    type: Annotated[str, doc("Type of the condition.", max_length=316)]
+    status: Annotated[Literal["True", "False", "Unknown"], doc("True, False or Unknown.")]
+    reason: Annotated[str, doc("Reason of the last change, in CamelCase.", min_length=1, max_length=1024)]
+    message: Annotated[str, doc("Message about the last change.", max_length=32768)]
+    last_transition_time: Annotated[Time, doc("Time of the last change of `status`.")]
     observed_generation: Annotated[
-        Int64 | None, doc("The generation of the object that the condition was computed from.", ge=0)
+        Int64 | None, doc("Generation of the object that the condition was computed from.", ge=0)
     ] = None
 
 
@@ -120,27 +118,31 @@ class Taint(Api, frozen=True, kw_only=True):
     key: Annotated[str, doc("The taint's key.")]
     effect: Annotated[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], doc("What it does to pods.")]
     value: Annotated[str, doc("The taint's value.")] = ""
-    time_added: Annotated[Time | None, doc("When it was put on the node; not used here.")] = None
+    time_added: Annotated[Time | None, doc("When it was added to the node; not used.")] = None
 
 
 class Toleration(Api, frozen=True, kw_only=True):
     """A toleration for taints."""
 
     RULES = (
-        Rule("has(self.key) || (has(self.operator) && self.operator == 'Exists')", "without a key, operator is Exists"),
+        Rule("has(self.key) || (has(self.operator) && self.operator == 'Exists')",
+             "without a key, operator must be Exists"),
         Rule("!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
-             "tolerationSeconds goes with the effect NoExecute"),
-        Rule("!has(self.operator) || self.operator != 'Exists' || !has(self.value)", "operator Exists has no value"),
+             "tolerationSeconds requires the effect NoExecute"),
+        Rule("!has(self.operator) || self.operator != 'Exists' || !has(self.value)",
+             "operator Exists takes no value"),
     )  # fmt: skip
 
-    key: Annotated[str | None, doc("The taint's key; absent with operator Exists, it matches every taint.")] = None
-    operator: Annotated[Literal["Equal", "Exists"] | None, doc("How the value is compared; Equal when absent.")] = None
+    key: Annotated[str | None, doc("The key of the taint. Absent with operator Exists: every taint.")] = None
+    operator: Annotated[Literal["Equal", "Exists"] | None, doc("Operator. Default: Equal.")] = None
     value: Annotated[str | None, doc("The taint's value.")] = None
     effect: Annotated[
-        Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None, doc("The effect; absent, it matches all.")
+        Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None, doc("The effect. Default: all effects.")
     ] = None
-    toleration_seconds: Annotated[Int64 | None, doc("How long a NoExecute taint is borne; absent, for ever.")] = None
+    toleration_seconds: Annotated[
+        Int64 | None, doc("Seconds that a NoExecute taint is tolerated. Default: forever.")
+    ] = None
 
 
 STOP_POLICY = Literal["None", "Hold", "HoldAndDrain"]
-"""Hold admits nothing new, HoldAndDrain evicts what runs as well."""
+"""Hold stops new admissions; HoldAndDrain also evicts admitted workloads."""

@@ -63,11 +63,11 @@ class MultiKueueConfigSpec(Api, frozen=True, kw_only=True):
 class MultiKueueCluster(Api, frozen=True, kw_only=True):
     """A cluster that workloads can be sent to."""
 
-    spec: Annotated[MultiKueueClusterSpec, doc("What is wanted.")]
+    spec: Annotated[MultiKueueClusterSpec, doc("Desired state.")]
     status: Annotated[MultiKueueClusterStatus | None, doc("What is.")] = None
 
 
 class MultiKueueConfig(Api, frozen=True, kw_only=True):
     """Clusters that the workloads of a queue are sent to."""
 
-    spec: Annotated[MultiKueueConfigSpec, doc("What is wanted.")]
+    spec: Annotated[MultiKueueConfigSpec, doc("Desired state.")]

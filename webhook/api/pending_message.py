@@ -21,8 +21,8 @@ def message_of(pending: Pending) -> str:
 
 def _numbers(shortage: Shortage, text: Callable[[int], str]) -> tuple[str, str]:
     """Give the core's two sentences about a shortage, in its words: too much now, and too much for ever."""
-    asks = f"asks {text(shortage.asked)} {shortage.resource} of flavor {shortage.flavor}, "
+    asks = f"requests {text(shortage.asked)} {shortage.resource} of flavor {shortage.flavor}, "
     return (
         f"{asks}{text(max(0, shortage.free))} free",
-        f"{asks}the queue can have {text(shortage.most)} at most",
+        f"{asks}the queue can use at most {text(shortage.most)}",
     )

@@ -39,9 +39,11 @@ def _over_own_limit(container: Object) -> str:
     limits = resources.get("limits") or {}
     for resource, asked in (resources.get("requests") or {}).items():
         if _nanos(asked) < 0:
-            return f"container {container.get('name')} requests {asked} {resource}: less than nothing"
+            return f"container {container.get('name')} requests {asked} {resource}: a request must not be negative"
         if resource in limits and _nanos(asked) > _nanos(limits[resource]):
-            return f"container {container.get('name')} requests {asked} {resource}, its limit is {limits[resource]}"
+            return (
+                f"container {container.get('name')} requests {asked} {resource}, above its limit of {limits[resource]}"
+            )
     return ""
 
 
@@ -57,10 +59,10 @@ def _outside(spec: Object, item: Object, name: str) -> str:
     for who, high, low in subjects:
         for resource, most in (item.get("max") or {}).items():
             if high.get(resource, 0) > _nanos(most):
-                return f"{who} asks for more {resource} than LimitRange {name} allows: at most {most}"
+                return f"{who} requests more {resource} than LimitRange {name} allows: the maximum is {most}"
         for resource, least in (item.get("min") or {}).items():
             if resource in low and low[resource] < _nanos(least):
-                return f"{who} asks for less {resource} than LimitRange {name} wants: at least {least}"
+                return f"{who} requests less {resource} than LimitRange {name} allows: the minimum is {least}"
     return ""
 
 

@@ -31,7 +31,7 @@ class NodeSelectorUpdate(Api, frozen=True, kw_only=True):
 class ProvisioningUpdates(Api, frozen=True, kw_only=True):
     """What is added to the pods once their nodes are there."""
 
-    node_selector: Annotated[list[NodeSelectorUpdate], doc("Node labels to ask for.", keys=("key",), max_length=8)] = (
+    node_selector: Annotated[list[NodeSelectorUpdate], doc("Node selector to add.", keys=("key",), max_length=8)] = (
         msgspec.field(default_factory=list)
     )
 
@@ -59,4 +59,4 @@ class ProvisioningRequestConfigSpec(Api, frozen=True, kw_only=True):
 class ProvisioningRequestConfig(Api, frozen=True, kw_only=True):
     """How a check asks a cluster autoscaler for nodes."""
 
-    spec: Annotated[ProvisioningRequestConfigSpec, doc("What is wanted.")]
+    spec: Annotated[ProvisioningRequestConfigSpec, doc("Desired state.")]

@@ -13,12 +13,10 @@ class ResourceQuota(Api, frozen=True, kw_only=True):
     """How much of one resource a queue has in one flavor."""
 
     name: Annotated[str, doc("The resource, as pods ask for it.")]
-    nominal_quota: Annotated[Amount, doc("What the queue owns.")]
-    borrowing_limit: Annotated[
-        Amount | None, doc("How much more it may use of what its cohort has free; absent, as much as there is.")
-    ] = None
+    nominal_quota: Annotated[Amount, doc("The quota of the queue itself.")]
+    borrowing_limit: Annotated[Amount | None, doc("How much it may borrow from its cohort. Default: no limit.")] = None
     lending_limit: Annotated[
-        Amount | None, doc("How much of its own the cohort may use while it is free; absent, all of it.")
+        Amount | None, doc("How much of its unused quota the cohort may borrow. Default: all.")
     ] = None
 
 
@@ -38,7 +36,7 @@ class ResourceGroup(Api, frozen=True, kw_only=True):
     RULES = (
         Rule(
             "self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
-            "each flavor needs a quota for each of coveredResources, and no other",
+            "each flavor must have a quota for each of coveredResources, and for no other resource",
         ),
     )
 
@@ -53,8 +51,8 @@ class ResourceGroup(Api, frozen=True, kw_only=True):
 class FairSharing(Api, frozen=True, kw_only=True):
     """The weight of a queue among its siblings."""
 
-    weight: Annotated[Amount | None, doc("A share of twice the weight counts half; 0 yields to everybody else.")] = (
-        msgspec.field(default=1)
+    weight: Annotated[Amount | None, doc("Shares are divided by it; 0 yields to every other queue.")] = msgspec.field(
+        default=1
     )
 
 
@@ -63,10 +61,10 @@ class FairSharingStatus(Api, frozen=True, kw_only=True):
 
     weighted_share: Annotated[
         Int64 | None,
-        doc("Use above nominal quota in thousandths of what the cohort lends, divided by the weight.", ge=0),
+        doc("Usage above the nominal quota, in thousandths of what the cohort can lend, divided by the weight.", ge=0),
     ] = None
     admission_fair_sharing_status: Annotated[
-        ConsumedResources | None, doc("Past use with decay; Kueue keeps it of LocalQueues alone.")
+        ConsumedResources | None, doc("Decayed past usage; Kueue has it for LocalQueues only.")
     ] = None
 
 
@@ -74,7 +72,7 @@ class AdmissionScope(Api, frozen=True, kw_only=True):
     """Whether past use of LocalQueues orders the pending workloads of the queue."""
 
     admission_mode: Annotated[
-        Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"], doc("By past use, or not.")
+        Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"], doc("Whether past usage orders admission.")
     ]
 
 
@@ -82,44 +80,44 @@ class ResourceUsage(Api, frozen=True, kw_only=True):
     """The use of one resource."""
 
     name: Annotated[str, doc("The resource.")]
-    total: Annotated[Quantity | None, doc("What is used, the borrowed part included.")] = None
-    borrowed: Annotated[Quantity | None, doc("What of it is borrowed from the cohort.")] = None
+    total: Annotated[Quantity | None, doc("Usage, including what is borrowed.")] = None
+    borrowed: Annotated[Quantity | None, doc("The part that is borrowed from the cohort.")] = None
 
 
 class FlavorUsage(Api, frozen=True, kw_only=True):
     """The use of one flavor."""
 
     name: Annotated[Name, doc("The ResourceFlavor.")]
-    resources: Annotated[list[ResourceUsage], doc("The use of each resource.", keys=("name",), max_length=64)]
+    resources: Annotated[list[ResourceUsage], doc("Usage of each resource.", keys=("name",), max_length=64)]
 
 
 class LocalResourceUsage(Api, frozen=True, kw_only=True):
     """The use of one resource through a LocalQueue."""
 
     name: Annotated[str, doc("The resource.")]
-    total: Annotated[Quantity | None, doc("What is used.")] = None
+    total: Annotated[Quantity | None, doc("Usage.")] = None
 
 
 class LocalFlavorUsage(Api, frozen=True, kw_only=True):
     """The use of one flavor through a LocalQueue."""
 
     name: Annotated[Name, doc("The ResourceFlavor.")]
-    resources: Annotated[list[LocalResourceUsage], doc("The use of each resource.", keys=("name",), max_length=16)]
+    resources: Annotated[list[LocalResourceUsage], doc("Usage of each resource.", keys=("name",), max_length=16)]
 
 
 class UserResources(Api, frozen=True, kw_only=True):
     """What of past use was one user's (the annotation sluice.dev/user of the jobs)."""
 
     name: Annotated[str, doc("The user.")]
-    consumed_resources: Annotated[Quantities, doc("Decayed use of each resource.")]
+    consumed_resources: Annotated[Quantities, doc("Decayed usage of each resource.")]
 
 
 class ConsumedResources(Api, frozen=True, kw_only=True):
     """Past use with decay: the history that usage based fair sharing goes by."""
 
-    consumed_resources: Annotated[Quantities, doc("Decayed use of each resource.")]
-    last_update: Annotated[Time, doc("When it was computed; decay goes on from there.")]
-    users: Annotated[list[UserResources], doc("How much of it was whose; Kueue has no such field.", keys=("name",))] = (
+    consumed_resources: Annotated[Quantities, doc("Decayed usage of each resource.")]
+    last_update: Annotated[Time, doc("When it was computed.")]
+    users: Annotated[list[UserResources], doc("Its parts by owner; not a field of Kueue.", keys=("name",))] = (
         msgspec.field(default_factory=list)
     )
 

@@ -41,4 +41,4 @@ class TopologySpec(Api, frozen=True, kw_only=True):
 class Topology(Api, frozen=True, kw_only=True):
     """How the nodes of a flavor are near each other."""
 
-    spec: Annotated[TopologySpec, doc("What is wanted.")]
+    spec: Annotated[TopologySpec, doc("Desired state.")]

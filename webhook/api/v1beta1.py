@@ -42,14 +42,14 @@ class FlavorFungibility(Api, frozen=True, kw_only=True):
 
     when_can_borrow: Annotated[
         Literal["MayStopSearch", "TryNextFlavor", "Borrow"],
-        doc("What to do at a flavor that fits by borrowing; Borrow is the old word for MayStopSearch."),
+        doc("What to do if a flavor fits by borrowing; Borrow is the old name of MayStopSearch."),
     ] = "MayStopSearch"
     when_can_preempt: Annotated[
         Literal["MayStopSearch", "TryNextFlavor", "Preempt"],
-        doc("What to do at a flavor that fits after preemption; Preempt is the old word for MayStopSearch."),
+        doc("What to do if a flavor fits after preemption; Preempt is the old name of MayStopSearch."),
     ] = "TryNextFlavor"
     preference: Annotated[
-        Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None, doc("Which of the two is better.")
+        Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None, doc("Which of the two is preferred.")
     ] = None
 
 
@@ -57,19 +57,23 @@ class ClusterQueuePreemption(Api, frozen=True, kw_only=True):
     """Whom a pending workload may preempt; borrowWithinCohort may be absent."""
 
     reclaim_within_cohort: Annotated[
-        Literal["Never", "LowerPriority", "Any"], doc("Whom of the other queues that use more than they own.")
+        Literal["Never", "LowerPriority", "Any"],
+        doc("Which workloads of queues above their nominal quota may be preempted."),
     ] = "Never"
-    borrow_within_cohort: Annotated[BorrowWithinCohort | None, doc("Whom, while borrowing itself.")] = None
+    borrow_within_cohort: Annotated[
+        BorrowWithinCohort | None, doc("Which workloads may be preempted while borrowing.")
+    ] = None
     within_cluster_queue: Annotated[
-        Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"], doc("Whom of its own queue.")
+        Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"],
+        doc("Which workloads of the same queue may be preempted."),
     ] = "Never"
 
 
 class FairSharingStatus(Api, frozen=True, kw_only=True):
     """Its share, and the history behind it."""
 
-    weighted_share: Annotated[Int64, doc("Its share by weight.")]
-    admission_fair_sharing_status: Annotated[ConsumedResources | None, doc("Past use with decay.")] = None
+    weighted_share: Annotated[Int64, doc("Weighted share.")]
+    admission_fair_sharing_status: Annotated[ConsumedResources | None, doc("Decayed past usage.")] = None
 
 
 class PendingWorkload(Api, frozen=True, kw_only=True):
@@ -82,10 +86,10 @@ class PendingWorkload(Api, frozen=True, kw_only=True):
 class PendingWorkloadsStatus(Api, frozen=True, kw_only=True):
     """The first in the queue, as older tools read them; gone in v1beta2."""
 
-    cluster_queue_pending_workload: Annotated[list[PendingWorkload], doc("In their order.", kind="atomic")] = (
-        msgspec.field(default_factory=list)
-    )
-    last_change_time: Annotated[Time, doc("When the list changed.")]
+    cluster_queue_pending_workload: Annotated[
+        list[PendingWorkload], doc("The pending workloads, in order.", kind="atomic")
+    ] = msgspec.field(default_factory=list)
+    last_change_time: Annotated[Time, doc("When the list last changed.")]
 
 
 class ClusterQueueSpec(Api, frozen=True, kw_only=True):
@@ -95,54 +99,56 @@ class ClusterQueueSpec(Api, frozen=True, kw_only=True):
         Rule(
             "has(self.cohort) || !has(self.resourceGroups)"
             " || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))",
-            "borrowingLimit needs a cohort to borrow from: set cohort",
+            "borrowingLimit requires a cohort: set cohort",
         ),
     )
 
     resource_groups: Annotated[
         list[ResourceGroup],
-        doc("The quota; no resource and no flavor stands in two groups.", kind="atomic", max_length=16),
+        doc("The quota. A resource or flavor must be in one group only.", kind="atomic", max_length=16),
     ] = msgspec.field(default_factory=list)
-    cohort: Annotated[Name | None, doc("The Cohort it lends to and borrows from.")] = None
+    cohort: Annotated[Name | None, doc("The Cohort to borrow from and lend to.")] = None
     queueing_strategy: Annotated[
         Literal["StrictFIFO", "BestEffortFIFO"], doc("Whether a workload that does not fit blocks those behind it.")
     ] = "BestEffortFIFO"
     namespace_selector: Annotated[
-        LabelSelector | None, doc("The namespaces that may use the queue; absent, none, and empty, all.")
+        LabelSelector | None, doc("Namespaces that may use the queue. Absent: none. Empty: all.")
     ] = None
-    flavor_fungibility: Annotated[FlavorFungibility, doc("When the search for a flavor ends.")] = msgspec.field(
+    flavor_fungibility: Annotated[FlavorFungibility, doc("When the search for a flavor stops.")] = msgspec.field(
         default_factory=FlavorFungibility
     )
-    preemption: Annotated[ClusterQueuePreemption, doc("Whom a pending workload may preempt.")] = msgspec.field(
-        default_factory=ClusterQueuePreemption
+    preemption: Annotated[ClusterQueuePreemption, doc("Which workloads a pending workload may preempt.")] = (
+        msgspec.field(default_factory=ClusterQueuePreemption)
     )
     admission_checks: Annotated[
-        list[CheckName], doc("Checks for all flavors; v1beta2 has admissionChecksStrategy only.", max_length=64)
+        list[CheckName], doc("Checks for all flavors; removed in v1beta2, use admissionChecksStrategy.", max_length=64)
     ] = msgspec.field(default_factory=list)
     admission_checks_strategy: Annotated[
         AdmissionChecksStrategy | None, doc("Checks between quota reservation and admission.")
     ] = None
-    stop_policy: Annotated[STOP_POLICY, doc("Hold admits nothing new; HoldAndDrain evicts what runs as well.")] = "None"
+    stop_policy: Annotated[
+        STOP_POLICY, doc("Hold stops new admissions; HoldAndDrain also evicts admitted workloads.")
+    ] = "None"
     fair_sharing: Annotated[FairSharing | None, doc("Its weight in the cohort.")] = None
-    admission_scope: Annotated[AdmissionScope | None, doc("Whether past use orders its LocalQueues.")] = None
+    admission_scope: Annotated[AdmissionScope | None, doc("Whether past usage orders its LocalQueues.")] = None
 
 
 class ClusterQueueStatus(Api, frozen=True, kw_only=True):
     """What the queue holds and what waits."""
 
-    conditions: Annotated[list[Condition], doc("`Active`: whether it admits.", keys=("type",), max_length=16)] = (
-        msgspec.field(default_factory=list)
-    )
+    conditions: Annotated[
+        list[Condition], doc("`Active`: whether it admits workloads.", keys=("type",), max_length=16)
+    ] = msgspec.field(default_factory=list)
     flavors_reservation: Annotated[
         list[FlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=64)
     ] = msgspec.field(default_factory=list)
     flavors_usage: Annotated[
         list[FlavorUsage], doc("Quota of admitted workloads, by flavor.", keys=("name",), max_length=64)
     ] = msgspec.field(default_factory=list)
-    pending_workloads: Annotated[Count, doc("Workloads that wait.")] = 0
-    reserving_workloads: Annotated[Count, doc("Workloads that hold quota.")] = 0
-    admitted_workloads: Annotated[Count, doc("Workloads that are admitted and not finished.")] = 0
-    pending_workloads_status: Annotated[PendingWorkloadsStatus | None, doc("The first in the queue.")] = None
+    pending_workloads: Annotated[Count, doc("Number of pending workloads.")] = 0
+    reserving_workloads: Annotated[Count, doc("Number of workloads with reserved quota.")] = 0
+    admitted_workloads: Annotated[Count, doc("Number of admitted workloads that are not finished.")] = 0
+    pending_workloads_status: Annotated[PendingWorkloadsStatus | None, doc("The first pending workloads.")] = None
     fair_sharing: Annotated[FairSharingStatus | None, doc("Its share of the cohort.")] = None
 
 
@@ -179,11 +185,11 @@ class LocalQueueStatus(Api, frozen=True, kw_only=True):
     """What came through the queue and what waits."""
 
     conditions: Annotated[
-        list[Condition], doc("`Active`: whether it takes workloads.", keys=("type",), max_length=16)
+        list[Condition], doc("`Active`: whether it accepts workloads.", keys=("type",), max_length=16)
     ] = msgspec.field(default_factory=list)
-    pending_workloads: Annotated[Count, doc("Workloads that wait.")] = 0
-    reserving_workloads: Annotated[Count, doc("Workloads that hold quota.")] = 0
-    admitted_workloads: Annotated[Count, doc("Workloads that are admitted and not finished.")] = 0
+    pending_workloads: Annotated[Count, doc("Number of pending workloads.")] = 0
+    reserving_workloads: Annotated[Count, doc("Number of workloads with reserved quota.")] = 0
+    admitted_workloads: Annotated[Count, doc("Number of admitted workloads that are not finished.")] = 0
     flavors_reservation: Annotated[
         list[LocalFlavorUsage], doc("Quota reserved, by flavor.", keys=("name",), max_length=64)
     ] = msgspec.field(default_factory=list)
@@ -202,26 +208,26 @@ class WorkloadSpec(Api, frozen=True, kw_only=True):
     RULES = (
         Rule(
             "!has(self.priorityClassName) || self.priorityClassName == '' || has(self.priority)",
-            "priorityClassName needs priority, its number",
+            "priorityClassName requires priority",
         ),
     )
 
     pod_sets: Annotated[
-        list[PodSet], doc("Its pods; admitted all together or not at all.", keys=("name",), min_length=1,
+        list[PodSet], doc("Its pod sets, admitted together.", keys=("name",), min_length=1,
                           max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)  # fmt: skip
-    queue_name: Annotated[Name | None, doc("The LocalQueue it waits in.")] = None
+    queue_name: Annotated[Name | None, doc("The LocalQueue of the workload.")] = None
     priority_class_name: Annotated[
-        str | None, doc("The class that the priority came from.", max_length=253, pattern=f"^$|{SUBDOMAIN}")
+        str | None, doc("The class of the priority.", max_length=253, pattern=f"^$|{SUBDOMAIN}")
     ] = None
-    priority: Annotated[Int32 | None, doc("A higher number goes first; absent, 0.")] = None
+    priority: Annotated[Int32 | None, doc("Priority; higher values go first. Default: 0.")] = None
     priority_class_source: Annotated[
         Literal["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""],
         doc("The kind of that class."),
     ] = ""
-    active: Annotated[bool, doc("False takes it out of its queue, and evicts it where it runs.")] = True
+    active: Annotated[bool, doc("false removes it from its queue, and evicts it if it is admitted.")] = True
     maximum_execution_time_seconds: Annotated[
-        Int32 | None, doc("It is evicted and deactivated after so long in the admitted state.", ge=1)
+        Int32 | None, doc("Time in the admitted state after which it is evicted and deactivated.", ge=1)
     ] = None
 
 
@@ -242,13 +248,13 @@ class TopologyAssignment(Api, frozen=True, kw_only=True):
 class PodSetAssignment(AssignmentFields, frozen=True, kw_only=True):
     """What a pod set got."""
 
-    topology_assignment: Annotated[TopologyAssignment | None, doc("Where its pods go.")] = None
+    topology_assignment: Annotated[TopologyAssignment | None, doc("Where its pods are placed.")] = None
 
 
 class Admission(Api, frozen=True, kw_only=True):
     """The quota that the workload holds."""
 
-    cluster_queue: Annotated[Name | None, doc("Whose quota it is.")] = None
+    cluster_queue: Annotated[Name | None, doc("The ClusterQueue whose quota is reserved.")] = None
     pod_set_assignments: Annotated[
         list[PodSetAssignment], doc("One for each pod set.", keys=("name",), max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
@@ -263,48 +269,48 @@ class UnhealthyNode(Api, frozen=True, kw_only=True):
 class WorkloadStatus(StatusFields, frozen=True, kw_only=True):
     """What a workload got, and what became of it. The spelling of one field is that of the original."""
 
-    admission: Annotated[Admission | None, doc("The quota it holds; absent, none.")] = None
+    admission: Annotated[Admission | None, doc("The reserved quota; absent if none.")] = None
     accumulated_past_exexcution_time_seconds: Annotated[
-        Int32 | None, doc("How long it was admitted before its last eviction.", ge=0)
+        Int32 | None, doc("Seconds it was admitted before its last eviction.", ge=0)
     ] = None
-    unhealthy_nodes: Annotated[
-        list[UnhealthyNode], doc("Nodes that failed under it.", keys=("name",), max_length=8)
-    ] = msgspec.field(default_factory=list)
+    unhealthy_nodes: Annotated[list[UnhealthyNode], doc("Failed nodes of its pods.", keys=("name",), max_length=8)] = (
+        msgspec.field(default_factory=list)
+    )
 
 
 class AdmissionCheckSpec(Api, frozen=True, kw_only=True):
     """A check that somebody else answers before a workload with quota is admitted."""
 
     controller_name: Annotated[str, doc("Who answers.")]
-    retry_delay_minutes: Annotated[Int64 | None, doc("Not used by anybody; gone in v1beta2.")] = None
+    retry_delay_minutes: Annotated[Int64 | None, doc("Not used; removed in v1beta2.")] = None
     parameters: Annotated[AdmissionCheckParametersReference | None, doc("Parameters for the controller.")] = None
 
 
 class ClusterQueue(Api, frozen=True, kw_only=True):
     """Quota, and the rules of its use, for many namespaces."""
 
-    spec: Annotated[ClusterQueueSpec, doc("What is wanted.")] = msgspec.field(default_factory=ClusterQueueSpec)
+    spec: Annotated[ClusterQueueSpec, doc("Desired state.")] = msgspec.field(default_factory=ClusterQueueSpec)
     status: Annotated[ClusterQueueStatus | None, doc("What is.")] = None
 
 
 class Cohort(Api, frozen=True, kw_only=True):
     """Queues, and cohorts of queues, that lend to each other."""
 
-    spec: Annotated[CohortSpec, doc("What is wanted.")] = msgspec.field(default_factory=CohortSpec)
+    spec: Annotated[CohortSpec, doc("Desired state.")] = msgspec.field(default_factory=CohortSpec)
     status: Annotated[CohortStatus | None, doc("What is.")] = None
 
 
 class LocalQueue(Api, frozen=True, kw_only=True):
     """The queue that a job names: the door of its namespace to a ClusterQueue."""
 
-    spec: Annotated[LocalQueueSpec, doc("What is wanted.")] = msgspec.field(default_factory=LocalQueueSpec)
+    spec: Annotated[LocalQueueSpec, doc("Desired state.")] = msgspec.field(default_factory=LocalQueueSpec)
     status: Annotated[LocalQueueStatus | None, doc("What is.")] = None
 
 
 class AdmissionCheck(Api, frozen=True, kw_only=True):
     """A check between quota reservation and admission."""
 
-    spec: Annotated[AdmissionCheckSpec, doc("What is wanted.")]
+    spec: Annotated[AdmissionCheckSpec, doc("Desired state.")]
     status: Annotated[AdmissionCheckStatus | None, doc("What is.")] = None
 
 
@@ -325,5 +331,5 @@ class Workload(Api, frozen=True, kw_only=True):
         ),
     )
 
-    spec: Annotated[WorkloadSpec, doc("What is wanted.")] = msgspec.field(default_factory=WorkloadSpec)
+    spec: Annotated[WorkloadSpec, doc("Desired state.")] = msgspec.field(default_factory=WorkloadSpec)
     status: Annotated[WorkloadStatus | None, doc("What is.")] = None

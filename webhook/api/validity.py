@@ -33,7 +33,7 @@ def problem_of_workload(obj: Object) -> str:
         where, name = f"spec.podSets[{number}]", str(pod_set.get("name") or "main")
         count, least = pod_set.get("count"), pod_set.get("minCount")
         if name in names:
-            return f"{where}.name: {name} is there twice"
+            return f"{where}.name: duplicate name {name}"
         if isinstance(count, int) and count < 0:
             return f"{where}.count: {count} is less than 0"
         if isinstance(least, int) and least < 1:
@@ -60,11 +60,11 @@ def _violations(schema: Schema, value: Any, where: str) -> Iterator[str]:
     elif isinstance(value, list):
         yield from _of_list(schema, value, where)
     elif "enum" in schema and value not in schema["enum"]:
-        yield f"{where}: {value!r} is none of {', '.join(schema['enum'])}"
+        yield f"{where}: {value!r} is not one of {', '.join(schema['enum'])}"
     elif isinstance(value, int | float) and value < schema.get("minimum", value):
         yield f"{where}: {value} is less than {schema['minimum']}"
     elif isinstance(value, str) and schema.get("x-kubernetes-int-or-string") and not _fits(schema, value):
-        yield f"{where}: {value} is less than 0" if value.startswith("-") else f"{where}: {value!r} is no quantity"
+        yield f"{where}: {value} is less than 0" if value.startswith("-") else f"{where}: {value!r} is not a quantity"
 
 
 def _of_list(schema: Schema, items: list[Any], where: str) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _of_list(schema: Schema, items: list[Any], where: str) -> Iterator[str]:
         if keys and isinstance(item, Mapping):
             found = tuple(str(item.get(key)) for key in keys)
             if found in seen:
-                yield f"{where}[{number}].{keys[0]}: {found[0]} is there twice"
+                yield f"{where}[{number}].{keys[0]}: duplicate value {found[0]}"
             seen.add(found)
 
 

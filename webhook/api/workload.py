@@ -18,7 +18,7 @@ class PodSetTopologyRequest(Api, frozen=True, kw_only=True):
 
     required: Annotated[str | None, doc("The level that all pods must share.", max_length=63)] = None
     preferred: Annotated[str | None, doc("The level that the pods should share.", max_length=63)] = None
-    unconstrained: Annotated[bool | None, doc("Any place with room will do.")] = None
+    unconstrained: Annotated[bool | None, doc("Any placement with free capacity.")] = None
     pod_index_label: Annotated[str | None, doc("The pod label that numbers the pods.", max_length=317)] = None
     sub_group_index_label: Annotated[str | None, doc("The label that numbers the groups.", max_length=317)] = None
     sub_group_count: Annotated[Int32 | None, doc("How many groups there are.")] = None
@@ -30,22 +30,22 @@ class PodSetTopologyRequest(Api, frozen=True, kw_only=True):
 class PodSet(Api, frozen=True, kw_only=True):
     """Pods of one role."""
 
-    RULES = (Rule("!has(self.minCount) || self.minCount <= self.count", "minCount must not be greater than count"),)
+    RULES = (Rule("!has(self.minCount) || self.minCount <= self.count", "minCount must not exceed count"),)
 
     name: Annotated[Label, doc("The role.")] = "main"
-    template: Annotated[Free, doc("The pod template; what its containers request counts against quota.")]
+    template: Annotated[Free, doc("The pod template; the requests of its containers count against quota.")]
     count: Annotated[PodSetCount, doc("How many pods.")] = 1
-    min_count: Annotated[Int32 | None, doc("The least number it can run with; absent, it needs all.", ge=1)] = None
-    topology_request: Annotated[PodSetTopologyRequest | None, doc("Where its pods want to be.")] = None
+    min_count: Annotated[Int32 | None, doc("Minimum number of pods it can run with. Default: count.", ge=1)] = None
+    topology_request: Annotated[PodSetTopologyRequest | None, doc("Topology of its pods.")] = None
 
 
 class PriorityClassRef(Api, frozen=True, kw_only=True):
-    """The class that the priority came from."""
+    """The class of the priority."""
 
     RULES = (
         Rule(
             "(self.group == 'scheduling.k8s.io') == (self.kind == 'PriorityClass')",
-            "group and kind belong together: kueue.x-k8s.io WorkloadPriorityClass, or scheduling.k8s.io PriorityClass",
+            "group and kind must be kueue.x-k8s.io WorkloadPriorityClass, or scheduling.k8s.io PriorityClass",
         ),
     )
 
@@ -57,16 +57,16 @@ class PriorityClassRef(Api, frozen=True, kw_only=True):
 class WorkloadSpec(Api, frozen=True, kw_only=True):
     """What a job asks for, and where it waits."""
 
-    RULES = (Rule("!has(self.priorityClassRef) || has(self.priority)", "priorityClassRef needs priority, its number"),)
+    RULES = (Rule("!has(self.priorityClassRef) || has(self.priority)", "priorityClassRef requires priority"),)
 
     pod_sets: Annotated[
         list[PodSet],
-        doc("Its pods; admitted all together or not at all.", keys=("name",), min_length=1, max_length=MAX_POD_SETS),
+        doc("Its pod sets, admitted together.", keys=("name",), min_length=1, max_length=MAX_POD_SETS),
     ] = msgspec.field(default_factory=list)
-    queue_name: Annotated[Name | None, doc("The LocalQueue it waits in.")] = None
-    priority_class_ref: Annotated[PriorityClassRef | None, doc("Where the priority came from.")] = None
-    priority: Annotated[Int32 | None, doc("A higher number goes first; absent, 0.")] = None
-    active: Annotated[bool, doc("False takes it out of its queue, and evicts it where it runs.")] = True
+    queue_name: Annotated[Name | None, doc("The LocalQueue of the workload.")] = None
+    priority_class_ref: Annotated[PriorityClassRef | None, doc("The source of the priority.")] = None
+    priority: Annotated[Int32 | None, doc("Priority; higher values go first. Default: 0.")] = None
+    active: Annotated[bool, doc("false removes it from its queue, and evicts it if it is admitted.")] = True
     maximum_execution_time_seconds: Annotated[
-        Int32 | None, doc("It is evicted and deactivated after so long in the admitted state.", ge=1)
+        Int32 | None, doc("Time in the admitted state after which it is evicted and deactivated.", ge=1)
     ] = None

@@ -122,25 +122,25 @@ class AssignmentFields(Api, frozen=True, kw_only=True):
 
     name: Annotated[Label, doc("The pod set.")] = "main"
     flavors: Annotated[dict[str, Name], doc("The flavor of each resource.")] = msgspec.field(default_factory=dict)
-    resource_usage: Annotated[Quantities, doc("What all its pods hold of each resource.")] = msgspec.field(
+    resource_usage: Annotated[Quantities, doc("Total resource usage of its pods.")] = msgspec.field(
         default_factory=dict
     )
-    count: Annotated[Counted | None, doc("How many pods it got; fewer than asked where it allows that.")] = None
+    count: Annotated[Counted | None, doc("Number of pods; may be fewer than requested under partial admission.")] = None
     delayed_topology_request: Annotated[
-        Literal["Pending", "Ready"] | None, doc("Whether places are still to be given.")
+        Literal["Pending", "Ready"] | None, doc("Whether the topology assignment is pending.")
     ] = None
 
 
 class PodSetAssignment(AssignmentFields, frozen=True, kw_only=True):
     """What a pod set got."""
 
-    topology_assignment: Annotated[TopologyAssignment | None, doc("Where its pods go.")] = None
+    topology_assignment: Annotated[TopologyAssignment | None, doc("Where its pods are placed.")] = None
 
 
 class Admission(Api, frozen=True, kw_only=True):
     """The quota that the workload holds."""
 
-    cluster_queue: Annotated[Name | None, doc("Whose quota it is.")] = None
+    cluster_queue: Annotated[Name | None, doc("The ClusterQueue whose quota is reserved.")] = None
     pod_set_assignments: Annotated[
         list[PodSetAssignment], doc("One for each pod set.", keys=("name",), max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
@@ -149,15 +149,15 @@ class Admission(Api, frozen=True, kw_only=True):
 class RequeueState(Api, frozen=True, kw_only=True):
     """Back-off after an eviction."""
 
-    count: Annotated[Counted | None, doc("How often it was put back.")] = None
-    requeue_at: Annotated[Time | None, doc("Not before this time will it be looked at again.")] = None
+    count: Annotated[Counted | None, doc("How often it was requeued.")] = None
+    requeue_at: Annotated[Time | None, doc("The earliest time at which it is retried.")] = None
 
 
 class ReclaimablePod(Api, frozen=True, kw_only=True):
     """Pods that are done and need no quota any more."""
 
     name: Annotated[Label, doc("The pod set.")]
-    count: Annotated[Int32, doc("How many of its pods are done.", ge=0)]
+    count: Annotated[Int32, doc("Number of its pods that are done.", ge=0)]
 
 
 class PodSetUpdate(Api, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ class PodSetUpdate(Api, frozen=True, kw_only=True):
     name: Annotated[Label, doc("The pod set.")]
     labels: Annotated[Labels, doc("Labels to add.")] = msgspec.field(default_factory=dict)
     annotations: Annotated[Labels, doc("Annotations to add.")] = msgspec.field(default_factory=dict)
-    node_selector: Annotated[Labels, doc("Node labels to ask for.")] = msgspec.field(default_factory=dict)
+    node_selector: Annotated[Labels, doc("Node selector to add.")] = msgspec.field(default_factory=dict)
     tolerations: Annotated[list[Toleration], doc("Tolerations to add.", kind="atomic", max_length=8)] = msgspec.field(
         default_factory=list
     )
@@ -178,14 +178,14 @@ class AdmissionCheckState(Api, frozen=True, kw_only=True):
     name: Annotated[CheckName, doc("The AdmissionCheck.")]
     state: Annotated[
         Literal["Pending", "Ready", "Retry", "Rejected"],
-        doc("Ready lets it go on, Retry evicts it, Rejected deactivates it as well."),
+        doc("Pending waits, Ready admits, Retry evicts, Rejected deactivates."),
     ]
     last_transition_time: Annotated[Time, doc("When the state changed.")]
     message: Annotated[str, doc("Why, for people.", max_length=32768)]
-    requeue_after_seconds: Annotated[Int32 | None, doc("How long to wait before it is tried again.", ge=0)] = None
-    retry_count: Annotated[Int32 | None, doc("How often it was tried again.", ge=0)] = None
+    requeue_after_seconds: Annotated[Int32 | None, doc("Time to wait before the next attempt.", ge=0)] = None
+    retry_count: Annotated[Int32 | None, doc("Number of retries.", ge=0)] = None
     pod_set_updates: Annotated[
-        list[PodSetUpdate], doc("What to add to its pods.", kind="atomic", max_length=MAX_POD_SETS)
+        list[PodSetUpdate], doc("Changes to its pods.", kind="atomic", max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
 
 
@@ -193,8 +193,8 @@ class PodSetRequest(Api, frozen=True, kw_only=True):
     """What the last attempt to admit it asked for."""
 
     name: Annotated[Label, doc("The pod set.")]
-    resources: Annotated[Quantities, doc("All its pods together, after defaults and transformations.")] = msgspec.field(
-        default_factory=dict
+    resources: Annotated[Quantities, doc("Total requests of its pods, after defaults and transformations.")] = (
+        msgspec.field(default_factory=dict)
     )
 
 
@@ -202,7 +202,7 @@ class Eviction(Api, frozen=True, kw_only=True):
     """How often it was evicted for one reason."""
 
     reason: Annotated[str, doc("The reason of the condition `Evicted`.", max_length=316)]
-    underlying_cause: Annotated[str, doc("What was behind it; may be empty.", max_length=316)]
+    underlying_cause: Annotated[str, doc("Its underlying cause; may be empty.", max_length=316)]
     count: Annotated[Int32, doc("How often.", ge=0)]
 
 
@@ -244,28 +244,28 @@ class StatusFields(Api, frozen=True, kw_only=True):
         list[ReclaimablePod], doc("Pods that are done.", keys=("name",), max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
     admission_checks: Annotated[
-        list[AdmissionCheckState], doc("The answers of the checks.", keys=("name",), max_length=MAX_POD_SETS)
+        list[AdmissionCheckState], doc("States of the admission checks.", keys=("name",), max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
     resource_requests: Annotated[
-        list[PodSetRequest], doc("What was asked for last, while it waits.", keys=("name",), max_length=MAX_POD_SETS)
+        list[PodSetRequest], doc("Requested resources while it is pending.", keys=("name",), max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
     scheduling_stats: Annotated[SchedulingStats | None, doc("Counters.")] = None
     nominated_cluster_names: Annotated[
-        list[str], doc("Clusters that may run it; kept, not used.", kind="atomic", max_length=20)
+        list[str], doc("Clusters that may run it; stored, not used.", kind="atomic", max_length=20)
     ] = msgspec.field(default_factory=list)
-    cluster_name: Annotated[str | None, doc("The cluster that runs it; kept, not used.", max_length=256)] = None
+    cluster_name: Annotated[str | None, doc("The cluster that runs it; stored, not used.", max_length=256)] = None
 
 
 class WorkloadStatus(StatusFields, frozen=True, kw_only=True):
     """What a workload got, and what became of it."""
 
-    admission: Annotated[Admission | None, doc("The quota it holds; absent, none.")] = None
+    admission: Annotated[Admission | None, doc("The reserved quota; absent if none.")] = None
     accumulated_past_execution_time_seconds: Annotated[
-        Int32 | None, doc("How long it was admitted before its last eviction.", ge=0)
+        Int32 | None, doc("Seconds it was admitted before its last eviction.", ge=0)
     ] = None
-    unhealthy_nodes: Annotated[
-        list[UnhealthyNode], doc("Nodes that failed under it.", keys=("name",), max_length=8)
-    ] = msgspec.field(default_factory=list)
+    unhealthy_nodes: Annotated[list[UnhealthyNode], doc("Failed nodes of its pods.", keys=("name",), max_length=8)] = (
+        msgspec.field(default_factory=list)
+    )
 
 
 class Workload(Api, frozen=True, kw_only=True):
@@ -276,7 +276,7 @@ class Workload(Api, frozen=True, kw_only=True):
             "!has(self.status) || !has(self.status.admission) || !has(self.status.admission.podSetAssignments)"
             " || !has(self.spec.podSets)"
             " || size(self.status.admission.podSetAssignments) == size(self.spec.podSets)",
-            "an admission needs one podSetAssignment for each pod set",
+            "an admission requires one podSetAssignment for each pod set",
         ),
         *FROZEN,
         Rule(
@@ -294,5 +294,5 @@ class Workload(Api, frozen=True, kw_only=True):
         ),
     )
 
-    spec: Annotated[WorkloadSpec, doc("What is wanted.")] = msgspec.field(default_factory=WorkloadSpec)
+    spec: Annotated[WorkloadSpec, doc("Desired state.")] = msgspec.field(default_factory=WorkloadSpec)
     status: Annotated[WorkloadStatus | None, doc("What is.")] = None

@@ -36,7 +36,7 @@ class PathOption(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check the path; what is wrong becomes a usage error."""
         if not str(value).strip():
-            self.fail("it is empty: give a path, or leave it out", param, ctx)
+            self.fail("must not be empty; give a path or leave it out", param, ctx)
         return super().convert(value, param, ctx)
 
 

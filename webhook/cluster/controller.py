@@ -134,9 +134,9 @@ class Controller:
             try:
                 await self._lead()
             except StoreError as error:
-                log.warning("the controller starts anew: %s", error)
+                log.warning("the controller restarts: %s", error)
             except Exception:
-                log.exception("the controller starts anew: this is a bug of Sluice")
+                log.exception("the controller restarts: this is a bug of Sluice")
             await asyncio.sleep(AFTER_FAILURE)
 
     async def _follow_until(self, leader: Leader) -> None:

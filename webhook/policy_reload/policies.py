@@ -180,7 +180,7 @@ def _late() -> str:
 def _ended(code: int, told: bytes) -> str:
     """Say how a child ended that ended too early."""
     lines = told.decode(errors="replace").strip().splitlines()
-    return f"the process that loads policies ended with {code}" + (f": {lines[-1]}" if lines else "")
+    return f"the process that loads policies exited with code {code}" + (f": {lines[-1]}" if lines else "")
 
 
 async def _end(child: Process) -> None:

@@ -92,7 +92,7 @@ class PolicyFiles:
             return False
         if lacks := await self._lacks(policies):
             if lacks != self.problem:
-                log.warning("the new policy files wait, the last good set stays in force: %s", lacks)
+                log.warning("the new policy files are not in force yet; the last good set stays in force: %s", lacks)
             self.problem = lacks
             return False
         self._next, self.problem = None, ""

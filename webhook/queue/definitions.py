@@ -87,16 +87,16 @@ class Definitions:
         if workload.evicted:
             return "the workload is being evicted"
         if workload.held:
-            return f"the workload is not to be queued again yet: {workload.held}"
+            return f"the workload is not requeued yet: {workload.held}"
         local = self.local_queues.get(f"{workload.namespace}/{workload.queue}")
         if local is None:
-            return f'LocalQueue "{workload.queue}" is not there' if workload.queue else "no queue is named"
+            return f'LocalQueue "{workload.queue}" does not exist' if workload.queue else "no queue name is set"
         if local.problem:
             return f"LocalQueue {local.name}: {local.problem}"
         if local.stop_policy != StopPolicy.NONE:
             return f"LocalQueue {local.name} is stopped"
         if local.cluster_queue not in self.cluster_queues:
-            return f'ClusterQueue "{local.cluster_queue}" is not there'
+            return f'ClusterQueue "{local.cluster_queue}" does not exist'
         return ""
 
     def why_inactive(self, queue: ClusterQueue, *, circle: bool) -> str:
@@ -106,17 +106,17 @@ class Definitions:
         if queue.stop_policy != StopPolicy.NONE:
             return "it is stopped"
         if queue.cohort and circle:
-            return f"the parents of cohort {queue.cohort} form a circle"
+            return f"the parents of cohort {queue.cohort} form a cycle"
         if above := self._problem_above(queue.cohort):
             return above
         for group in queue.groups:
             for flavor in group.flavors:
                 if flavor.flavor not in self.flavors:
-                    return f"ResourceFlavor {flavor.flavor} is not there"
+                    return f"ResourceFlavor {flavor.flavor} does not exist"
         for use in queue.checks:
             check = self.checks.get(use.name)
             if check is None or not check.active:
-                return f"AdmissionCheck {use.name} is not {'there' if check is None else 'active'}"
+                return f"AdmissionCheck {use.name} {'does not exist' if check is None else 'is not active'}"
             if check.problem:
                 return f"AdmissionCheck {use.name}: {check.problem}"
         return ""

@@ -38,7 +38,7 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
     pending_queue, verdict = entry.pending_queue, entry.verdict
     name = pending_queue.queue.name if pending_queue is not None else ""
     if entry.status == Status.BACKOFF:
-        return Pending(entry.key, name, Place.INADMISSIBLE, Reason.BACKOFF, "waits for its back-off to end")
+        return Pending(entry.key, name, Place.INADMISSIBLE, Reason.BACKOFF, "waiting for its back-off to end")
     if entry.failed:
         return Pending(entry.key, name, Place.INADMISSIBLE, Reason.RULE_FAILED, entry.why_out)
     if pending_queue is None or entry.status != Status.WAITING:
@@ -83,7 +83,7 @@ def _lost(entry: Entry) -> str:
     for pod_set in entry.admission.pod_sets:
         for resource, flavor in pod_set.flavors.items():
             if (flavor, resource) not in columns:
-                return f"it holds {resource} of flavor {flavor}, which ClusterQueue {name} has no quota of"
+                return f"it holds {resource} of flavor {flavor}, for which ClusterQueue {name} has no quota"
     return ""
 
 
@@ -122,13 +122,16 @@ def _from_class(entry: Entry) -> Verdict | None:
 
 
 def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) -> Pending:
-    reason, message = Reason.NOT_CONSIDERED, "it was not at the head of its queue yet"
+    reason, message = Reason.NOT_CONSIDERED, "not yet at the head of its queue"
     head = pending_queue.head()
     if pending_queue.inactive:
         reason = Reason.SUSPENDED
         message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
     elif head is not None and head.verdict is not None and head.verdict.stuck:
-        reason, message = Reason.BEHIND_HEAD, "the head of its queue does not fit, and the queue is strict"
+        reason, message = (
+            Reason.BEHIND_HEAD,
+            "blocked by the head of its queue, which does not fit (the queue is strict)",
+        )
     return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, reason, message, (), position)
 
 
@@ -212,9 +215,9 @@ def _message(verdict: Verdict, shortages: tuple[Shortage, ...]) -> str:
         if s.note:
             parts.append(s.note)
         elif s.asked > s.most:
-            parts.append(f"asks {s.asked} {s.resource} of flavor {s.flavor}, the queue can have {s.most} at most")
+            parts.append(f"requests {s.asked} {s.resource} of flavor {s.flavor}, the queue can use at most {s.most}")
         elif s.asked > s.free:
-            parts.append(f"asks {s.asked} {s.resource} of flavor {s.flavor}, {max(0, s.free)} free")
+            parts.append(f"requests {s.asked} {s.resource} of flavor {s.flavor}, {max(0, s.free)} free")
     if verdict.assignment is not None and verdict.assignment.mode in (Mode.NO_CANDIDATES,):
-        parts.append("no workload may be preempted for it")
+        parts.append("no workload can be preempted for it")
     return "; ".join(parts)

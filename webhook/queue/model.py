@@ -92,7 +92,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A kind of node that quota is given for (ResourceFlavor). `problem` says why nothing can be given of it."""
+    """A kind of nodes with quota (ResourceFlavor). `problem` says why it cannot be used."""
 
     name: str
     node_labels: Mapping[str, str] = EMPTY
@@ -120,7 +120,7 @@ class FlavorQuotas:
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroup:
-    """Resources that a pod set takes from one flavor together; the flavors in the order they are tried."""
+    """Resources that a pod set gets from one flavor; flavors are tried in this order."""
 
     resources: tuple[str, ...]
     flavors: tuple[FlavorQuotas, ...]
@@ -128,7 +128,7 @@ class ResourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Who may be evicted for work of a queue (ClusterQueue `preemption`)."""
+    """Which workloads may be preempted for workloads of a queue (ClusterQueue `preemption`)."""
 
     within_cluster_queue: str = "Never"
     reclaim_within_cohort: str = "Never"
@@ -147,7 +147,7 @@ class Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheckUse:
-    """A check that a queue asks for; `flavors` empty means whatever the flavor."""
+    """A check of a queue; empty `flavors` means all flavors."""
 
     name: str
     flavors: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue:
-    """A queue with quota. `namespace_selector` None selects no namespace; `problem` says why it takes nothing."""
+    """A ClusterQueue. `namespace_selector` None selects no namespace; `problem` says why it is inactive."""
 
     name: str
     cohort: str = ""
@@ -208,9 +208,9 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A namespace's door to a ClusterQueue. `history` is its decayed usage (admission fair sharing).
+    """A LocalQueue: a namespace's access to a ClusterQueue.
 
-    `problem` says why nothing comes through it.
+    `history` is its decayed usage (admission fair sharing). `problem` says why it is inactive.
     """
 
     namespace: str
@@ -235,7 +235,7 @@ class ResourceQuota:
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """What the rules may know of a namespace."""
+    """The parts of a Namespace that rules can read."""
 
     name: str
     labels: Mapping[str, str] = EMPTY
@@ -245,9 +245,9 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one shape. `requests` is of one pod; `min_count` None means all or none.
+    """Pods of one template. `requests` is for one pod; `min_count` None means all or none.
 
-    `count` is what still runs or has to run: pods that are done (reclaimable) are taken off already.
+    `count` is the number of pods without those that are done (reclaimable).
     """
 
     name: str
@@ -282,14 +282,14 @@ class Admission:
 class Workload:
     """A job as the queue sees it: pod sets that start together or not at all.
 
-    `queue` is the LocalQueue's name, `admission` the quota it holds, `evicted` that it must give it back.
-    `queued_at` is the time it is ordered by: creation, or its last eviction where the rules of requeueing say so.
-    `first`: others are being evicted for it, so it should be looked at before others take what they give back.
-    `arrival` sorts those that were created in the same second by who came first, where that is known.
-    `problem` says why it can never be queued as it stands (LimitRange, requests above limits), empty where it can.
-    `held` says why it is not to be queued again yet (condition `Requeued` False), empty where it may be. `deadline` is
-    when the time it may be admitted for is over, 0 where there is none. `unready_since` is since when its pods are
-    not ready (condition `PodsReady` False), 0 where they are or nobody says.
+    `queue` is the name of the LocalQueue, `admission` the quota it holds, `evicted` whether it is being evicted.
+    `queued_at` is the time for its order: its creation, or its last eviction if the requeueing rules say so.
+    `first`: workloads are being evicted for it, so it is considered before others can use their quota.
+    `arrival` orders workloads that were created in the same second, if their order is known.
+    `problem` says why it cannot be queued as it is (LimitRange, requests above limits), empty if it can.
+    `held` says why it is not requeued yet (condition `Requeued` False), empty if it can be. `deadline` is the time at
+    which its maximum execution time ends, 0 if it has none. `unready_since` is the time since which its pods are not
+    ready (condition `PodsReady` False), 0 if they are ready or the condition is missing.
     """
 
     namespace: str

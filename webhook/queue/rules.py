@@ -60,7 +60,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A flavor as it would serve a request: `borrow` is the height of the subtree it needs, 0 the queue itself."""
+    """A flavor for a request: `borrow` is the height of the subtree to borrow from, 0 for the queue itself."""
 
     mode: int
     borrow: int
@@ -68,7 +68,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How a pod set suits a flavor: the first taint it does not tolerate ("" if none), and its node affinity."""
+    """Whether a pod set can use a flavor: the first taint it does not tolerate ("" if none), and its node affinity."""
 
     flavor: Flavor
     untolerated: str
@@ -77,7 +77,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """An assignment as seen between the heads of different queues."""
+    """The assignment of a head, for the comparison with the heads of other queues."""
 
     mode: int
     borrow: int
@@ -99,10 +99,10 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a workload may look for victims: facts about its queue and the subtree it looks into.
+    """Whether a workload may preempt in a subtree: facts about its queue and the subtree.
 
-    `parent`: the queue is in a cohort. `advantage`: the request fits in the quota of a subtree below the one looked
-    into. `under`: the queue uses less than nominal of all that is short.
+    `parent`: the queue is in a cohort. `advantage`: the request fits in the quota of a smaller subtree. `under`: the
+    queue uses less than its nominal quota of every resource that is short.
     """
 
     parent: bool
@@ -112,7 +112,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Which kinds of victims there are in other queues; `under` as in `Reach`."""
+    """Which kinds of victims exist in other queues; `under` as in `Reach`."""
 
     others: bool
     hierarchy: bool
@@ -134,7 +134,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A head in the tournament of fair sharing, seen at one level: its subtree's share with the head's usage."""
+    """A head under fair sharing, at one level of the tree: the share of its subtree including the head's usage."""
 
     borrowing: bool
     share: float
@@ -144,7 +144,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Three shares that fair preemption compares: the preemptor's after admission, the victim's before and after."""
+    """The shares that fair preemption compares: the preemptor's after admission, the victim's before and after."""
 
     preemptor: float
     before: float
@@ -173,10 +173,11 @@ class Departure:
 
 @dataclass(slots=True)
 class Facts:
-    """What rules see besides the workload: sums over the workloads that hold quota.
+    """Sums over the workloads that hold quota, for rules.
 
     Amounts are by resource; `user_usage`, `namespace_usage` and `queue_usage` are those of the workload's own user,
-    namespace and ClusterQueue, the `_history` ones are decayed usage. `namespace` is None where it is not known.
+    namespace and ClusterQueue, `user_history`, `namespace_history` and `queue_history` their decayed usage. `namespace`
+    is None if it is not known.
     """
 
     namespace: Namespace | None = None
@@ -231,7 +232,7 @@ class Rules(Protocol):
 
     @property
     def partial(self) -> bool:
-        """Whether pod sets with a minimum may start smaller."""
+        """Whether pod sets with a minCount may start with fewer pods."""
 
     @property
     def recompute(self) -> bool:

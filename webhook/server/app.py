@@ -85,13 +85,13 @@ class App:
         if isinstance(error, StatusError):
             return self.refuse(error)
         if isinstance(error, TimeoutError):
-            return self.refuse(StatusError("no verdict within the time the API server waits", 504, "timeout"))
+            return self.refuse(StatusError("no verdict within the API server's timeout", 504, "timeout"))
         if isinstance(error, Interrupted):
             return self.refuse(StatusError(str(error), 500, "interrupted"))
         if isinstance(error, ConnectionError):
-            return self.refuse(StatusError("the client has left", 400, "disconnected"))
+            return self.refuse(StatusError("the client closed the connection", 400, "disconnected"))
         log.error("%s %s failed: this is a bug of Sluice", method, path, exc_info=error)
-        return self.refuse(StatusError("internal error: see the log of Sluice", 500, "internal"))
+        return self.refuse(StatusError("internal error: see Sluice's log", 500, "internal"))
 
     def _lost(self, path: str) -> web.Response:
         """Say 404, or 405 where the path is known by another method. Neither counts as a failure."""

@@ -39,7 +39,7 @@ async def read_body(request: web.BaseRequest, limits: Limits) -> bytes | bytearr
         message = f"the body did not arrive within {limits.body_seconds:g} s"
         raise StatusError(message, 408, "timeout") from None
     except web.RequestPayloadError as error:
-        raise StatusError(f"the body is not one of HTTP/1.1: {error}") from None
+        raise StatusError(f"invalid HTTP/1.1 body: {error}") from None
 
 
 async def _rest(content: StreamReader, connection: Connection, limits: Limits) -> bytearray:
@@ -58,7 +58,7 @@ async def _ask_for_it(request: web.BaseRequest) -> None:
     if expected is None or request.version < HttpVersion11:
         return
     if expected.lower() != "100-continue":
-        raise StatusError("the only expectation that is met is 100-continue", 417)
+        raise StatusError("unsupported Expect header: only 100-continue is supported", 417)
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     request.writer.output_size = 0
 

@@ -24,4 +24,8 @@ class ClientCheck:
         names = [value for part in shown.get("subject", ()) for key, value in part if key == "commonName"]
         if self.names and not self.names.intersection(names):
             told = ", ".join(f'"{name}"' for name in names) or "nobody"
-            raise StatusError(f"the client certificate is for {told}, which is not allowed here", 403, "unauthorized")
+            raise StatusError(
+                f"the client certificate of {told} is not allowed: see --client-names of sluice serve",
+                403,
+                "unauthorized",
+            )

@@ -108,7 +108,7 @@ class Connection(web.RequestHandler):
         if status >= 500:
             return super().handle_error(request, status, exc, message)
         reason = (message or "").partition("\n")[0]
-        response = self.port.refuse(StatusError(f"this is not a request of HTTP/1.1: {reason}"))
+        response = self.port.refuse(StatusError(f"invalid HTTP/1.1 request: {reason}"))
         response.force_close()
         return response
 

@@ -56,7 +56,7 @@ class ServerMetrics(Collector):
         """Give all families, for a registry."""
         yield self._reviews()
         yield self._timings()
-        failures = CounterMetricFamily("sluice_admission_failures", "Requests that got no verdict.", labels=["reason"])
+        failures = CounterMetricFamily("sluice_admission_failures", "Requests without a verdict.", labels=["reason"])
         for reason, count in sorted(self.failures.items()):
             failures.add_metric([reason], count)
         yield failures

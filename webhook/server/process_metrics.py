@@ -30,22 +30,28 @@ class ProcessMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Give all families, for a registry."""
         state = self._look()
-        info = GaugeMetricFamily("sluice_bundle_info", "1 for the bundle in force.", labels=["digest"])
+        info = GaugeMetricFamily("sluice_bundle_info", "1 for the policy bundle in force.", labels=["digest"])
         info.add_metric([state.digest], 1)
         yield info
-        yield GaugeMetricFamily("sluice_bundle_policies", "Policies in force.", value=state.policies)
-        loads = CounterMetricFamily("sluice_bundle_loads", "Attempts to load policy files.", labels=["result"])
+        yield GaugeMetricFamily("sluice_bundle_policies", "Number of policies in force.", value=state.policies)
+        loads = CounterMetricFamily("sluice_bundle_loads", "Loads of policy files.", labels=["result"])
         for result, count in sorted(state.loads.items()):
             loads.add_metric([result], count)
         yield loads
         yield GaugeMetricFamily(
-            "sluice_bundle_last_load_successful", "0 while newer files are not used.", value=int(state.last_load_good)
+            "sluice_bundle_last_load_successful",
+            "0 if the last load of changed files failed.",
+            value=int(state.last_load_good),
         )
         if state.recorded is not None:
-            recorded = CounterMetricFamily("sluice_recorded_reviews", "Reviews drawn for recording.", labels=["result"])
+            recorded = CounterMetricFamily(
+                "sluice_recorded_reviews", "Reviews selected for recording.", labels=["result"]
+            )
             for result, count in sorted(state.recorded.items()):
                 recorded.add_metric([result], count)
             yield recorded
         yield GaugeMetricFamily(
-            "sluice_certificate_expiry_timestamp_seconds", "When the served certificate ends.", value=state.expires
+            "sluice_certificate_expiry_timestamp_seconds",
+            "Expiry of the served certificate, in seconds since 1970.",
+            value=state.expires,
         )

@@ -107,7 +107,7 @@ class MemoryStore:
         if not key[1]:
             raise Refused("metadata.name is required")
         if key in self._objects.get(kind, {}):
-            raise AlreadyExists(f"{kind[1]} {'/'.join(key)} is there already")
+            raise AlreadyExists(f"{kind[1]} {'/'.join(key)} already exists")
         meta.setdefault("uid", self._new_uid())
         meta.setdefault("creationTimestamp", _stamp(self._now()))
         meta["generation"] = 1
@@ -150,7 +150,7 @@ class MemoryStore:
         kind, key = _kind(gvk), (namespace or "", name)
         old = self._find(kind, key)
         if uid and uid_of(old) != uid:
-            raise Conflict(f"{kind[1]} {'/'.join(key)} is another one now")
+            raise Conflict(f"{kind[1]} {'/'.join(key)} was replaced by another object")
         if old["metadata"].get("finalizers"):
             if not old["metadata"].get("deletionTimestamp"):
                 marked = merge(old, {"metadata": {"deletionTimestamp": _stamp(self._now())}})
@@ -161,13 +161,15 @@ class MemoryStore:
     def _find(self, kind: _Kind, key: _Key) -> Object:
         found = self._objects.get(kind, {}).get(key)
         if found is None:
-            raise NotFound(f"{kind[1]} {'/'.join(part for part in key if part)} is not there")
+            raise NotFound(f"{kind[1]} {'/'.join(part for part in key if part)} does not exist")
         return found
 
     def _check(self, old: Object, meta: Mapping[str, Any]) -> None:
         for name in ("resourceVersion", "uid"):
             if meta.get(name) and meta[name] != old["metadata"][name]:
-                raise Conflict(f"{old.get('kind')} {'/'.join(key_of(old))}: {name} is {old['metadata'][name]} by now")
+                raise Conflict(
+                    f"{old.get('kind')} {'/'.join(key_of(old))}: {name} is {old['metadata'][name]}, which has changed"
+                )
 
     def _replace(self, kind: _Kind, key: _Key, old: Object, new: Object, subresource: str, dry_run: bool) -> Object:
         if subresource == "status":

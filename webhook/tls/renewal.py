@@ -25,15 +25,17 @@ def ensure(folder: Folder, names: tuple[str, ...], now: datetime, *, force: bool
     foreign = folder.certificate.exists() and not folder.authority_key.exists()
     if foreign:
         if expiry(folder.certificate.read_bytes()) <= now:
-            raise ValueError("the certificate has expired and its authority's key is not here: whoever signed it must")
-        return "kept: signed elsewhere"
+            raise ValueError(
+                "the certificate has expired, and ca.key is not in this folder: renew it where it was signed"
+            )
+        return "kept: signed by another CA"
     authority, fresh = _authority(folder, now)
     if not force and not fresh and _leaf_is_good(folder, names, now):
         return f"kept: valid until {expiry(folder.certificate.read_bytes()):%Y-%m-%d}"
     leaf = issue(authority, names, now, LEAF_DAYS)
     write(folder.key, leaf.key, secret=True)
     write(folder.certificate, leaf.certificate)
-    return f"issued: valid until {expiry(leaf.certificate):%Y-%m-%d}" + (", by a new authority" if fresh else "")
+    return f"issued: valid until {expiry(leaf.certificate):%Y-%m-%d}" + (", by a new CA" if fresh else "")
 
 
 def rotate(folder: Folder, names: tuple[str, ...], now: datetime) -> None:

@@ -84,16 +84,16 @@ class ServingCertificate:
         certificate, key = self._folder.certificate, self._folder.key
         try:
             expires = expiry(certificate.read_bytes())
-        except ValueError as error:
-            raise ValueError(f"{certificate} holds no certificate: {error}") from None
+        except ValueError:
+            raise ValueError(f"{certificate} is not a PEM certificate") from None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             context.load_cert_chain(certificate, key, password="")
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
-                raise ValueError(f"{certificate} and {key} do not belong together") from None
-            raise ValueError(f"{key} holds no private key that is not locked: {error}") from None
+                raise ValueError(f"{certificate} and {key} do not match") from None
+            raise ValueError(f"{key} is not an unencrypted PEM private key: {error}") from None
         if self._client_ca is not None:
             _ask(context, self._client_ca)
         return context, expires
@@ -108,7 +108,7 @@ def _ask(context: ssl.SSLContext, client_ca: Path) -> None:
     try:
         context.load_verify_locations(client_ca)
     except ssl.SSLError as error:
-        raise ValueError(f"{client_ca} holds no certificate: {error}") from None
+        raise ValueError(f"{client_ca} is not a PEM certificate: {error}") from None
     context.verify_mode = ssl.CERT_OPTIONAL
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0

@@ -304,8 +304,8 @@ def test_the_gate_says_what_serve_says(run, gpus):
         return
     assert (found["state"], found["code"], found["reason"]) == ("denied", 403, "Forbidden")
     assert found["denials"] == [
-        "queue team-a/gpu: this job can never start: asks 9 nvidia.com/gpu, ClusterQueue research can use 4 at most of "
-        "a100 (ask for less, or name another queue)"
+        "queue team-a/gpu: this job can never be admitted: requests 9 nvidia.com/gpu, ClusterQueue research can use at "
+        "most 4 of flavor a100 (request less, or use another queue)"
     ]
 
 
@@ -314,4 +314,4 @@ def test_running_jobs_of_the_cluster_take_their_quota_at_the_gate(run):
     Path("queues.yaml").write_text(together(QUEUES, job("busy", 3)))
     done = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", stdin=job("next", 2))
     assert done.exit_code == exits.PASSED
-    assert "  warning: queue team-a/gpu: position 1, asks 2 nvidia.com/gpu, 1 free\n" in done.stdout
+    assert "  warning: queue team-a/gpu: position 1, requests 2 nvidia.com/gpu, 1 free\n" in done.stdout

@@ -104,4 +104,4 @@ def test_what_the_gate_refuses_is_refused(run):
     Path("queues.yaml").write_text(QUEUES)
     done = run("-f", "-", "-c", "ns.yaml", "-c", "queues.yaml", stdin=job("large", 16))
     assert done.exit_code == exits.FAILED
-    assert "this job can never start: asks 16 nvidia.com/gpu" in done.stdout
+    assert "this job can never be admitted: requests 16 nvidia.com/gpu" in done.stdout

@@ -192,7 +192,7 @@ def test_actions(here, action, expected):
             "template.yaml:17:62: not imported: ConstraintTemplate maxreplicas: Syntax error",
         ),
         ("kind: MaxReplicas", "kind: Another", "there is no constraint of it: give them too"),
-        ("name: maxreplicas", "name: ../x", "is no name of an object"),
+        ("name: maxreplicas", "name: ../x", "is not a valid object name"),
     ],
 )
 def test_templates_that_cannot_go_over_are_told(here, old, new, told):

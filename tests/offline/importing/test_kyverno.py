@@ -124,7 +124,11 @@ def test_a_policy_for_pods_looks_into_templates(here):
         ("  validations:", "  evaluation: {admission: {enabled: false}}\n  validations:", "for background scans only"),
         (f"matchConstraints: {PODS}", "matchConstraints: []", "there is no spec with matchConstraints"),
         ("v1alpha1", "v9", "1:13: not imported: {V}: version v9 is not known"),
-        ("name: no-host-network", "name: ../../x", 'not imported: ValidatingPolicy ../../x: "../../x" is no name'),
+        (
+            "name: no-host-network",
+            "name: ../../x",
+            'not imported: ValidatingPolicy ../../x: "../../x" is not a valid object name',
+        ),
         ("kind: ValidatingPolicy", "kind: ImageValidatingPolicy", "the API server verifies no images"),
         ("kind: ValidatingPolicy", "kind: GeneratingPolicy", "the API server generates no objects"),
         ("policies.kyverno.io/v1alpha1\nkind: V", "kyverno.io/v1\nkind: ClusterPolicy #", "patterns and JMESPath"),

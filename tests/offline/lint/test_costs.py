@@ -101,7 +101,7 @@ def test_rules_of_a_version_count_together():
     [
         ("self.spec.sise > 1", "undefined field 'sise'"),
         ("self.spec.size > 'a'", "found no matching overload for '_>_'"),
-        ("self.spec.size", "this must be bool, and is int"),
+        ("self.spec.size", "expected bool, got int"),
         ("self.metadata.labels.size() > 0", "undefined field 'labels'"),
     ],
 )
@@ -129,7 +129,7 @@ def test_message_expression_is_a_text():
     schema = rules("true", type="object")
     schema["x-kubernetes-validations"][0]["messageExpression"] = "1 + 1"
     (found,) = findings(crd(schema), custom_kinds.rules_compile)
-    assert found.message == "this must be string, and is int"
+    assert found.message == "expected string, got int"
 
 
 def test_costs_are_said_on_request(tmp_path):

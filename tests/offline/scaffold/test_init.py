@@ -151,11 +151,11 @@ TOLD = (
     (POLICY, "kind: ValidatingAdmissionPolicy\n", "kind: ValidatingAdmisionPolicy\n", 'did you mean "ValidatingAdm'),
     (POLICY, 'apiGroups: [""]', "apiGroups: [core]", 'write the core group as ""'),
     (POLICY, "c.?resources.?limits", "c.resources.limits", "for a field that may be absent, use .?limits"),
-    (POLICY, "[CREATE, UPDATE]", "[CREATE, UPDATE", "the bracket that opens in line 18 is not closed"),
+    (POLICY, "[CREATE, UPDATE]", "[CREATE, UPDATE", "the bracket that opens on line 18 is not closed"),
     (POLICY, "  failurePolicy", "\tfailurePolicy", "indent with spaces"),
     (SUITE, "expect: {allowed: true}", "expect: {alowed: true}", 'did you mean "allowed"?'),
     (SUITE, "expect: {allowed: true}", "expect: {allowed: false}", "expected denied, got allowed"),
-    (SUITE, "metadata: {name: train}", "metadata: {name: train", "the bracket that opens in line 13 is not closed"),
+    (SUITE, "metadata: {name: train}", "metadata: {name: train", "the bracket that opens on line 13 is not closed"),
 )
 
 

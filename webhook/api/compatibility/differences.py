@@ -18,38 +18,38 @@ class Difference:
 
 DIFFERENCES: Final = (
     Difference(
-        "who waits for victims comes first between queues, not only in its own",
-        "in Kueue another queue may take what the victims free, and the same jobs are evicted once more",
-        "`parameters: {prioritizePreemptorWorkloads: false}` over `kueue`; `plan --batch` and `--trace` have it",
+        "a workload that is waiting for its victims goes first between queues, not only in its own queue",
+        "in Kueue another queue can take the quota of the victims, and the same jobs are evicted again",
+        "extend `kueue` with `parameters: {prioritizePreemptorWorkloads: false}`; `plan --batch` and `--trace` set it",
     ),
     Difference(
-        "a look that can only repeat what is known takes no turn of its queue",
-        "the next job in the queue starts now and not a cycle later; what was parked is tried when a number that "
-        "it failed on came within reach",
-        "`plan --cycles N`, `--batch` and `--trace` count Kueue's cycles, and every retry takes its turn",
+        "a retry that cannot succeed does not use the turn of its queue",
+        "the next job of the queue starts now instead of one cycle later; a parked workload is retried when a quota "
+        "that it failed on is sufficient",
+        "`plan --cycles N`, `--batch` and `--trace` count cycles as Kueue does, and every retry uses its turn",
     ),
     Difference(
-        "under fair sharing a queue whose head was admitted sends its next one into the same cycle",
-        "with one head of each queue per cycle, weights hardly count where nobody is preempted",
+        "under fair sharing a queue whose head was admitted nominates its next workload in the same cycle",
+        "with one head of each queue per cycle, weights have little effect without preemption",
         "`plan --cycles N`, `--batch` and `--trace` take one head of each queue",
     ),
     Difference(
-        "a ClusterQueue's changed status retries nothing (Kueue's cohort echo)",
-        "in trees of two levels and more Kueue passes every new count through the Cohorts, and tries all that is "
-        "parked again; nothing was freed by it",
-        "`plan --cycles N`, `--batch` and `--trace` hear the echo",
+        "a changed status of a ClusterQueue does not cause retries",
+        "in cohort trees of two or more levels Kueue retries all parked workloads after every change of a count, "
+        "although no quota was released",
+        "`plan --cycles N`, `--batch` and `--trace` retry as Kueue does",
     ),
     Difference(
-        "a preemptor that was found not to fit loses its place at the head of its queue",
-        "Kueue says so too, and forgets to: the job stays before work of higher priority until another one preempts",
-        "none: a mistake of Kueue's",
+        "a preemptor that does not fit loses its place at the head of its queue",
+        "so it is documented in Kueue, but the job stays ahead of higher priorities until another one preempts",
+        "none: a bug of Kueue",
         ("trace-a2-00076",),
     ),
     Difference(
-        "with `flavorFungibility.preference` a flavor on which one resource needs a preemption counts as that",
-        "Kueue may nominate it as fitting; the job then fails its second check in every cycle, though another flavor "
-        "is free or its victims are there (PreemptionOverBorrowing)",
-        "none: a mistake of Kueue's",
+        "with `flavorFungibility.preference`, a flavor needs preemption if one of its resources does",
+        "Kueue may nominate it as fitting; the job then fails the second check of every cycle, although another "
+        "flavor is free or victims exist (PreemptionOverBorrowing)",
+        "none: a bug of Kueue",
         ("trace-a1-00034", "trace-a3-00037"),
     ),
 )

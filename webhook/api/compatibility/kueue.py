@@ -8,7 +8,7 @@ from webhook.api.compatibility.kueue_jobs import JOBS
 from webhook.api.compatibility.model import Feature, Sign, State
 from webhook.api.compatibility.signs import by_annotation, by_configuration
 
-_SCHEDULER: Final = "the pods' own scheduler places them; take the request away to let it"
+_SCHEDULER: Final = "remove the request; the scheduler of the pods then places them"
 
 _QUOTA: Final = (
     Feature(
@@ -20,7 +20,7 @@ _QUOTA: Final = (
     Feature(
         "queueing strategies",
         State.YES,
-        "StrictFIFO and BestEffortFIFO, or rules of your own",
+        "StrictFIFO and BestEffortFIFO, or your own rules",
         "tests/cluster/test_controller.py",
         ("SchedulingEquivalenceHashing", "PrioritizePreemptorWorkloads"),
     ),
@@ -41,7 +41,7 @@ _QUOTA: Final = (
     Feature(
         "admission fair sharing",
         State.YES,
-        "past use of LocalQueues with decay orders a queue; kept in the status of the queues",
+        "decayed past usage of LocalQueues orders a queue; stored in the status of the queues",
         "tests/cluster/test_usage_history.py",
         ("AdmissionFairSharing",),
     ),
@@ -55,7 +55,7 @@ _QUOTA: Final = (
     Feature(
         "partial admission",
         State.YES,
-        "minCount of pod sets; of jobs, Job has it by its annotation",
+        "minCount of pod sets; of the job kinds, only Job has it, by its annotation",
         "tests/queue/test_kueue_cases.py",
         ("PartialAdmission",),
     ),
@@ -71,21 +71,21 @@ _QUOTA: Final = (
     Feature(
         "quota check strategy",
         State.NO,
-        "a resource that no group covers keeps a Workload waiting (BlockUndeclared)",
+        "a Workload stays pending if no resource group covers one of its resources (BlockUndeclared)",
         gates=("QuotaCheckStrategy",),
         signs=by_configuration("resources", "quotaCheckStrategy"),
     ),
     Feature(
         "concurrent admission",
         State.NO,
-        "one flavor is tried after the other; remove the field to queue by them in turn",
+        "flavors are tried one after the other; remove the field",
         gates=("ConcurrentAdmission",),
         signs=(Sign("ClusterQueue", ("spec", "concurrentAdmissionPolicy")),),
     ),
     Feature(
         "dynamic resource allocation",
         State.NO,
-        "no quota counts claimed devices; ask for them as a resource such as nvidia.com/gpu",
+        "quota does not count claimed devices; request a resource such as nvidia.com/gpu",
         "tests/api/test_unsupported.py",
         (
             "KueueDRAIntegration",
@@ -147,7 +147,7 @@ _PLACES: Final = (
     Feature(
         "MultiKueue",
         State.NO,
-        "jobs run in the cluster they are in; use a ClusterQueue without this check",
+        "jobs run in their own cluster; use a ClusterQueue without this check",
         "tests/api/test_unsupported.py",
         (
             "MultiKueue",
@@ -170,7 +170,7 @@ _PLACES: Final = (
     Feature(
         "provisioning requests",
         State.NO,
-        "the controller of this check is a part of Kueue; a check of another controllerName is answered by yours",
+        "the controller of this check is a part of Kueue; use a check of your own controller",
         "tests/api/test_unsupported.py",
         ("CleanupProvisioningRequestsOnEviction",),
         (Sign("AdmissionCheck", ("spec", "controllerName"), "kueue.x-k8s.io/provisioning-request"),),

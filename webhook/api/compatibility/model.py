@@ -10,8 +10,8 @@ class State(StrEnum):
     """Whether a feature is there."""
 
     YES = "yes"
-    PART = "in part"
-    OTHER = "another way"
+    PART = "partial"
+    OTHER = "different"
     NO = "no"
 
 

@@ -12,14 +12,14 @@ from webhook.api.compatibility.volcano import VOLCANO
 
 HEAD = """# Compatibility with Kueue and Volcano
 
-Every feature of Kueue 0.20 and of Volcano, with its state in Sluice. This page is made from a table in the code
-(`make docs`); `sluice lint` and the reason that a Workload waits for read the same table.
+Every feature of Kueue 0.20 and of Volcano, with its state in Sluice. This page is generated from a table in the code
+(`make docs`); `sluice lint` and the reasons of pending Workloads use the same table.
 
-- **yes**: it works, and the test shows it
-- **in part**: what works is said beside it
-- **another way**: Sluice has other means for the same end
-- **no**: it is not there. Where an object asks for it by one of the fields named, its Workload waits with a reason that
-  names the field, and `sluice lint` says so as an error (SUP001)
+- **yes**: supported, with a test
+- **partial**: the notes say what is supported
+- **different**: Sluice does the same in a different way
+- **no**: not supported. If an object uses one of the listed fields, its Workload stays pending with a reason that
+  names the field, and `sluice lint` reports an error (SUP001)
 """
 
 
@@ -32,7 +32,7 @@ def page() -> str:
 
 def _section(name: str, features: Sequence[Feature]) -> Iterator[str]:
     yield f"## {name}\n"
-    yield "| feature | state | what is so | asked for by | shown by |"
+    yield "| feature | state | notes | fields | test |"
     yield "|---|---|---|---|---|"
     for f in features:
         signs = ", ".join(f"`{s.of}` `{written(s.path)}`" for s in f.signs if f.state == State.NO)
@@ -41,10 +41,10 @@ def _section(name: str, features: Sequence[Feature]) -> Iterator[str]:
 
 
 def _differences() -> Iterator[str]:
-    yield "## Where a decision is another than Kueue's\n"
-    yield "Held against 64 single cycles and 150 traces of the real scheduler, `sluice plan --batch` and `--trace`"
-    yield "decide as Kueue does in all that is not named here.\n"
-    yield "| Sluice | why | Kueue's answer |"
+    yield "## Where decisions differ from Kueue's\n"
+    yield "Compared with the real scheduler in 64 single cycles and 150 traces, `sluice plan --batch` and `--trace`"
+    yield "decide as Kueue does, except for the rows of this table.\n"
+    yield "| Sluice | why | how to get Kueue's decision |"
     yield "|---|---|---|"
     for d in DIFFERENCES:
         yield f"| {d.what} | {d.why} | {d.setting} |"

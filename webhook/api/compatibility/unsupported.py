@@ -47,7 +47,7 @@ def asked(of: str, obj: Mapping[str, Any]) -> Iterator[tuple[Path, Feature]]:
 def reason(of: str, obj: Mapping[str, Any], where: str = "") -> str:
     """Say what an object asks for that is not supported, "" where there is nothing; `where` goes before the field."""
     for path, feature in asked(of, obj):
-        return f"{where}{written(path)} asks for {feature.name}, which is not supported: {feature.note}"
+        return f"{where}{written(path)} uses {feature.name}, which is not supported: {feature.note}"
     return ""
 
 

@@ -16,40 +16,40 @@ VOLCANO: Final[tuple[Feature, ...]] = (
     Feature(
         "PodGroup",
         State.PART,
-        "minMember pods that ask for minResources in all; a running one holds its quota",
+        "minMember pods that request minResources in total; a running one holds its quota",
         "tests/api/test_volcano.py",
     ),
     Feature(
         "minTaskMember and subGroupPolicy",
         State.NO,
-        "the group starts with minMember pods, of whichever task; use minMember alone",
+        "the group starts with minMember pods of any task; use minMember alone",
         "tests/api/test_unsupported.py",
         signs=(Sign("PodGroup", ("spec", "minTaskMember")), Sign("PodGroup", ("spec", "subGroupPolicy"))),
     ),
     Feature(
         "network topology and HyperNodes",
         State.NO,
-        "take spec.networkTopology away to leave places to the scheduler",
+        "remove spec.networkTopology; the scheduler then places the pods",
         "tests/api/test_unsupported.py",
         signs=(Sign("PodGroup", ("spec", "networkTopology")),),
     ),
     Feature(
         "node affinity and extended clusters of a Queue",
         State.NO,
-        "give the nodes as a ResourceFlavor of a ClusterQueue",
+        "define the nodes as a ResourceFlavor of a ClusterQueue",
         "tests/api/test_unsupported.py",
         signs=(Sign("Queue", ("spec", "affinity")), Sign("Queue", ("spec", "extendClusters"))),
     ),
     Feature(
         "dequeueStrategy of a Queue",
         State.OTHER,
-        "a QueuePolicy says so: the rule `strict` is fifo, without it traverse",
+        "set the rule `strict` of a QueuePolicy for fifo; the default is traverse",
         "tests/queue/test_rule_files.py",
     ),
     Feature(
         "Volcano Job",
         State.PART,
-        "its pods are shaped; it is held by Volcano's own scheduler, since it has no suspend field",
+        "policies apply to its pods; Volcano's scheduler queues it, since it has no suspend field",
         "tests/jobs/test_describe.py",
     ),
     Feature(
@@ -61,17 +61,17 @@ VOLCANO: Final[tuple[Feature, ...]] = (
     Feature(
         "JobFlow, HyperJob, CronJob of Volcano",
         State.NO,
-        "the jobs that they make are read one by one",
+        "the jobs they create are read one by one",
     ),
     Feature(
         "placement plugins: binpack, numaaware, task-topology, deviceshare, pdb",
         State.NO,
-        "nothing is placed on nodes here: the cluster's scheduler does that",
+        "placement on nodes is done by the cluster's scheduler",
     ),
     Feature(
         "vcctl",
         State.OTHER,
-        "`sluice` and `kubectl` on the objects themselves",
+        "`sluice`, and `kubectl` on the objects",
         "tests/cli",
     ),
 )

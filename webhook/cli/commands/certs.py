@@ -66,6 +66,7 @@ def certs(
             issue_client(where, client, now)
             done += f'; a client certificate for "{client}"'
     except (OSError, ValueError) as error:
-        click.echo(f"sluice certs: {folder}: {error}", err=True)
+        told = error.strerror if isinstance(error, OSError) and error.strerror else error
+        click.echo(f"sluice certs: {folder}: {told}", err=True)
         sys.exit(exits.BAD_INPUT)
     click.echo(f"{folder}: {done}")

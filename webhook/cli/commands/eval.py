@@ -23,6 +23,7 @@ from webhook.cli.inputs import json_lines, one_value
 from webhook.cli.option_types import FILE, ROWS
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.offline.dryrun.requests import Resources, Sender, received
+from webhook.offline.lint.hints import with_hint
 
 EXAMPLES: Final = """\b
 Examples:
@@ -108,6 +109,8 @@ def _single(text: str, values: Mapping[str, object], *, mutates: bool, traced: b
         program = cel.compile(text, env)
     except cel.CompileError as error:
         _print({"ok": False, "stage": "compile", "error": str(error)}, as_json=as_json)
+        if not as_json:
+            _print_hints(error)
         return exits.FAILED
     try:
         value: object = program.evaluate(given)
@@ -122,6 +125,14 @@ def _single(text: str, values: Mapping[str, object], *, mutates: bool, traced: b
         answer["trace"] = _lines(text, step)
     _print(answer, as_json=as_json, text=text)
     return exits.PASSED if answer["ok"] else exits.FAILED
+
+
+def _print_hints(error: cel.CompileError) -> None:
+    """Print what `sluice lint` would propose, once each."""
+    found = (Diagnostic("CEL001", Place("<input>"), issue.message, source=error.text) for issue in error.issues)
+    for hint in dict.fromkeys(with_hint(finding, ()).hint for finding in found):
+        if hint:
+            click.echo(f"    = {hint}", err=True)
 
 
 def _print(answer: dict[str, Any], *, as_json: bool, text: str = "") -> None:

@@ -49,7 +49,8 @@ def _codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     for code in sorted(found):
         if not any(known.startswith(code) for known in BY_CODE):
             hint = did_you_mean(code, BY_CODE)
-            raise click.BadParameter(f"unknown code {code}" + (f"; {hint}" if hint else ""))
+            families = ", ".join(dict.fromkeys(known.rstrip("0123456789") for known in sorted(BY_CODE)))
+            raise click.BadParameter(f"unknown code {code}; {hint or f'use a code, or a family such as {families}'}")
     return frozenset(found)
 
 

@@ -83,9 +83,9 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option("-f", "--file", "files", multiple=True, type=THERE, help="Manifests.")
-@click.option("--policies", "folder", type=POLICIES, help="A folder of policies.")
-@click.option("--queues", type=THERE, help="Objects that are there at the start.")
-@click.option("--once", is_flag=True, help="End when every job that was let in has run, instead of on Ctrl-C.")
+@click.option("--policies", "folder", type=POLICIES, help="Folder of policies.")
+@click.option("--queues", type=THERE, help="Objects that exist at the start.")
+@click.option("--once", is_flag=True, help="Exit when every allowed job has run, instead of on Ctrl-C.")
 @click.option(
     "--listen",
     type=Read("host:port", setting_values.address),
@@ -94,9 +94,9 @@ Examples:
     help="HOST:PORT of the admission server.",
 )
 @click.option("--cert-dir", type=FOLDER,
-              help="The folder of the certificate.  [default: a new one, deleted at the end]")  # fmt: skip
+              help="Folder of the certificate.  [default: a temporary one]")  # fmt: skip
 @click.option("--seconds", type=number(0, 3_600, "seconds"), default=1.0, show_default=True,
-              help="How long a job runs that does not say.")  # fmt: skip
+              help="Run time of jobs that do not set it.")  # fmt: skip
 def run(
     files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path | None,
     seconds: float,

@@ -61,7 +61,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--config", "file", type=FILE, help="A YAML file with any of these settings.")
+@click.option("--config", "file", type=FILE, help="YAML file with any of these settings.")
 @click.option("--policies", multiple=True, type=POLICIES, help="Policies: files, folders, or sluice.dev/NAME.")
 @click.option(
     "--rules",
@@ -77,35 +77,39 @@ Examples:
 @click.option(
     "--cert-dir",
     type=PathOption(exists=True, file_okay=False),
-    help="The folder with tls.crt and tls.key.  [default: certs/dev]",
+    help="Folder with tls.crt and tls.key.  [default: certs/dev]",
 )
-@click.option("--client-ca", type=FILE, help="CA certificates of those who may ask for verdicts.  [default: anybody]")
+@click.option("--client-ca", type=FILE, help="CA certificates of allowed clients.  [default: all clients]")
 @click.option("--client-names", multiple=True, type=TEXT, metavar="NAME",
-              help="A common name that --client-ca lets in; may be given several times.  [default: all]")  # fmt: skip
-@click.option("--kubeconfig", type=FILE, help="A kubeconfig file.  [default: the pod's service account, else your own]")
+              help="Allowed common name of client certificates. Can be repeated.  [default: all]")  # fmt: skip
+@click.option("--kubeconfig", type=FILE, help="Kubeconfig file.  [default: the pod's service account, else your own]")
 @click.option("--context", type=TEXT, help="The kubeconfig's context.")
-@click.option("--cluster/--no-cluster", default=None, help="Without a cluster only the policies are served.")
-@click.option("--mode", type=click.Choice([mode.value for mode in QueueMode]), help="Who decides the queues.")
+@click.option("--cluster/--no-cluster", default=None, help="--no-cluster serves the policies only.")
+@click.option("--mode", type=click.Choice([mode.value for mode in QueueMode]), help="Who runs the queues.")
 @click.option("--namespace", type=Setting("name"), help="Sluice's own namespace.  [default: sluice-system]")
 @click.option(
-    "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose jobs the queues hold."
+    "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose jobs are queued."
 )
-@click.option("--identity", type=TEXT, help="This replica's name in the lease.")
-@click.option("--leader-election/--no-leader-election", default=None, help="Off only where there is one replica.")
-@click.option("--lease-seconds", type=NUMBER, help="How long a lease lasts.  [default: 15]")
-@click.option("--reload-seconds", type=NUMBER, help="How often the policy files are looked at.  [default: 1]")
-@click.option("--writes-per-second", type=NUMBER, help="How fast the API server is written to.  [default: 50]")
+@click.option("--identity", type=TEXT, help="Name of this replica in the lease.")
 @click.option(
-    "--shutdown-delay", type=NUMBER, help="Seconds between `not ready` and the closing of the port.  [default: 0]"
+    "--leader-election/--no-leader-election", default=None, help="Use --no-leader-election only with one replica."
+)
+@click.option("--lease-seconds", type=NUMBER, help="Duration of the lease in seconds.  [default: 15]")
+@click.option("--reload-seconds", type=NUMBER, help="Seconds between checks of the policy files.  [default: 1]")
+@click.option("--writes-per-second", type=NUMBER, help="Maximum writes to the API server per second.  [default: 50]")
+@click.option(
+    "--shutdown-delay", type=NUMBER, help="Seconds that the port stays open after readiness fails.  [default: 0]"
 )
 @click.option(
-    "--record-folder", type=FOLDER, help="Record reviews here, without secrets, for `sluice replay`.  [default: none]"
+    "--record-folder",
+    type=FOLDER,
+    help="Folder of recorded reviews, without secrets, for `sluice replay`.  [default: none]",
 )
-@click.option("--record-sample", type=NUMBER, help="The share of reviews that is recorded, 0 to 1.  [default: 1]")
-@click.option("--record-megabytes", type=NUMBER, help="What recordings may take on the disk, in MiB.  [default: 256]")
+@click.option("--record-sample", type=NUMBER, help="Share of reviews to record, from 0 to 1.  [default: 1]")
+@click.option("--record-megabytes", type=NUMBER, help="Maximum size of all recordings, in MiB.  [default: 256]")
 @click.option("--log-level", type=click.Choice(LEVELS), help="Log level.")
 def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> None:
-    """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C drain it in good order."""
+    """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully."""
     options["queue_rules"] += former_rules
     flags = {name: value for name, value in options.items() if value not in (None, ())}
     config = load(file, os.environ, flags)

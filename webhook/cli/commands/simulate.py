@@ -19,7 +19,7 @@ from webhook.cli.option_types import FILE, RULES_HELP, TEXT, THERE, Made, Read
 from webhook.cli.repository import queue_rules, repository
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.offline.files import read_files, text_of
+from webhook.offline.files import is_object, read_files, text_of
 from webhook.offline.plan.objects import cluster_of
 from webhook.offline.plan.rule_sets import title
 from webhook.offline.simulate import simulation as virtual
@@ -42,7 +42,7 @@ def rows(text: str) -> tuple[str, ...]:
     """Read what the rows of the table are. Raises ValueError."""
     found = tuple(part.strip() for part in text.split(","))
     if not set(found) <= set(ROWS):
-        raise ValueError(f'"{text}" is none of {", ".join(ROWS)}, {",".join(ROWS)}')
+        raise ValueError(f'"{text}" is not one of {", ".join(ROWS)}, {",".join(ROWS)}')
     return found
 
 
@@ -135,6 +135,8 @@ def _load(trace: Path, files: tuple[Path, ...]) -> tuple[Snapshot, tuple[Arrival
     documents = read(text, str(trace))
     if len(documents) != 1:
         raise click.UsageError(f"{trace} has {len(documents)} documents; a generator file must have one")
+    if is_object(documents[0].value):
+        raise click.UsageError(f"{trace} is a Kubernetes object, not a trace; give objects with -f")
     made = generate(documents[0])
     return (_queues(files) if files else made.snapshot), made.arrivals
 

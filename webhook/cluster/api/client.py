@@ -74,7 +74,7 @@ class Client:
             else:
                 await _load(_kubeconfigs(kubeconfig), context, configuration)
         except (ConfigException, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"no way to reach a cluster: {error}") from None
+            raise ValueError(f"cannot connect to a cluster: {error}") from None
         return cls(configuration, pace, clock)
 
     async def request(
@@ -191,7 +191,7 @@ def _read(kubeconfig: Path) -> dict[str, Any]:
     try:
         found = documents.read(documents.decode(kubeconfig.read_bytes(), str(kubeconfig)), str(kubeconfig))
         if len(found) != 1 or not isinstance(found[0].value, dict):
-            told = "this is no kubeconfig: one document is needed, with clusters, contexts and users"
+            told = "not a kubeconfig file: expected one document with clusters, contexts and users"
             raise SourceError([Diagnostic("LOAD002", Place(str(kubeconfig)), told)])
     except SourceError as error:
         raise ValueError(error.render()) from None
@@ -223,7 +223,7 @@ class _failures:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, aiohttp.ClientError | OSError | TimeoutError):
-            raise Unavailable(f"the API server cannot be reached: {str(error) or type(error).__name__}") from error
+            raise Unavailable(f"cannot reach the API server: {str(error) or type(error).__name__}") from error
 
 
 async def _lines(response: Any) -> AsyncIterator[bytes]:

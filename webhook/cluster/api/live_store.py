@@ -116,7 +116,7 @@ class LiveStore:
 
     async def _path(self, gvk: GroupVersionKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
         if name in (".", "..") or "/" in name or "%" in name:  # of an ownerReference anything may be the name
-            raise NotFound(f"{gvk.kind} {name!r} is not there")
+            raise NotFound(f"{gvk.kind} {name!r} does not exist")
         resource = await self._resource(gvk)
         parts = [_root(gvk)]
         if resource.scope is Scope.NAMESPACED and namespace:
@@ -134,7 +134,7 @@ class LiveStore:
                     self._resources[kind] = _Resource(row["name"], scope)
             found = self._resources.get(gvk)
         if found is None:
-            raise NotFound(f"the API server has no {gvk}")
+            raise NotFound(f"the API server does not serve {gvk}")
         return found
 
 

@@ -32,7 +32,7 @@ TERMINATION: Final = "TerminationTarget"
 """The condition of a Pod that is about to be deleted; its reason is that of the eviction. Kueue's word."""
 OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH})
 """Annotations of a Workload that are not its job's."""
-NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was let go by somebody else than its queue"}
+NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was ungated by something other than its queue"}
 
 
 class Actions:

@@ -97,7 +97,7 @@ class Reconciler:
         try:
             step = self._next(job, described, workload)
         except MALFORMED as error:
-            log.error("%s is malformed, and left as it is: %r", key, error)
+            log.error("%s is malformed and is skipped: %r", key, error)
             return None
         if step is JobStep.WAIT:
             return POLL

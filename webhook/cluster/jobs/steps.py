@@ -38,16 +38,16 @@ class JobStep(StrEnum):
 
     NONE = "none"
     CREATE = "create the Workload"
-    RENEW = "write the Workload's spec anew"
-    REPRIORITIZE = "write the Workload's priority anew"
-    ASK = "write which admission checks are asked"
+    RENEW = "update the Workload's spec"
+    REPRIORITIZE = "update the Workload's priority"
+    ASK = "update the Workload's admission checks"
     START = "unsuspend the job"
     STOP = "suspend the job, or delete the pod"
-    RESTORE = "take the flavor's labels off the templates"
-    RELEASE = "give the quota back"
+    RESTORE = "remove the flavor's labels from the pod templates"
+    RELEASE = "release the quota"
     FINISH = "mark the Workload finished"
-    LET_GO = "take the finalizer off the Workload"
-    WAIT = "wait for the job's pods to end"
+    LET_GO = "remove the finalizer of the Workload"
+    WAIT = "wait for the job's pods to terminate"
 
 
 @dataclass(frozen=True, slots=True)

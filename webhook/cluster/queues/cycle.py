@@ -149,7 +149,7 @@ class Cycle:
         if (why := deactivation(workload, decision)) is not None:
             await self._deactivate(workload, *why)
             return
-        message = decision.message or f"the queue core evicts it: {decision.reason}"
+        message = decision.message or f"Evicted by the queue: {decision.reason}"
         if decision.reason == workload_conditions.CHECK:
             states = admission_checks.states_of(workload)
             message = f"Evicted due to {admission_checks.message(states, admission_checks.RETRY)}"

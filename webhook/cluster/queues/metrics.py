@@ -28,17 +28,17 @@ class QueueMetrics:
         queue = ["cluster_queue", ROLE]
         ranked = ["cluster_queue", "priority_class", ROLE]
         self._attempts = Counter(
-            "kueue_admission_attempts_total", "Rounds of decisions.", ["result", ROLE], registry=registry
+            "kueue_admission_attempts_total", "Scheduling rounds.", ["result", ROLE], registry=registry
         )
         self._attempt_time = Histogram(
-            "kueue_admission_attempt_duration_seconds", "Time of a round.", ["result", ROLE], registry=registry
+            "kueue_admission_attempt_duration_seconds", "Duration of a round.", ["result", ROLE], registry=registry
         )
         self._reserved = Counter(
-            "kueue_quota_reserved_workloads_total", "Workloads that got quota.", ranked, registry=registry
+            "kueue_quota_reserved_workloads_total", "Workloads with a new quota reservation.", ranked, registry=registry
         )
         self._admitted = Counter("kueue_admitted_workloads_total", "Workloads admitted.", ranked, registry=registry)
         self._wait = Histogram(
-            "kueue_admission_wait_time_seconds", "From creation to admission.", ranked, registry=registry,
+            "kueue_admission_wait_time_seconds", "Time from creation to admission.", ranked, registry=registry,
             buckets=BUCKETS,
         )  # fmt: skip
         self._evicted = Counter(
@@ -54,14 +54,14 @@ class QueueMetrics:
             registry=registry,
         )
         self._pending = Gauge(
-            "kueue_pending_workloads", "Workloads that wait.", ["cluster_queue", "status", ROLE], registry=registry
+            "kueue_pending_workloads", "Pending workloads.", ["cluster_queue", "status", ROLE], registry=registry
         )
         self._reserving = Gauge(
-            "kueue_reserving_active_workloads", "Workloads that hold quota.", queue, registry=registry
+            "kueue_reserving_active_workloads", "Workloads with reserved quota.", queue, registry=registry
         )
-        self._active = Gauge("kueue_admitted_active_workloads", "Workloads that run.", queue, registry=registry)
+        self._active = Gauge("kueue_admitted_active_workloads", "Admitted workloads.", queue, registry=registry)
         self._status = Gauge(
-            "kueue_cluster_queue_status", "1 for the status it has.", ["cluster_queue", "status", ROLE],
+            "kueue_cluster_queue_status", "1 for the current status.", ["cluster_queue", "status", ROLE],
             registry=registry,
         )  # fmt: skip
         self._usage = Gauge(
@@ -71,7 +71,7 @@ class QueueMetrics:
             registry=registry,
         )
         self._writes = Gauge("sluice_controller_writes", "Writes sent to the API server.", registry=registry)
-        self._leads = Gauge("sluice_leader", "1 while this replica decides the queues.", registry=registry)
+        self._leads = Gauge("sluice_leader", "1 while this replica is the leader.", registry=registry)
 
     def leads(self, yes: bool) -> None:
         """Note whether this replica leads."""

@@ -104,4 +104,4 @@ class Publisher:
             await self._writer.status(queue, status)
         except StoreError as error:
             self._changed = True
-            log.info("the status of %s %s is not written: %s", queue.get("kind"), counts.name, error)
+            log.info("cannot write the status of %s %s: %s", queue.get("kind"), counts.name, error)

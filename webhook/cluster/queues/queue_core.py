@@ -114,7 +114,7 @@ class QueueCore:
         """Log what cannot be read, once each."""
         for name, problem in reader.problems.items():
             if self._told.get(name) != problem:
-                log.error("%s is malformed, and left as it was: %s", name, problem)
+                log.error("%s is malformed; its last good version stays in force: %s", name, problem)
         self._told = dict(reader.problems)
 
     def _begin(self, objects: Iterable[Object]) -> Reader:

@@ -97,12 +97,18 @@ def _cluster_queue(queue: Object, flavors: set[str], why: str) -> QueueCount:
                 out.used[key] += 0
     absent = sorted({flavor for flavor, _ in out.reserved} - flavors)
     if at(queue, ("metadata", "deletionTimestamp")):
-        out.status, out.problem = "terminating", ("Terminating", "Can't admit new workloads; it is being deleted")
+        out.status, out.problem = (
+            "terminating",
+            ("Terminating", "Can't admit new workloads: the ClusterQueue is being deleted"),
+        )
     elif absent:
         names = ", ".join(absent)
-        out.status, out.problem = "pending", ("FlavorNotFound", f"Can't admit new workloads: no ResourceFlavor {names}")
+        out.status, out.problem = (
+            "pending",
+            ("FlavorNotFound", f"Can't admit new workloads: ResourceFlavor {names} does not exist"),
+        )
     elif (at(queue, ("spec", "stopPolicy")) or "None") != "None":
-        out.status, out.problem = "pending", ("Stopped", "Can't admit new workloads: it is stopped")
+        out.status, out.problem = "pending", ("Stopped", "Can't admit new workloads: the ClusterQueue is stopped")
     elif why:
         out.status, out.problem = "pending", ("Inactive", f"Can't admit new workloads: {why}")
     return out
@@ -111,7 +117,10 @@ def _cluster_queue(queue: Object, flavors: set[str], why: str) -> QueueCount:
 def _local_queue(queue: Object, key: str, target: QueueCount | None) -> QueueCount:
     out = QueueCount(key, problem=("Ready", "Can submit new workloads to the ClusterQueue"))
     if target is None:
-        out.status, out.problem = "pending", ("ClusterQueueDoesNotExist", "Can't submit new workloads: no ClusterQueue")
+        out.status, out.problem = (
+            "pending",
+            ("ClusterQueueDoesNotExist", "Can't submit new workloads: the ClusterQueue does not exist"),
+        )
         return out
     for key_ in target.reserved:
         out.reserved[key_] += 0

@@ -119,7 +119,7 @@ def deactivating(workload: Object, cause: str, message: str, now: str) -> Object
 def released(workload: Object, now: str) -> Object:
     """Give the status of a Workload whose pods are gone: no quota, waiting again."""
     generation = _generation(workload)
-    message = "the pods of the job are gone; the workload waits again"
+    message = "the pods of the job are gone; the workload is pending again"
     rows = conditions_of(workload)
     why = find(workload, EVICTED) or {}
     status = {**_status(workload), PAST: _past(workload, now)}

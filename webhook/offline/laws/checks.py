@@ -82,7 +82,7 @@ def work_conserving(objects: Sequence[Object], rules: Rules) -> str:
     now = state.snapshot()
     for waiting in _waiting(now):
         if _fits(now, waiting.key, (), open_to_all):
-            return f"{waiting.key} waits, though it fits in free quota"
+            return f"{waiting.key} is pending, although it fits in free quota"
     return ""
 
 
@@ -93,7 +93,7 @@ def minimal_preemption(objects: Sequence[Object], rules: Rules) -> str:
         made = decide(State.from_snapshot(_only(now, waiting.key, ())), rules, NOW)
         victims = {p.workload for p in made.preempted if p.preemptor == waiting.key}
         if victims and not any(_needs(shown, waiting.key, victims, rules) for shown in (now, _alone(now, waiting))):
-            return f"{waiting.key} evicts {', '.join(sorted(victims))}, and one of them could have stayed"
+            return f"{waiting.key} evicts {', '.join(sorted(victims))}, but not all of them are needed"
     return ""
 
 
@@ -105,9 +105,9 @@ def no_back_and_forth(objects: Sequence[Object], rules: Rules) -> str:
         taken += 1
         for key in (p.workload for p in decisions.preempted):
             if key in evicted:
-                return f"{key} is evicted again, though nothing arrived or ended"
+                return f"{key} is evicted again, although no workload arrived or finished"
             evicted.add(key)
-    return "admissions and evictions do not come to an end" if taken == ROUNDS else ""
+    return "admissions and evictions never stop" if taken == ROUNDS else ""
 
 
 def order_independent(objects: Sequence[Object], rules: Rules) -> str:
@@ -117,7 +117,7 @@ def order_independent(objects: Sequence[Object], rules: Rules) -> str:
     for at in range(3):
         made, again = decide(one, rules, NOW + at * SECOND), decide(other, rules, NOW + at * SECOND)
         if difference := _difference(made, again):
-            return f"with the objects in another order {difference}"
+            return f"with the objects in a different order, {difference}"
         give_back(one, made)
         give_back(other, again)
     return ""
@@ -137,7 +137,7 @@ def living_is_fresh(objects: Sequence[Object], rules: Rules) -> str:
         fresh = decide(State.from_snapshot(state.snapshot()), rules, now)
         made = decide(state, rules, now)
         if difference := _difference(made, fresh):
-            return f"after {arrival.key} came, in a state built anew {difference}"
+            return f"after {arrival.key} arrived, in a state rebuilt from the objects, {difference}"
         give_back(state, made)
     return ""
 
@@ -161,7 +161,8 @@ def starvation_free(objects: Sequence[Object], rules: Rules) -> str:
         give_back(state, made)
         if ending := _held(state.snapshot()):
             state.apply(WorkloadGone(ending[0].key))
-    return f"{min(waiting)} still waits after {3 * len(given.workloads)} others ended: smaller ones overtake it"
+    ended = 3 * len(given.workloads)
+    return f"{min(waiting)} is still pending after {ended} others finished: smaller workloads overtake it"
 
 
 def _waiting(given: Snapshot) -> list[Workload]:
@@ -222,11 +223,11 @@ def _in_another_order(items: Sequence[T]) -> tuple[T, ...]:
 def _difference(made: Decisions, again: Decisions) -> str:
     """Say what the second of two decisions has otherwise."""
     for what, one, other in (
-        ("start", {str(a) for a in made.admitted}, {str(a) for a in again.admitted}),
+        ("are admitted", {str(a) for a in made.admitted}, {str(a) for a in again.admitted}),
         ("are evicted", {str(p) for p in made.preempted}, {str(p) for p in again.preempted}),
     ):
         if one != other:
-            return f"others {what}: {', '.join(sorted(_names(one ^ other)))}"
+            return f"other workloads {what}: {', '.join(sorted(_names(one ^ other)))}"
     return ""
 
 
@@ -239,30 +240,30 @@ LAWS: Final[dict[str, QueueLaw]] = {
         "No decision raises usage above the quota of a tree, or above a borrowing limit.", world, quota_kept
     ),
     "WorkConserving": QueueLaw(
-        "When nothing changes any more, no workload of a BestEffortFIFO queue waits that fits in free quota.",
+        "Once the cluster is stable, no workload of a BestEffortFIFO queue is pending that fits in free quota.",
         lambda random: world(random, strict=False),
         work_conserving,
     ),
     "MinimalPreemption": QueueLaw(
-        "No preemptor would still fit with one of its victims put back.",
+        "Every victim is needed: if one of them stayed, the preemptor would not fit.",
         lambda random: world(random, flavors=1, whole=True),
         minimal_preemption,
     ),
     "NoBackAndForth": QueueLaw(
-        "While nothing arrives or ends, no workload is evicted twice, and evictions come to an end.",
+        "While no workload arrives or finishes, none is evicted twice, and evictions stop.",
         world,
         no_back_and_forth,
     ),
     "OrderIndependent": QueueLaw(
-        "The same objects in another order give the same decisions.", world, order_independent
+        "The same objects in a different order give the same decisions.", world, order_independent
     ),
     "LivingIsFresh": QueueLaw(
-        "After arrivals, ends and evictions a state built anew from the objects decides the same.",
+        "After arrivals, completions and evictions, a state rebuilt from the objects gives the same decisions.",
         world,
         living_is_fresh,
     ),
     "StarvationFree": QueueLaw(
-        "In a queue without a cohort a big workload starts, though smaller ones keep coming after it.",
+        "In a queue without a cohort, a large workload is admitted even if smaller ones keep arriving.",
         lone_queue,
         starvation_free,
         settled=False,

@@ -110,8 +110,8 @@ READING: Final[tuple[LintRule, ...]] = (
     _row(
         "RUL006",
         "the referenced rules must exist",
-        "`extends` of a QueuePolicy, `--rules` names rules that are neither among the files nor\n"
-        "shipped. A path is read from the folder of the file that names it.",
+        "`extends` of a QueuePolicy, or `--rules`, names rules that are neither in the files nor shipped. A path in\n"
+        "`extends` is relative to the folder of its file.",
     ),
     _row(
         "RUL007",
@@ -121,15 +121,15 @@ READING: Final[tuple[LintRule, ...]] = (
     _row(
         "RUL009",
         "fair sharing must have known strategies and the rule points it needs",
-        "A name in `fairSharing.strategies` is none of `preempt.allowed`, or fair sharing is on and the file extends\n"
-        "nothing that has `tournament`, `preempt.entitled` and `preempt.allowed`: extend `kueue-fair`.",
+        "`fairSharing.strategies` has a name that `preempt.allowed` does not define, or fair sharing is on and no\n"
+        "file sets `tournament`, `preempt.entitled` and `preempt.allowed`. Extend `kueue-fair`, which sets them.",
     ),
     _row(
         "RUL010",
         "rules must keep the laws that they declare",
-        "`sluice test` tested a law of `laws.keeps` on random clusters and found one in which the rules break it. The\n"
-        "printed file is that cluster, reduced. Change the rule back, or list the law in\n"
-        "`laws.givesUp` and say why. `docs/reference/queue-rules.md` says what each law means.",
+        "`sluice test` tests each law of `laws.keeps` on random clusters, and found one in which the rules break it.\n"
+        "The printed file is that cluster, reduced. Change the rules, or list the law in `laws.givesUp` and say why.\n"
+        "`docs/reference/queue-rules.md` describes the laws.",
     ),
     _row(
         "EXC001",

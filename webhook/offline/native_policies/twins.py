@@ -75,12 +75,12 @@ def twins(bundle: Bundle, bindings: Iterable[dict[str, Any]]) -> Twins:
 def _refuse(policy: Policy) -> None:
     """Raise NoTwin for what only Sluice can do."""
     if policy.mutating and policy.skip_owned:
-        raise NoTwin("the native server cannot look an owner up by its UID")
+        raise NoTwin("the native API server cannot look up an owner by its UID")
     if policy.mode != "enforce":
         raise NoTwin(f"mode {policy.mode} exists in Sluice only")
     for mutation in policy.mutations:
         if not mutation.apply and any(typed_list_value(n) for n in walk(mutation.expression.program.checked.root)):
-            raise NoTwin("the native server would crash on it (MUT001)")
+            raise NoTwin("the native API server would crash on it (MUT001)")
 
 
 def _forms(policy: Policy) -> Iterator[tuple[str, Any]]:
@@ -140,7 +140,7 @@ def _for_kind(policy: Policy, kind: JobKind) -> dict[str, Any]:
 def _mutating(policy: Policy, spec: dict[str, Any], kind: JobKind, templates: Templates) -> None:
     """Change the one template instead of a Pod. Raises NoTwin where there are several, or its schema is not known."""
     if templates.many:
-        raise NoTwin("it has several pod templates; one fragment or patch cannot be for each of them")
+        raise NoTwin("the kind has several pod templates, and one patch cannot cover them all")
     if kind.group not in _BUILT_IN and any(m.apply for m in policy.mutations):
         raise NoTwin("the lists of a custom kind may be atomic: a fragment would replace its containers, not merge")
     _of_one(spec, templates)
@@ -185,7 +185,7 @@ def _of_many(spec: dict[str, Any], templates: Templates) -> None:
     texts = [v["expression"] for v in spec["validations"]]
     texts += [c["expression"] for c in conditions if _plain(c["expression"]) not in WHOLE]
     if any(renamed(text, "x", "oldObject") != text for text in texts):
-        raise NoTwin("it reads oldObject, whose templates cannot be put beside the new ones")
+        raise NoTwin("it reads oldObject, whose templates cannot be matched with the new ones")
     if conditions:
         spec["matchConditions"] = [{**c, "expression": _exists(c["expression"], templates)} for c in conditions]
 
@@ -204,7 +204,7 @@ def _for_all(validation: dict[str, Any], variables: dict[str, str]) -> dict[str,
     made = {**validation, "expression": f"variables.pods.all(pod, {text})"}
     made.pop("messageExpression", None)
     if not made.get("message"):
-        made["message"] = "a pod template breaks this policy"
+        made["message"] = "a pod template violates this policy"
     return made
 
 

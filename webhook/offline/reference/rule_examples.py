@@ -58,57 +58,57 @@ COMMON: Final[Mapping[str, Any]] = {
 """What examples see that do not say otherwise: a job of 2 Pods with 4 GPUs each, and a queue of 16 GPUs in a cohort."""
 
 EXAMPLES: Final[Mapping[str, RuleExample]] = {
-    "order": RuleExample("usage", "Who used least lately goes first.", (0.5,), {"usage": 0.5}),
-    "across": RuleExample("-workload.priority", "The highest priority of all queues goes first.", (-10,)),
+    "order": RuleExample("usage", "The LocalQueue with the lowest recent usage goes first.", (0.5,), {"usage": 0.5}),
+    "across": RuleExample("-workload.priority", "The highest priority across all queues goes first.", (-10,)),
     "tournament": RuleExample("contest.share", "The queue with the smallest share goes first.", (0.25,)),
-    "strict": RuleExample("queue.strategy == 'StrictFIFO'", "A head blocks those behind it, under StrictFIFO.", False),
+    "strict": RuleExample("queue.strategy == 'StrictFIFO'", "Under StrictFIFO a head blocks the rest.", False),
     "reserve.when": RuleExample(
-        "outcome == 'NoCandidates' && workload.priority >= 10", "Only important heads hold quota.", True
+        "outcome == 'NoCandidates' && workload.priority >= 10", "Only heads with a high priority reserve quota.", True
     ),
     "reserve.amount": RuleExample(
-        "asked < node.nominal ? asked : node.nominal", "A head holds no more than its queue's own quota.", 8
+        "asked < node.nominal ? asked : node.nominal", "A head reserves no more than its queue's own quota.", 8
     ),
     "reserve.yields": RuleExample(
-        "begins != 0 && at + 600000 <= begins", "For the last ten minutes nobody else gets what is held.", False
+        "begins != 0 && at + 600000 <= begins", "Nobody else uses it in the last ten minutes before the start.", False
     ),
-    "park": RuleExample("outcome in ['NoFit', 'NoCandidates']", "What does not fit waits for a change.", True),
+    "park": RuleExample("outcome in ['NoFit', 'NoCandidates']", "Parked until something changes.", True),
     "capacity.guaranteed": RuleExample("node.nominal / 2", "A node never lends more than half of its own.", 8),
     "capacity.available": RuleExample("node.nominal - usage", "Nobody borrows.", -4),
-    "capacity.most": RuleExample("node.nominal", "Nobody may ever use more than its own.", 16),
-    "capacity.borrows": RuleExample("usage > node.nominal", "More than the node's own is borrowed.", True),
+    "capacity.most": RuleExample("node.nominal", "No node can ever use more than its own quota.", 16),
+    "capacity.borrows": RuleExample("usage > node.nominal", "Usage above the node's nominal quota is borrowed.", True),
     "flavor.eligible": RuleExample(
-        "match.untolerated == '' && match.affinity", "All taints are tolerated, and the node affinity is met.", True
+        "match.untolerated == '' && match.affinity", "All taints are tolerated and the node affinity matches.", True
     ),
     "flavor.preference": RuleExample("option.borrow", "Flavors that need no borrowing are preferred.", (1,)),
-    "flavor.stop": RuleExample("option.mode == 4 && option.borrow == 0", "Only a fit without borrowing.", False),
-    "flavor.mayPreempt": RuleExample("asked <= node.nominal", "Victims are looked for within nominal quota.", True),
-    "preempt.reach": RuleExample("reach.parent && reach.under", "A queue below its quota takes it back.", True),
+    "flavor.stop": RuleExample("option.mode == 4 && option.borrow == 0", "Stop at a fit without borrowing.", False),
+    "flavor.mayPreempt": RuleExample("asked <= node.nominal", "Preempt only within the nominal quota.", True),
+    "preempt.reach": RuleExample("reach.parent && reach.under", "A queue below its quota may reclaim it.", True),
     "preempt.candidate": RuleExample(
         "victim.workload.labels[?'preemptible'].orValue('') == 'false' ? 'Never' : 'WithinQueue'",
         "A label protects a workload.",
         "Never",
     ),
-    "preempt.order": RuleExample("-victim.reservedAt", "Who started last goes first.", (-120_000,)),
+    "preempt.order": RuleExample("-victim.reservedAt", "The last to start is preempted first.", (-120_000,)),
     "preempt.attempts": RuleExample(
-        "found.under ? [false, true] : [true]", "A queue below its quota tries without borrowing first.", [False, True]
+        "found.under ? [false, true] : [true]", "A queue below its quota first tries without borrowing.", [False, True]
     ),
-    "preempt.whileBorrowing": RuleExample("variant == 'WithinQueue'", "Borrowers take of their own queue only.", True),
-    "preempt.entitled": RuleExample("usage <= node.nominal", "Within nominal quota shares do not matter.", False),
+    "preempt.whileBorrowing": RuleExample("variant == 'WithinQueue'", "Only in its own queue.", True),
+    "preempt.entitled": RuleExample("usage <= node.nominal", "Within its nominal quota a queue ignores shares.", False),
     "preempt.allowed": RuleExample(
-        "shares.preemptor <= shares.after", "The victim keeps at least the share of the preemptor.", True
+        "shares.preemptor <= shares.after", "The victim's queue keeps at least the preemptor's share.", True
     ),
-    "share.ratio": RuleExample("double(borrowed) / double(lendable)", "Shares are parts of what is lent.", 0.25),
-    "share.value": RuleExample("ratio / (double(weight) / 1e9)", "Twice the weight, half the share.", 125.0),
-    "requeue": RuleExample("at + 60000", "An evicted workload waits a minute.", 1_767_614_460_000),
+    "share.ratio": RuleExample("double(borrowed) / double(lendable)", "Borrowed quota by lendable quota.", 0.25),
+    "share.value": RuleExample("ratio / (double(weight) / 1e9)", "Twice the weight gives half the share.", 125.0),
+    "requeue": RuleExample("at + 60000", "An evicted workload is retried after a minute.", 1_767_614_460_000),
     "evict": RuleExample(
         "workload.runTime != null && int(now) * 1000 > workload.admission.reservedAt + 2 * workload.runTime",
-        "Who runs twice as long as it said must go.",
+        "A workload that runs twice as long as announced is evicted.",
         True,
         {"workload": LONG},
     ),
     "admit": RuleExample(
         "facts.namespace.labels[?'tier'].orValue('') == 'gold' || facts.userWorkloads < 3",
-        "Namespaces of the tier gold have no bound, others three workloads a user.",
+        "Namespaces of the gold tier have no limit; elsewhere a user has three workloads at most.",
         True,
     ),
 }  # fmt: skip

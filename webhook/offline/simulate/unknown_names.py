@@ -27,7 +27,7 @@ def unknown_names(snapshot: Snapshot, arrivals: Iterable[Arrival], file: str) ->
     known = ", ".join(sorted({f"{space}/{name}" for space, name in doors} | set(covered))) or "none"
     for name, count in sorted(queues.items()):
         hint = "correct the name (namespace is a column of its own), or add the queue to the files of -f"
-        message = f"{_jobs(count)} queue {name}, which is not there (queues: {known})"
+        message = f"{_jobs(count)} queue {name}, which does not exist (queues: {known})"
         yield Diagnostic("TRACE002", Place(file), message, hint=hint)
     for (queue, name), count in sorted(resources.items()):
         message = f"{_jobs(count)} resource {name}, for which ClusterQueue {queue} has no quota"
@@ -36,4 +36,4 @@ def unknown_names(snapshot: Snapshot, arrivals: Iterable[Arrival], file: str) ->
 
 
 def _jobs(count: int) -> str:
-    return "1 job names" if count == 1 else f"{count:,} jobs name"
+    return "1 job uses" if count == 1 else f"{count:,} jobs use"

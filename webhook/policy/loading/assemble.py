@@ -58,10 +58,10 @@ def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
     """Take one document in; gives what is wrong with it."""
     value = document.value
     if not isinstance(value, dict) or not all(_is_word(value.get(field)) for field in ("apiVersion", "kind")):
-        yield document.diagnostic("LOAD002", (), "this is no Kubernetes object: apiVersion and kind are needed")
+        yield document.diagnostic("LOAD002", (), "not a Kubernetes object: apiVersion and kind are required")
         return
     if not isinstance(value.get("metadata") or {}, dict):
-        yield document.diagnostic("LOAD002", ("metadata",), "metadata is a map, with a name at least")
+        yield document.diagnostic("LOAD002", ("metadata",), "metadata must be a map with a name")
         return
     gvk = gvk_of(value)
     if gvk.group == policy_kinds.OWN:
@@ -79,8 +79,8 @@ def _is_word(value: Any) -> bool:
 
 def _registered(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
     if gvk.version not in policy_kinds.VERSIONS:
-        hint = did_you_mean(gvk.version, policy_kinds.VERSIONS) or "v1, v1beta1 and v1alpha1 are read"
-        message = f'version "{gvk.version}" of {gvk.group} is not known'
+        hint = did_you_mean(gvk.version, policy_kinds.VERSIONS) or "use v1, v1beta1 or v1alpha1"
+        message = f'unknown version "{gvk.version}" of {gvk.group}'
         yield document.diagnostic("LOAD003", ("apiVersion",), message, hint=hint)
         return
     problems = [*check(document, policy_kinds.SHAPES[gvk.kind]), *_named_before(document, gvk, parts)]
@@ -106,14 +106,16 @@ def _named_before(document: Document, gvk: GroupVersionKind, parts: Parts) -> It
     name = document.at(("metadata", "name"))
     first = parts.names.setdefault((gvk.kind, str(name)), document)
     if first is not document:
-        message = f'{gvk.kind} "{name}" is there twice; the first is at {first.place(("metadata", "name"))}'
+        message = (
+            f'{gvk.kind} "{name}" is defined twice; the first definition is at {first.place(("metadata", "name"))}'
+        )
         yield document.diagnostic("LOAD004", ("metadata", "name"), message)
 
 
 def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
     """Sort a document of sluice.dev: queue rules and exceptions; suites are for `sluice test`."""
     if gvk.version != policy_kinds.OWN_VERSION:
-        message = f'version "{gvk.version}" of {policy_kinds.OWN} is not known'
+        message = f'unknown version "{gvk.version}" of {policy_kinds.OWN}'
         yield document.diagnostic(
             "LOAD003", ("apiVersion",), message, hint=f"write {policy_kinds.OWN}/{policy_kinds.OWN_VERSION}"
         )
@@ -131,18 +133,16 @@ def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Di
                 parts.values.append(document.value)
     elif gvk.kind != "Suite":
         known = ("QueuePolicy", policy_kinds.EXCEPTION, "Suite")
-        hint = did_you_mean(gvk.kind, known) or f"the kinds are {', '.join(known)}"
-        yield document.diagnostic(
-            "LOAD003", ("kind",), f'kind "{gvk.kind}" of {policy_kinds.OWN} is not known', hint=hint
-        )
+        hint = did_you_mean(gvk.kind, known) or f"use one of {', '.join(known)}"
+        yield document.diagnostic("LOAD003", ("kind",), f'unknown kind "{gvk.kind}" of {policy_kinds.OWN}', hint=hint)
 
 
 def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnostic]]:
     spec = document.value["spec"]
     expires = read_date(spec["expires"])
     if expires is None:
-        hint = "write a day such as 2026-12-31, or a time with its zone"
-        return None, [document.diagnostic("EXC001", ("spec", "expires"), "this is not a date", hint=hint)]
+        hint = "use a day such as 2026-12-31, or a time with its zone (RFC 3339)"
+        return None, [document.diagnostic("EXC001", ("spec", "expires"), "not a valid date", hint=hint)]
     try:
         match = MatchResources.of(spec)
     except SelectorError as error:
@@ -179,11 +179,13 @@ def _notes(policies: Iterable[Policy], parts: Parts) -> Iterator[Diagnostic]:
     known = {("M" if p.mutating else "V", p.name) for p in policies}
     for policy in policies:
         if not policy.bindings and policy.document is not None:
-            message = f'policy "{policy.name}" has no binding, so it does nothing'
+            message = f'policy "{policy.name}" has no binding, so it is never evaluated'
             finding = policy.document.diagnostic("POL010", ("metadata", "name"), message)
             yield replace(finding, severity=Severity.WARNING)
     for key, name, _, document in parts.bindings:
         if (key, name) not in known:
             hint = did_you_mean(name, [n for k, n in known if k == key])
-            finding = document.diagnostic("POL011", ("spec", "policyName"), f'there is no policy "{name}"', hint=hint)
+            finding = document.diagnostic(
+                "POL011", ("spec", "policyName"), f'policy "{name}" does not exist', hint=hint
+            )
             yield replace(finding, severity=Severity.WARNING)

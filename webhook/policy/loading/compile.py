@@ -48,7 +48,7 @@ def compile_binding(document: Document) -> tuple[Binding | None, list[Diagnostic
     ref = _param_ref(document, findings) if spec.get("paramRef") is not None else None
     actions = tuple(spec.get("validationActions") or ())
     if "Deny" in actions and "Warn" in actions:
-        message = "Deny and Warn together tell the same thing twice; the API server refuses it"
+        message = "Deny and Warn cannot be combined: the API server rejects it"
         findings.append(document.diagnostic("POL005", ("spec", "validationActions"), message))
     if findings:
         return None, findings
@@ -72,7 +72,7 @@ def _param_ref(document: Document, findings: list[Diagnostic]) -> ParamRef | Non
     ref = document.at(path)
     name, selector = ref.get("name"), ref.get("selector")
     if bool(name) == (selector is not None):
-        message = "a paramRef names one parameter, or selects some by their labels: just one of name and selector"
+        message = "paramRef must set exactly one of name and selector"
         findings.append(document.diagnostic("POL005", path, message, key=True))
         return None
     try:
@@ -153,16 +153,17 @@ class _Compiler:
                 continue
             if key not in policy_kinds.ANNOTATIONS:
                 hint = (
-                    did_you_mean(key, policy_kinds.ANNOTATIONS)
-                    or f"the annotations are {', '.join(policy_kinds.ANNOTATIONS)}"
+                    did_you_mean(key, policy_kinds.ANNOTATIONS) or f"use one of {', '.join(policy_kinds.ANNOTATIONS)}"
                 )
-                message = f'annotation "{key}" is not known'
+                message = f'unknown annotation "{key}"'
                 self.findings.append(self.document.diagnostic("POL001", path, message, key=True, hint=hint))
             elif value is None:
-                self.findings.append(self.document.diagnostic("POL003", path, "an annotation is a text", key=True))
+                self.findings.append(
+                    self.document.diagnostic("POL003", path, "an annotation must be a string", key=True)
+                )
             elif policy_kinds.ANNOTATIONS[key] and value not in policy_kinds.ANNOTATIONS[key]:
-                hint = f"one of {', '.join(policy_kinds.ANNOTATIONS[key])}"
-                self.findings.append(self.document.diagnostic("POL003", path, f'"{value}" is not known', hint=hint))
+                hint = f"use one of {', '.join(policy_kinds.ANNOTATIONS[key])}"
+                self.findings.append(self.document.diagnostic("POL003", path, f'invalid value "{value}"', hint=hint))
 
     def variables(self) -> dict[str, Expression]:
         """Compile the variables in their order; each sees those before it."""
@@ -190,7 +191,7 @@ class _Compiler:
     def validations(self) -> tuple[Validation, ...]:
         items = self.spec.get("validations") or ()
         if not self.mutating and not items and not self.spec.get("auditAnnotations"):
-            message = "a policy needs validations or auditAnnotations"
+            message = "a policy must have validations or auditAnnotations"
             self.findings.append(self.document.diagnostic("POL002", ("spec",), message, key=True))
         plain = self.environment(mutation=False, authorizer=False)
         made = []
@@ -220,7 +221,7 @@ class _Compiler:
             field, other = ("applyConfiguration", "jsonPatch") if apply else ("jsonPatch", "applyConfiguration")
             path: Path = ("spec", "mutations", i)
             if not (item.get(field) or {}).get("expression") or item.get(other):
-                message = f"patchType {item['patchType']} goes with {field}.expression alone"
+                message = f"patchType {item['patchType']} requires {field}.expression, and no {other}"
                 self.findings.append(self.document.diagnostic("POL005", path, message, key=True))
             elif expression := self.expression((*path, field, "expression"), (_OBJECT if apply else _PATCHES,), env):
                 made.append(Mutation(apply, expression, written_paths(expression.program.checked.root)))

@@ -92,17 +92,17 @@ def check(document: Document, shape: Shape, path: Path = ()) -> Iterator[Diagnos
 
 def _record(document: Document, shape: Record, path: Path, value: Any) -> Iterator[Diagnostic]:
     if not isinstance(value, dict):
-        yield _wrong(document, path, "a map of fields", value)
+        yield _wrong(document, path, "a map", value)
         return
     for key in value:
         if key in shape.fields:
             yield from check(document, shape.fields[key], (*path, key))
             continue
-        hint = did_you_mean(key, shape.fields) or f"the fields here are {', '.join(shape.fields)}"
+        hint = did_you_mean(key, shape.fields) or f"known fields: {', '.join(shape.fields)}"
         yield document.diagnostic("POL001", (*path, key), f'unknown field "{key}"{_where(path)}', key=True, hint=hint)
     for key in sorted(shape.required):
         if value.get(key) in (None, ""):
-            yield document.diagnostic("POL002", path, f'the field "{key}" is missing{_where(path)}', key=True)
+            yield document.diagnostic("POL002", path, f'missing field "{key}"{_where(path)}', key=True)
 
 
 def _items(document: Document, shape: Items, path: Path, value: Any) -> Iterator[Diagnostic]:
@@ -110,7 +110,7 @@ def _items(document: Document, shape: Items, path: Path, value: Any) -> Iterator
         yield _wrong(document, path, "a list", value)
         return
     if len(value) < shape.least:
-        yield document.diagnostic("POL002", path, f"at least {shape.least} item is needed{_where(path)}", key=True)
+        yield document.diagnostic("POL002", path, f"at least {shape.least} item is required{_where(path)}", key=True)
     for i, item in enumerate(value):
         if item is None and not isinstance(shape.of, Anything):
             yield document.diagnostic("POL003", (*path, i), f"an item{_where(path)} is null")
@@ -121,13 +121,13 @@ def _text(document: Document, shape: Text, path: Path, value: Any) -> Iterator[D
     if not isinstance(value, str):
         yield _wrong(document, path, "a string", value)
     elif shape.choices and value not in shape.choices:
-        hint = did_you_mean(value, shape.choices) or f"one of {', '.join(shape.choices)}"
-        yield document.diagnostic("POL003", path, f'"{value}" is not known{_where(path)}', hint=hint)
+        hint = did_you_mean(value, shape.choices) or f"use one of {', '.join(shape.choices)}"
+        yield document.diagnostic("POL003", path, f'invalid value "{value}"{_where(path)}', hint=hint)
 
 
 def _wrong(document: Document, path: Path, wanted: str, value: Any) -> Diagnostic:
     found = {dict: "a map", list: "a list", str: "a string", bool: "true or false"}.get(type(value), "a number")
-    message = f"{wanted} is needed{_where(path)}, this is {found}"
+    message = f"expected {wanted}{_where(path)}, got {found}"
     return document.diagnostic("POL003", path, message, hint=_mended(wanted, value))
 
 

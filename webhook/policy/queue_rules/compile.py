@@ -80,7 +80,7 @@ class Source:
         if program is None:
             return None
         if program.type not in (result, DYN):
-            message = f"this gives {program.type}, it must give {result}"
+            message = f"this returns {program.type}, expected {result}"
             self.problems.append(self.document.diagnostic("RUL004", path, message))
             return None
         call = self._bound(program, sees)

@@ -30,7 +30,9 @@ _TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 def check_fields(document: Document) -> Iterator[Diagnostic]:
     """Give what is wrong with the fields of a QueuePolicy: RUL001 unknown, RUL002 missing, wrong type, out of range."""
     if not isinstance(document.at(SPEC), dict):
-        yield document.diagnostic("RUL002", (), "a QueuePolicy needs a spec", hint="write spec: and the rules below it")
+        yield document.diagnostic(
+            "RUL002", (), "a QueuePolicy must have a spec", hint="add spec: with the rules below it"
+        )
         return
     yield from _value(document, _schema(), SPEC)
 
@@ -46,7 +48,7 @@ def _value(document: Document, schema: Schema, path: Path) -> Iterator[Diagnosti
         return
     types, wanted = _TYPES[schema["type"]]
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        message = f"{dotted(path)} is {_named(value)}, it must be {wanted}"
+        message = f"{dotted(path)} must be {wanted}, not {_named(value)}"
         yield document.diagnostic("RUL002", path, message, hint=_mended(schema["type"], value))
     elif isinstance(value, dict) and "properties" in schema:
         yield from _record(document, schema, path, value)
@@ -65,22 +67,22 @@ def _record(document: Document, schema: Schema, path: Path, value: Mapping[str, 
         if key in fields:
             yield from _value(document, fields[key], (*path, key))
             continue
-        hint = did_you_mean(str(key), fields) or f"the fields here are {', '.join(fields)}"
-        message = f"there is no rule point or setting {dotted((*path, key)[1:])}"
+        hint = did_you_mean(str(key), fields) or f"known fields: {', '.join(fields)}"
+        message = f"unknown rule point or setting {dotted((*path, key)[1:])}"
         yield document.diagnostic("RUL001", (*path, key), message, key=True, hint=hint)
     for key in schema.get("required", ()):
         if value.get(key) is None:
-            yield document.diagnostic("RUL002", path, f"{dotted(path)} needs {key}")
+            yield document.diagnostic("RUL002", path, f"{dotted(path)} requires {key}")
 
 
 def _plain(document: Document, schema: Schema, path: Path, value: Any) -> Iterator[Diagnostic]:
     if "enum" in schema and value not in schema["enum"]:
-        hint = did_you_mean(value, schema["enum"]) or f"one of {', '.join(schema['enum'])}"
-        yield document.diagnostic("RUL002", path, f'"{value}" is not known in {dotted(path)}', hint=hint)
+        hint = did_you_mean(value, schema["enum"]) or f"use one of {', '.join(schema['enum'])}"
+        yield document.diagnostic("RUL002", path, f'invalid value "{value}" in {dotted(path)}', hint=hint)
     elif isinstance(value, str):
         yield from _bounds(document, schema, path, len(value))
     elif "minimum" in schema and value < schema["minimum"]:
-        message = f"{dotted(path)} is {value}, it must be {schema['minimum']} or more"
+        message = f"{dotted(path)} is {value}; the minimum is {schema['minimum']}"
         yield document.diagnostic("RUL002", path, message)
 
 
@@ -88,9 +90,9 @@ def _bounds(document: Document, schema: Schema, path: Path, length: int) -> Iter
     least = schema.get("minLength", schema.get("minItems", 0))
     most = schema.get("maxLength", schema.get("maxItems", length))
     if length < least:
-        yield document.diagnostic("RUL002", path, f"{dotted(path)} is empty")
+        yield document.diagnostic("RUL002", path, f"{dotted(path)} must not be empty")
     elif length > most:
-        yield document.diagnostic("RUL002", path, f"{dotted(path)} has {length} items, it may have {most}")
+        yield document.diagnostic("RUL002", path, f"{dotted(path)} has {length} items; the maximum is {most}")
 
 
 def _named(value: Any) -> str:
@@ -107,4 +109,4 @@ def _mended(wanted: str, value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if wanted == "boolean" and text in ("true", "false"):
         return f"write {text}, without quotes"
-    return {"array": f"write [{text}]", "string": f'write "{text}": an expression is a text'}.get(wanted, "")
+    return {"array": f"write [{text}]", "string": f'write "{text}": an expression is a string'}.get(wanted, "")

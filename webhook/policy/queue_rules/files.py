@@ -138,11 +138,11 @@ class _Finder:
         if (path := _found(name, Path())) is not None:
             documents = self.read(path)
             if not documents:
-                raise SourceError([Diagnostic("RUL006", Place(str(path)), "there is no QueuePolicy in this file")])
+                raise SourceError([Diagnostic("RUL006", Place(str(path)), "no QueuePolicy in this file")])
             return [self.file(document) for document in documents]
         names = [*self.known, *shipped()]
-        hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
-        message = "there are no rules of this name, nor a file"
+        hint = did_you_mean(name, names) or f"available: {', '.join(names)}"
+        message = "no rules and no file have this name"
         raise SourceError([Diagnostic("RUL006", Place(name), message, hint=hint)])
 
     def read(self, path: Path) -> list[Document]:
@@ -174,11 +174,13 @@ class _Finder:
             found = self.read(file)
         else:
             names = {*self.known, *shipped()} - {str(above.at(("metadata", "name")))}
-            hint = did_you_mean(name, names) or f"there are {', '.join(sorted(names))}"
-            self.problems.append(above.diagnostic("RUL006", path, f'there is no QueuePolicy "{name}"', hint=hint))
+            hint = did_you_mean(name, names) or f"available: {', '.join(sorted(names))}"
+            self.problems.append(above.diagnostic("RUL006", path, f'QueuePolicy "{name}" does not exist', hint=hint))
             return []
         if any(id(document) in self._way for document in found):
-            self.problems.append(above.diagnostic("RUL007", path, f'"{name}" extends this file, itself or by others'))
+            self.problems.append(
+                above.diagnostic("RUL007", path, f'"{name}" extends this file, directly or through others')
+            )
             return []
         return [self.file(document) for document in found]
 

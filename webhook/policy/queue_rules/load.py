@@ -143,8 +143,10 @@ def _check_strategies(loaded: _Loaded, settings: Settings, file: RuleFile | None
     """Give the strategies that no comparison is named by; `file` names them, or a caller where it is None."""
     for index, name in enumerate(settings.strategies):
         if name not in loaded.allowed:
-            hint = did_you_mean(name, loaded.allowed) or f"preempt.allowed has {', '.join(loaded.allowed) or 'none'}"
-            message = f'there is no comparison "{name}" in preempt.allowed'
+            hint = (
+                did_you_mean(name, loaded.allowed) or f"preempt.allowed defines: {', '.join(loaded.allowed) or 'none'}"
+            )
+            message = f'unknown comparison "{name}": preempt.allowed does not define it'
             if file is None:
                 yield Diagnostic("RUL009", Place(".".join(STRATEGIES)), message, hint=hint)
             else:
@@ -156,7 +158,7 @@ def _check_fair(loaded: _Loaded, settings: Settings) -> Iterator[Diagnostic]:
     missing = [".".join(p.path) for p in POINTS if p.method in FAIR and p.method not in loaded.points]
     missing += [] if loaded.allowed else ["preempt.allowed"]
     if settings.fair and missing:
-        message, hint = f"fair sharing needs {', '.join(missing)}", "write extends: [kueue-fair], which has them"
+        message, hint = f"fair sharing requires {', '.join(missing)}", "add extends: [kueue-fair], which defines them"
         file = loaded.places.get(ENABLED) or loaded.places.get(STRATEGIES)
         if file is None:
             yield Diagnostic("RUL009", Place("fairSharing"), message, hint=hint)
@@ -168,8 +170,8 @@ def _check_complete(loaded: _Loaded, lowest: RuleFile) -> Iterator[Diagnostic]:
     """Give the points that no file has: an edit of the lowest has lost them."""
     lost = [".".join(p.path) for p in POINTS if p.method not in loaded.points and p.method not in FAIR]
     if lost and not loaded.problems:
-        message = f"no file has {', '.join(lost)}: the lowest needs every rule point"
-        yield lowest.document.diagnostic("RUL002", ("spec",), message, key=True, hint="extend the shipped kueue")
+        message = f"rule points that no file defines: {', '.join(lost)}"
+        yield lowest.document.diagnostic("RUL002", ("spec",), message, key=True, hint="add extends: [kueue]")
 
 
 def _assemble(loaded: _Loaded, settings: Settings) -> Rules:

@@ -25,7 +25,7 @@ def mistakes(document: Document, path: Path, error: cel.CompileError, names: Ite
             offset, length, hint = _behind_dot(error.text, offset), len(match[1]), _field(match[1], issue.known)
         elif match := _NAME.search(message):
             offset, length = _at_name(error.text, offset, match[1]), len(match[1])
-            message, hint = f"there is no '{match[1]}' here", _name(match[1], names)
+            message, hint = f"unknown name '{match[1]}'", _name(match[1], names)
         place = document.text_place(path, offset, length)
         yield Diagnostic(CODE, place, message, source=document.source(place), hint=hint)
 
@@ -43,13 +43,13 @@ def _at_name(text: str, offset: int, name: str) -> int:
 
 def _field(name: str, known: tuple[str, ...]) -> str:
     if (spelled := camel_case(name)) != name and spelled in known:
-        return f"write {spelled}: fields are spelled as in the API"
-    return did_you_mean(spelled, known) or (f"the fields here are {', '.join(known)}" if known else "")
+        return f"use {spelled}: fields are spelled as in the API"
+    return did_you_mean(spelled, known) or (f"known fields: {', '.join(known)}" if known else "")
 
 
 def _name(name: str, names: Iterable[str]) -> str:
     seen = list(names)
     if (spelled := camel_case(name)) != name and spelled in seen:
-        return f"write {spelled}"
+        return f"use {spelled}"
     functions = {row.name for row in rows() if row.name.isidentifier()}
-    return did_you_mean(name, {*seen, *functions}) or f"this rule sees {', '.join(seen)}"
+    return did_you_mean(name, {*seen, *functions}) or f"available here: {', '.join(seen)}"

@@ -64,7 +64,7 @@ def check_parameters(file: RuleFile) -> Iterator[Diagnostic]:
         if name in below:
             base, declared = below[name]
             if not _fits(value, declared):
-                message = f'"{base.name}" declares {name} as {type_of(declared)}, this is {type_of(value)}'
+                message = f'"{base.name}" declares {name} as {type_of(declared)}, not {type_of(value)}'
                 yield file.document.diagnostic("RUL005", path, message)
         elif name not in read:
             hint = did_you_mean(name, {*below, *read}) or _listed({*below, *read})
@@ -72,7 +72,7 @@ def check_parameters(file: RuleFile) -> Iterator[Diagnostic]:
 
 
 def _listed(names: set[str]) -> str:
-    return f"the parameters here are {', '.join(sorted(names))}" if names else ""
+    return f"known parameters: {', '.join(sorted(names))}" if names else ""
 
 
 def _texts(value: Any) -> str:

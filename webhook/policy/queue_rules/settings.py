@@ -81,7 +81,7 @@ def check_durations(document: Document) -> Iterator[Diagnostic]:
             if isinstance(text, str):
                 milliseconds(text)
         except ValueError as error:
-            hint = "write 5m, 168h or 1h30m: the units are ms, s, m, h and d"
+            hint = "use a duration such as 5m, 168h or 1h30m, in ms, s, m, h and d"
             yield document.diagnostic("RUL002", ("spec", *setting), str(error), hint=hint)
 
 
@@ -94,10 +94,10 @@ def milliseconds(text: str) -> int:
         number, rest = rest[:digits], rest[digits:]
         unit = next((u for u in ("ms", "s", "m", "h", "d") if rest.startswith(u)), "")
         if not _is_number(number) or not unit:
-            raise ValueError(f'"{text}" is not a duration')
+            raise ValueError(f'"{text}" is not a valid duration')
         total, rest = total + float(number) * UNITS[unit], rest[len(unit) :]
     if not number:
-        raise ValueError(f'"{text}" is not a duration')
+        raise ValueError(f'"{text}" is not a valid duration')
     return round(total)
 
 

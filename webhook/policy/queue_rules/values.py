@@ -79,16 +79,16 @@ def _number(value: Any) -> Any:
 
 def _share(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise BadValue(f"this gave {_name(value)}, it must give a number")
+        raise BadValue(f"returned {_name(value)}, expected a number")
     if value < 0:
-        raise BadValue(f"this gave {value}, a share is never negative")
+        raise BadValue(f"returned {value}; a share must not be negative")
     return value
 
 
 def _bounded(most: int, what: str) -> Fix:
     def bounded(value: Any) -> int:
         if not 0 <= _whole(value) <= most:
-            raise BadValue(f"this gave {value}, it must give {what}")
+            raise BadValue(f"returned {value}, expected {what}")
         return int(value)
 
     return bounded
@@ -96,25 +96,25 @@ def _bounded(most: int, what: str) -> Fix:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadValue(f"this gave {_name(value)}, it must give an int")
+        raise BadValue(f"returned {_name(value)}, expected an int")
     return value
 
 
 def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise BadValue(f"this gave {_name(value)}, it must give a bool")
+        raise BadValue(f"returned {_name(value)}, expected a bool")
     return value
 
 
 def _truths(value: Any) -> Any:
     if not isinstance(value, list):
-        raise BadValue(f"this gave {_name(value)}, it must give a list of bools")
+        raise BadValue(f"returned {_name(value)}, expected a list of bools")
     return [_truth(item) for item in value]
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise BadValue(f"this gave {_name(value)}, it must give a string")
+        raise BadValue(f"returned {_name(value)}, expected a string")
     return value
 
 
@@ -128,7 +128,7 @@ def _variant(value: Any) -> str:
     if isinstance(value, str) and value in _VARIANTS:
         return value
     shown = repr(value) if isinstance(value, str) else _name(value)
-    raise BadValue(f"this gave {shown}, it must give one of {', '.join(v.value for v in Variant)}")
+    raise BadValue(f"returned {shown}, expected one of {', '.join(v.value for v in Variant)}")
 
 
 def _name(value: Any) -> str:

@@ -25,7 +25,7 @@ from webhook.queue.rules import Facts, Mode, Outcome
 PATIENCE = 100
 """So many calls may go on with one cycle; the next one ends it, whatever that takes."""
 UNASKED = Facts()
-NO_LONGER_FITS = "it no longer fits after another workload of this cycle"
+NO_LONGER_FITS = "no longer fits after another workload was admitted in this cycle"
 
 
 class Cycle:
@@ -188,7 +188,7 @@ class Cycle:
     def _process(self, nomination: Nomination) -> None:
         if self._overlaps(nomination):
             if not self.rules.recompute:
-                self._skip(nomination, Outcome.OVERLAP, "its victims go for another workload")
+                self._skip(nomination, Outcome.OVERLAP, "another workload of this cycle preempts the same victims")
                 return
             nomination = self._again(nomination)
             if nomination.assignment.mode == Mode.FIT:
@@ -200,7 +200,7 @@ class Cycle:
         elif assignment.mode != Mode.FIT and not nomination.targets:
             self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
         elif self._overlaps(nomination):
-            self._skip(nomination, Outcome.OVERLAP, "its victims go for another workload")
+            self._skip(nomination, Outcome.OVERLAP, "another workload of this cycle preempts the same victims")
         elif not self._fits(nomination):
             self._skip(nomination, Outcome.NO_LONGER_FITS, NO_LONGER_FITS)
         elif nomination.targets:
@@ -258,7 +258,7 @@ class Cycle:
             if not victim.evicted:
                 self._evict(entry, target)
         self._use(nomination)
-        message = f"waits for {len(nomination.targets)} workload(s) to give their quota back"
+        message = f"waiting for {len(nomination.targets)} preempted workload(s) to release their quota"
         self.round.waiting[entry] = nomination
         self._fail(nomination, Outcome.PREEMPTING, Reason.WAITING_FOR_PREEMPTED, message)
 
@@ -274,7 +274,7 @@ class Cycle:
     def _defer(self, nomination: Nomination) -> None:
         """Let a head wait for victims of others: when they are gone, it fits without any of its own."""
         self._use(nomination)
-        message = "waits for workloads that were preempted already"
+        message = "waiting for workloads that are already preempted"
         self._fail(nomination, Outcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, message)
 
     def _skip(self, nomination: Nomination, outcome: Outcome, message: str) -> None:

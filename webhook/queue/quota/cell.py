@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """The numbers of one node for one flavor and resource. A limit of -1 is no limit.
+    """The quota of one node for one flavor and resource. A limit of -1 means no limit.
 
-    `nominal` is the node's own quota, `subtree` adds what its children lend, `guaranteed` is what it never lends,
-    `most` is what it could use of an empty tree. `at` is its place in the tree's usage list, `above` leads from the
-    root's cell down to this one.
+    `nominal` is the node's own quota, `subtree` includes what its children lend, `guaranteed` is what it never lends,
+    `most` is what it could use if the tree were empty. `at` is its index in the tree's usage list, `above` are the
+    cells from the root down to this one.
     """
 
     flavor: str

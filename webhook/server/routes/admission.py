@@ -70,7 +70,7 @@ async def _warmed(warm: asyncio.Event, seconds: float) -> None:
         async with asyncio.timeout(seconds):
             await warm.wait()
     except TimeoutError:
-        raise StatusError("the objects of the cluster are not known yet", 503, "unavailable") from None
+        raise StatusError("the objects of the cluster are not listed yet", 503, "unavailable") from None
 
 
 async def _asked(
@@ -87,7 +87,7 @@ async def _asked(
             if isinstance(done, JsonResponse):
                 return done
             needs = done
-    raise StatusError("the policies keep asking the API server", 500, "questions")
+    raise StatusError("the policies need too many lookups in the API server", 500, "questions")
 
 
 def _patience(call: web.BaseRequest, limits: Limits) -> float:

@@ -27,7 +27,7 @@ def conversion(
         if not isinstance(document, dict) or document.get("kind") != "ConversionReview":
             raise StatusError("the body is not a ConversionReview")
         if document.get("apiVersion") != "apiextensions.k8s.io/v1" or not isinstance(document.get("request"), dict):
-            raise StatusError('the ConversionReview is not one of "apiextensions.k8s.io/v1" with a request')
+            raise StatusError("expected a ConversionReview of apiextensions.k8s.io/v1 with a request")
         answer = orjson.dumps(convert(document))
         metrics.timings["convert"].observe(perf_counter() - start)
         return JsonResponse(answer)

@@ -84,7 +84,7 @@ def _named(subject: Subject, field: str, key: str) -> Iterator[Finding]:
         if not isinstance(name, str) or not name:
             continue
         if name in seen:
-            yield subject.finding((*path, key), f'"{name}" is there twice', "give it another name")
+            yield subject.finding((*path, key), f'"{name}" is defined twice', "give it another name")
         elif FORMATS["qualifiedName"].check(name) or (key == "key" and "/" in name):
             form = _LABEL_FORM if key == "key" else _QUALIFIED_FORM
             yield subject.finding((*path, key), f'"{name}" is no valid name here', form)
@@ -169,7 +169,7 @@ def _stars(subject: Subject, path: Path, found: dict[str, Any]) -> Iterator[Find
     listed = words(found, "resourceNames")
     for i, name in enumerate(listed):
         if name in listed[:i]:
-            yield subject.finding((*path, "resourceNames", i), f'"{name}" is there twice', "remove one")
+            yield subject.finding((*path, "resourceNames", i), f'"{name}" is listed twice', "remove one")
 
 
 def _wider(word: str, resources: list[str]) -> str:

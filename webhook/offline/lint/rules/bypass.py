@@ -179,11 +179,11 @@ def create_only(context: LintContext) -> Iterator[Finding]:
 
 @rule("BYP006", Severity.WARNING, "an ownerReference must not exempt an object from a policy")
 def forged_owner(context: LintContext) -> Iterator[Finding]:
-    """`metadata.ownerReferences` is a field like any other: whoever creates a pod can write one. A policy that lets
-    an object pass because it has an owner lets everybody pass. With the annotation `sluice.dev/skip:
-    owned-by-workload` an owner counts only where it is there (by UID, name and namespace), its controller makes objects
-    of this kind (a Job makes Pods, and no Jobs), it has not ended, and a queue holds it or has admitted it. What a held
-    job's controller makes counts where it is suspended as well. Anything else is held and queued like anyone's.
+    """Whoever creates an object can set `metadata.ownerReferences`. A policy that exempts objects with an owner can
+    be bypassed by everybody. With the annotation `sluice.dev/skip: owned-by-workload` an owner counts only if it exists
+    (with this UID, name and namespace), if its controller creates objects of this kind (a Job creates Pods, not Jobs),
+    if it is not finished, and if it is queued or admitted. Objects of a job that is only queued must be suspended too.
+    All other objects are queued as if they had no owner.
     """
     for policy in policies(context):
         for expression in expressions(policy):
@@ -207,10 +207,10 @@ def owner_in_file(context: LintContext) -> Iterator[Finding]:
 
 @rule("BYP008", Severity.WARNING, "a queued pod must not set nodeName")
 def own_node(context: LintContext) -> Iterator[Finding]:
-    """`spec.nodeName` goes around the scheduler: the node's taints and what is left on it are not asked. A Pod with it
-    cannot wait behind a scheduling gate (the API server refuses both together), so that it runs at once, outside of
-    its queue's quota. The pods of a job do wait for their quota; then they are sent to that node, whatever flavor was
-    given to them, and fail where the node does not have its labels or no room. Ask for a node by a nodeSelector.
+    """`spec.nodeName` bypasses the scheduler: it ignores the taints and the free capacity of the node. A Pod that sets
+    it cannot have a scheduling gate (the API server rejects both together), so it runs at once, outside the quota of
+    its queue. The pods of a job do wait for quota, but are then bound to that node whatever their flavor is, and fail
+    if the node lacks the labels of the flavor or has no capacity. Use a nodeSelector instead.
     """
     for subject, job in jobs(context):
         if not job.queue or subject.map("status"):

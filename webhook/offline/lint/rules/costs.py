@@ -52,12 +52,12 @@ def _trial_expressions(policy: Policy) -> dict[tuple[str, int], Expression]:
 
 @rule("CEL017", Severity.WARNING, "an expression must stay within its cost budget on a large object")
 def too_dear(context: LintContext) -> Iterator[Finding]:
-    """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000; it is then an
-    error, and `failurePolicy` decides. Loops inside loops over containers, variables or labels get there: the cost
-    grows with the product. Look each thing up once: a variable with the names as a map, `in` instead of `exists`.
-    The policy is run on a large object of a kind of jobs that it is for. Where it is for none, what it may cost is
-    estimated as the API server estimates it, with 100 elements (or characters) for a value, and 10 for one that stands
-    in a list or map or is computed. `sluice eval` shows the cost of one expression beside its estimate.
+    """The API server stops an expression after 1,000,000 units of cost, and a policy after 10,000,000. That is an
+    error, and `failurePolicy` applies. The cost of nested loops over containers, variables or labels is the product of
+    their sizes: store lookups in a variable, and use `in` instead of `exists`. The policy is run on a large object of a
+    job kind that it matches. If it matches none, its cost is estimated as the API server does, for values of 100
+    elements (or characters), and 10 for values inside lists and maps and for computed values. `sluice eval` shows the
+    actual and the estimated cost of an expression.
     """
     trial = trial_of(context)
     for policy in context.bundle.policies:
@@ -128,9 +128,9 @@ def _not_further(policy: Policy, document: Document, where: str) -> Finding:
 
 @rule("CEL021", Severity.NOTE, "estimated cost of an expression")
 def each_cost(context: LintContext) -> Iterator[Finding]:
-    """Said on request only, by `sluice lint --costs`: the least and the most units that an expression may cost, by its
-    text and types alone, as the API server estimates it; then the most for values of usual sizes (see CEL017). A rule
-    of a custom kind has the bounds of its schema, and counts as often as its value can stand in an object (CEL020).
+    """Reported by `sluice lint --costs` only: the minimum and maximum cost of an expression, estimated from its text
+    and types as the API server does, then the maximum for values of usual sizes (see CEL017). For a rule of a custom
+    kind, the bounds of its schema apply, multiplied by the number of such values in an object (see CEL020).
     """
     for policy in context.bundle.policies:
         for expression in policy.expressions() if policy.document is not None else ():

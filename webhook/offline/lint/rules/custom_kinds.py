@@ -21,7 +21,7 @@ RULE_LIMIT: Final = 10_000_000
 VERSION_LIMIT: Final = 100_000_000
 """Units that one rule, and all rules of a version, may cost (StaticEstimatedCostLimit, StaticEstimatedCRDCostLimit)."""
 _RULES: Final = "x-kubernetes-validations"
-_HINT: Final = "bound what it loops over and reads: maxItems, maxProperties, maxLength"
+_HINT: Final = "set maxItems, maxProperties or maxLength on what it iterates over and reads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Version:
                 self.wrong.append(self.crd.finding(path, issue.message, span=span))
             return None
         if program.type != wanted:
-            message = f"this must be {wanted}, and is {program.type}"
+            message = f"expected {wanted}, got {program.type}"
             self.wrong.append(self.crd.finding(path, message))
             return None
         return program
@@ -124,22 +124,22 @@ def versions(context: LintContext) -> Iterator[Version]:
             yield found
 
 
-@rule("CEL019", Severity.ERROR, "the validation rules of a custom kind compile")
+@rule("CEL019", Severity.ERROR, "the validation rules of a custom kind must compile")
 def rules_compile(context: LintContext) -> Iterator[Finding]:
-    """A rule under `x-kubernetes-validations` is checked against the schema it stands in: a field that the schema does
-    not have, a comparison of values of different types, a rule that is no bool, and the API server refuses the whole
-    CustomResourceDefinition. Names that CEL cannot spell are escaped: `self.__namespace__`, `self.my__dash__field`.
+    """The API server checks each rule of `x-kubernetes-validations` against its schema. It rejects the whole
+    CustomResourceDefinition if a rule reads an unknown field, compares values of different types or does not return
+    bool. Escape names that are not CEL identifiers: `self.__namespace__`, `self.my__dash__field`.
     """
     for version in versions(context):
         yield from version.wrong
 
 
-@rule("CEL020", Severity.ERROR, "the validation rules of a custom kind stay within the API server's limits")
+@rule("CEL020", Severity.ERROR, "the validation rules of a custom kind must stay within the API server's cost limits")
 def rules_fit(context: LintContext) -> Iterator[Finding]:
-    """The API server estimates what a rule may cost from the bounds of its schema, times how often such a value can
-    stand in an object, and refuses the CustomResourceDefinition above 10,000,000 units for a rule or 100,000,000 for
-    all rules of a version. What has no bound counts with as much as a request of 3 MiB can hold. Give lists
-    `maxItems`, maps `maxProperties` and texts `maxLength`, or move the rule below the list it loops over.
+    """The API server estimates the cost of a rule from the bounds of its schema, multiplied by the number of such
+    values in an object. It rejects the CustomResourceDefinition above 10,000,000 units for one rule, or 100,000,000 for
+    all rules of a version. A value without a bound counts as large as fits into a request of 3 MiB. Set `maxItems` of
+    lists, `maxProperties` of maps and `maxLength` of strings, or move the rule below the list it iterates over.
     """
     for version in versions(context):
         total = min(sum(version.costs.values()), MOST)

@@ -118,10 +118,9 @@ def _same_default(low: str, high: str, resource: str) -> bool:
 
 @rule("LIM005", Severity.ERROR, "default must equal defaultRequest for a resource that cannot be overcommitted")
 def equal_defaults(context: LintContext) -> Iterator[Finding]:
-    """Devices and huge pages cannot be overcommitted: a container's request must equal its limit. A LimitRange with
-    another `defaultRequest` than `default` for such a resource is refused by the API server; where `default` is left
-    out, `max` stands in for it. With neither, each container that does not name the resource gets a request without a
-    limit, and its pod is refused.
+    """Devices and huge pages cannot be overcommitted: a container's request must equal its limit. The API server
+    rejects a LimitRange whose `default` and `defaultRequest` differ for such a resource; `default` defaults to `max`.
+    Without both, each container that does not set the resource gets a request without a limit, and its pod is rejected.
     """
     for subject, path, item in _items(context):
         request = amounts(item.get("defaultRequest")) if item.get("type") == "Container" else {}
@@ -178,10 +177,10 @@ def _fields_of_type(subject: Subject, path: Path, item: dict[str, Any], kind: st
 
 @rule("LIM007", Severity.WARNING, "a default must not give devices to containers that do not request them")
 def unasked_devices(context: LintContext) -> Iterator[Finding]:
-    """A LimitRange of type Container fills `default` into every container that does not name the resource: sidecars
-    and init containers, too. Where `default` is left out the API server takes `max` for it, and where
-    `defaultRequest` is left out `default` or `min`. So `max: {nvidia.com/gpu: 4}` alone gives four GPUs to each
-    container that asked for none. Write `default: {nvidia.com/gpu: 0}` to keep the bound without the gift.
+    """A LimitRange of type Container sets `default` on every container that does not set the resource, including
+    sidecars and init containers. `default` defaults to `max`, and `defaultRequest` to `default` or `min`. So
+    `max: {nvidia.com/gpu: 4}` alone gives four GPUs to each container that requested none. Add
+    `default: {nvidia.com/gpu: 0}` to keep the limit without the default.
     """
     for subject, path, item in _items(context):
         if item.get("type") != "Container":

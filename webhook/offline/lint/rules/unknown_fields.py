@@ -113,10 +113,10 @@ def _scopes(policy: Subject, kinds: _Kinds) -> list[dict[str, Any]]:
 
 @rule("CEL018", Severity.ERROR, "expressions must use fields of the matched kinds")
 def unknown_fields(context: LintContext) -> Iterator[Finding]:
-    """The expression reads a field that no kind the policy is for has: the read fails, or `has` is always false; or a
-    mutation sets it in `Object{...}`, which the server refuses or drops. The kinds are those of `matchConstraints` and
-    `paramKind`, if they are built into Kubernetes or their CustomResourceDefinition is among the files; with
-    `sluice.dev/expand` the object is a Pod. Fields of maps and of kinds that nobody described are not looked at.
+    """The expression reads a field that none of the matched kinds has: the read fails, or `has` is always false. Or a
+    mutation sets it in `Object{...}`, and the API server rejects or drops it. The kinds are those of `matchConstraints`
+    and `paramKind` that are built into Kubernetes or have a CustomResourceDefinition in the files; with
+    `sluice.dev/expand` the object is a Pod. Fields of maps and of unknown kinds are not checked.
     A field that the policy only asks for, by `has` or `?.`, is a warning: it may be one of another version.
     """
     for policy, expression, wrong in misspelt(context):

@@ -22,10 +22,10 @@ _SENDER: Final = "request.userInfo"
 
 @rule("BYP009", Severity.WARNING, "a policy must not trust a user name that users can write")
 def user_by_hand(world: LintContext) -> Iterator[Finding]:
-    """Rules that read `workload.user`, or what a user holds, go by the annotation `sluice.dev/user` of the job. That
-    is a field like any other: who has used up his share writes another name. A policy has to set it from
-    `request.userInfo`; the shipped `policies/job-user` does, and refuses to change it later. Lint the rules together
-    with the policies that are in force beside them.
+    """Rules that read `workload.user`, or the usage of a user, take the user from the annotation `sluice.dev/user` of
+    the job. Users can write another name there to avoid their limits. A policy must set the annotation from
+    `request.userInfo`; the shipped `policies/job-user` does, and denies later changes. Lint rules together with the
+    policies that are in force with them.
     """
     if _is_set_by_a_policy(world.bundle):
         return

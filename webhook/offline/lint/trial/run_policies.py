@@ -196,7 +196,7 @@ def others_for(policy: Policy) -> Iterator[tuple[SampleObject, Request]]:
         gvk = GroupVersionKind(group, version if version not in ("", "*") else "v1", kind)
         obj = {"apiVersion": gvk.api_version, "kind": kind, "metadata": {"name": "sample", "namespace": "team-a"}}
         obj |= {} if kinds else {"spec": {}}
-        yield SampleObject(f"a bare {gvk}", obj), request_for(received(obj, _RESOURCES, sender), _RESOURCES, sender)
+        yield SampleObject(f"a minimal {gvk}", obj), request_for(received(obj, _RESOURCES, sender), _RESOURCES, sender)
 
 
 def large_request(policy: Policy) -> tuple[SampleObject, Request] | None:

@@ -62,7 +62,7 @@ def large(kind: JobKind) -> SampleObject:
     obj: Object = {"apiVersion": kind.gvk.api_version, "kind": kind.kind, "metadata": metadata}
     for template in kind.templates:
         _put(obj, template, {**_full_spec(), "containers": containers}, labelled=True)
-    return SampleObject(f"a {kind.gvk} of {_MANY_CONTAINERS} containers", obj)
+    return SampleObject(f"a {kind.gvk} with {_MANY_CONTAINERS} containers", obj)
 
 
 def _metadata() -> Object:
