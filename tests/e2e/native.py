@@ -31,6 +31,7 @@ JSON = dict[str, Any]
 SIDES = ("native", "sluice")
 _ANY = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"],
          "resources": ["*", "*/scale"], "scope": "Namespaced"}]  # fmt: skip
+_TOKEN = re.compile(r"(?<=kube-api-access-)[a-z0-9]{5}\b")
 _PREFIXES = (
     re.compile(r"^.*? is forbidden: (?=ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy)"),
     re.compile(r"^admission webhook \"[^\"]*\" denied the request: "),
@@ -245,7 +246,7 @@ def _outcome(response: Response, seen: JSON | None, namespace: str) -> Outcome:
 def _stripped(text: str, namespace: str) -> str:
     for prefix in _PREFIXES:
         text = prefix.sub("", text)
-    return text.replace(namespace, "NAMESPACE")
+    return _TOKEN.sub("RANDOM", text).replace(namespace, "NAMESPACE")
 
 
 def _canaries() -> Iterator[Policy]:

@@ -26,6 +26,8 @@ _RULES = [
     {"apiGroups": ["", "batch", "apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
      "resources": ["pods", "jobs", "deployments"]},
 ]  # fmt: skip
+_CLUSTERED = "StorageClass"
+"""The kind of the parameters that are in no namespace."""
 _BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
 
 
@@ -61,7 +63,7 @@ def _narrowed(document: JSON, policy: str, side: str, namespace: str) -> JSON:
         match["namespaceSelector"] = {"matchLabels": {"tests/policy": policy, "tests/side": side}}
         if "namespace" in (document["spec"].get("paramRef") or {}):
             document["spec"]["paramRef"]["namespace"] = namespace
-    elif document["apiVersion"] != GROUP:
+    elif document["apiVersion"] != GROUP and document["kind"] != _CLUSTERED:
         document["metadata"]["namespace"] = namespace
     return document
 
