@@ -257,6 +257,13 @@ def test_a_bad_old_policy_is_named_by_its_revision(run):
     assert (done.exit_code, done.stderr[:27]) == (exits.BAD_INPUT, "HEAD:policies/gpu.yaml:18:1")
 
 
+def test_policies_themselves_are_not_tried(run):
+    """The API server asks nobody about them."""
+    done = run("-f", "policies/gpu.yaml")
+    why = ": the API server asks no policy and no webhook about those of admissionregistration.k8s.io"
+    assert (done.exit_code, done.stderr) == (exits.NOTHING_TO_RUN, f"sluice dry-run: no objects in these files{why}\n")
+
+
 def test_a_pod_that_names_its_node_is_in_no_queue(run):
     """No gate can hold it: it starts at once, takes no quota, and the one behind it is the first in the queue."""
     Path("queues.yaml").write_text(QUEUES)

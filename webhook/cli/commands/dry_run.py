@@ -31,7 +31,7 @@ from webhook.offline.dryrun.missing import told
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.revisions import RevisionError
-from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs
+from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs, nothing
 from webhook.offline.dryrun.show import comparison_json, comparison_markdown, trial_json, trial_markdown
 from webhook.offline.dryrun.terminal import comparison_text, trial_text
 from webhook.offline.files import Files, objects_of, read_files
@@ -190,7 +190,7 @@ def _inputs(
     if not files and not from_cluster[0]:
         raise click.UsageError("no objects given; use -f FILE, -f - or --context NAME")
     if not found:
-        click.echo("sluice dry-run: no objects in these files", err=True)
+        click.echo(f"sluice dry-run: {nothing(read.documents)}", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     context, live = (tuple(objects_of(part)) for part in (known.documents, from_cluster[1]))
     return DryRunInputs(tuple(found), context, live, labels, authorized, sender)

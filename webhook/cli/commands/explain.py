@@ -29,7 +29,7 @@ from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.missing import missing_facts, missing_queues, told
 from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.dryrun.run import inputs
+from webhook.offline.dryrun.run import inputs, nothing
 from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
@@ -110,7 +110,7 @@ def explain_command(
     if errors := (*read.errors, *known.errors, *wrong):
         raise SourceError(errors)
     if not found:
-        click.echo("sluice explain: no objects in this file", err=True)
+        click.echo(f"sluice explain: {nothing(read.documents)}", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     objects = objects_of(known.documents)
     tried = [i.obj for i in found]

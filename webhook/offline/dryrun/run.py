@@ -58,6 +58,14 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
     return found, wrong
 
 
+def nothing(documents: Iterable[Document]) -> str:
+    """Say why there is nothing to try in documents."""
+    values = (document.value for whole in documents for document in entries(whole))
+    groups = {str(value.get("apiVersion")).partition("/")[0] for value in values if isinstance(value, dict)}
+    why = f": the API server asks no policy and no webhook about those of {GROUP}" if GROUP in groups else ""
+    return f"no objects in these files{why}"
+
+
 def _review_input(document: Document) -> Input:
     request = parse(document.value)
     obj = request.object or request.old_object or {}
