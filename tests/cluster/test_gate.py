@@ -41,7 +41,7 @@ def test_what_is_not_supported_is_said_at_once():
     answer, waiting = asyncio.run(go())
     assert answer.allowed
     [warning] = answer.warnings
-    assert "spec.podSets[0].template.spec.resourceClaims asks for dynamic resource allocation" in warning
+    assert "spec.podSets[0].template.spec.resourceClaims uses dynamic resource allocation" in warning
     assert find(waiting, "QuotaReserved")["reason"] == "Misconfigured"
     assert find(waiting, "QuotaReserved")["message"] in warning
 
