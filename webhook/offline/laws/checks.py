@@ -17,6 +17,7 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import Snapshot, Workload
+from webhook.queue.quota.tree import Tree, Usage
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -55,6 +56,16 @@ def rounds(state: State, rules: Rules, most: int) -> Iterator[Decisions]:
         give_back(state, decisions)
 
 
+def without_victims(state: State, tree: Tree) -> Usage:
+    """Give what a tree uses when all who are being evicted are gone: as in Kueue, what fits then starts at once."""
+    usage = tree.usage.copy()
+    for pending_queue in state.by_tree[tree]:
+        for entry in pending_queue.holders.values():
+            if entry.victim is not None and entry.victim.evicted:
+                tree.remove(pending_queue.node, entry.amounts, usage)
+    return usage
+
+
 def quota_kept(objects: Sequence[Object], rules: Rules) -> str:
     """Look at each number of each tree: where it rose it is within the limits."""
     state = State.from_snapshot(snapshot(objects))
@@ -62,8 +73,9 @@ def quota_kept(objects: Sequence[Object], rules: Rules) -> str:
     before = [tree.usage.copy() for tree in state.trees]
     for _ in rounds(state, rules, 5):
         for tree, was in zip(state.trees, before, strict=True):
+            usage = without_victims(state, tree)
             for cell in tree.cells:
-                used, most = tree.usage[cell.at], cell.subtree
+                used, most = usage[cell.at], cell.subtree
                 if cell.borrowing_limit >= 0 and not cell.root:
                     most += cell.borrowing_limit
                 if used > max(was[cell.at], most) and (cell.root or cell.borrowing_limit >= 0):
@@ -237,7 +249,9 @@ def _names(shown: set[str]) -> set[str]:
 
 LAWS: Final[dict[str, QueueLaw]] = {
     "QuotaKept": QueueLaw(
-        "No decision raises usage above the quota of a tree, or above a borrowing limit.", world, quota_kept
+        "No decision raises usage above the quota of a tree, or a borrowing limit. Evicted workloads do not count.",
+        world,
+        quota_kept,
     ),
     "WorkConserving": QueueLaw(
         "Once the cluster is stable, no workload of a BestEffortFIFO queue is pending that fits in free quota.",
