@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from webhook.documents import Path
 from webhook.jobs.normalise import replace_at
@@ -10,17 +10,24 @@ from webhook.jobs.normalise import replace_at
 EMPTY: dict[str, Any] = {}
 
 
-class EvaluationTarget(NamedTuple):
+class EvaluationTarget:
     """What a policy is evaluated on: the object itself (`path` None), or a template inside it as a Pod.
 
     `writable` is False for templates that are made up from other fields.
     """
 
-    path: Path | None
-    writable: bool
-    object: dict[str, Any] | None
-    old: dict[str, Any] | None
-    template: dict[str, Any] | None = None
+    __slots__ = ("object", "old", "path", "template", "writable")
+
+    # No data class: in the compiled wheel too its constructor would be Python code, and each policy needs one.
+    def __init__(
+        self,
+        path: Path | None,
+        writable: bool,
+        obj: dict[str, Any] | None,
+        old: dict[str, Any] | None,
+        template: dict[str, Any] | None = None,
+    ) -> None:
+        self.path, self.writable, self.object, self.old, self.template = path, writable, obj, old, template
 
     def moved(self, obj: Any) -> EvaluationTarget:
         """Give the same place in an object that came of a change; this very target where its template is the same."""
