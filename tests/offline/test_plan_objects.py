@@ -2,6 +2,9 @@
 
 import pytest
 
+from webhook.cluster.jobs.managed import is_followed
+from webhook.jobs.describe import GATED, QUEUE, is_held
+from webhook.jobs.kinds import KINDS
 from webhook.offline.plan.objects import cluster_of
 
 
@@ -53,6 +56,33 @@ def test_a_kind_whose_pods_are_queued_is_not_queued_itself(version, kind):
     spec = {"replicas": 2, "template": template, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template}}
     cluster = cluster_of([{**job("web"), "apiVersion": version, "kind": kind, "spec": spec}])
     assert (workloads(cluster), cluster.by_parts) == ([], (f"{kind} lab/web",))
+
+
+def test_a_job_of_volcano_is_held_by_volcano():
+    """It has no suspend field: `serve` cannot hold it, so a plan takes no quota for it."""
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    volcano = {
+        **job(),
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "spec": {"tasks": [{"replicas": 2, "template": template}]},
+    }
+    assert (workloads(cluster_of([volcano])), cluster_of([volcano]).by_parts) == ([], ("Job lab/train",))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "queued"),
+    [
+        pytest.param({}, True, id="not created yet: the policy suspend-pods will gate it"),
+        pytest.param({"uid": "u"}, False, id="there already, and not gated here"),
+        pytest.param({"uid": "u", "labels": {QUEUE: "q", GATED: "true"}}, True, id="there already, and gated here"),
+    ],
+)
+def test_a_pod_that_was_not_gated_here_is_not_queued(metadata, queued):
+    """As `serve` sees it: a Pod without our gate cannot be held, only deleted."""
+    pod = {**job("p", **metadata), "apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c"}]}}
+    assert bool(workloads(cluster_of([pod]))) == queued
+    if "uid" in metadata:
+        assert is_held(pod, KINDS[0]) == is_followed(pod)
 
 
 def test_what_such_a_kind_makes_is_queued():

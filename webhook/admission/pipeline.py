@@ -203,7 +203,7 @@ def _audits(result: EvaluationResult) -> dict[str, str]:
 def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | NeedsFacts:
     """Ask the gate for a job that is created, or given a queue, and that is not part of one that has quota."""
     request, job = context.request, context.job()
-    if job is None or not job.kind.queued or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
+    if job is None or not job.kind.held or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return verdict
     if job.queue is None or context.object is None:
         return verdict

@@ -10,6 +10,8 @@ from webhook.jobs.kinds import BY_KIND
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
+GATED: Final = "sluice.dev/gated"
+"""The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""
 Templates = tuple[tuple[Path, dict[str, Any], bool], ...]
 """Path and template of each pod set, and whether the template is made up."""
 
@@ -25,6 +27,16 @@ def describe(obj: dict[str, Any]) -> Job | None:
     sets = tuple(pod_sets(obj, kind))
     priority = _text(_map(obj, "labels"), PRIORITY)
     return Job(kind, suspended(obj, kind), sets, queue_of(obj), priority, _pod_priority(obj, kind, sets))
+
+
+def is_held(obj: dict[str, Any], kind: JobKind, *, stored: bool = False) -> bool:
+    """Say whether a queue decides when an object of this kind starts, whatever queue it names.
+
+    A Pod that is `stored`, or has a uid, can only be held where it was created with our gate; one to be created will
+    get it.
+    """
+    there = stored or bool((obj.get("metadata") or {}).get("uid"))
+    return kind.held and (not kind.gate or not there or _text(_map(obj, "labels"), GATED) == "true")
 
 
 def queue_of(obj: dict[str, Any]) -> str | None:

@@ -92,14 +92,14 @@ class JobKind:
     """The scheduling gate that holds the object, where it has no suspend field: taken off once, never put back."""
 
     @property
+    def held(self) -> bool:
+        """Whether a queue can hold the object until its quota is there; Volcano's Job is held by Volcano alone."""
+        return self.queued and (self.suspend_path is not None or bool(self.gate))
+
+    @property
     def gvk(self) -> GroupVersionKind:
         """The kind in its preferred version."""
         return GroupVersionKind(self.group, self.versions[0], self.kind)
-
-    @property
-    def held(self) -> bool:
-        """Whether the queue can hold the object itself: a Volcano Job waits in Volcano's queue, and cannot be held."""
-        return self.queued and (self.suspend_path is not None or bool(self.gate))
 
 
 @dataclass(frozen=True, slots=True)

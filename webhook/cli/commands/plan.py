@@ -156,7 +156,7 @@ def _show(made: Plan, cluster: Cluster, output: str) -> None:
             console.print()
         console.print(summary(made), highlight=False)
         if cluster.by_parts:
-            console.print(f"not queued, only what they make is: {', '.join(cluster.by_parts)}", highlight=False)
+            console.print(f"not queued themselves: {', '.join(cluster.by_parts)}", highlight=False)
         if cluster.unqueued:
             console.print(f"not queued (no queue name): {', '.join(cluster.unqueued)}", highlight=False)
 

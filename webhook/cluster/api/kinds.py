@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.jobs.describe import GATED
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.gvk import GroupVersionKind
 
@@ -33,8 +34,6 @@ BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTI
 
 MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
 """Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""
-GATED: Final = "sluice.dev/gated"
-"""The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""
 LABELS: Final = {(kind.group, kind.kind): {GATED: "true"} for kind in JOB_KINDS if kind.gate}
 """Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
 VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS} | {

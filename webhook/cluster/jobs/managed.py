@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import describe, is_held
 from webhook.jobs.job import Job
 from webhook.jobs.owners import admits, controller_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
@@ -71,7 +71,7 @@ def as_managed(job: Object, view: View, opted: Opted) -> Job | None:
     described = describe(job)
     if described is None or not described.queue or not described.pod_sets:
         return None
-    if not is_followed(job):
+    if not is_held(job, described.kind):
         return None
     namespace = view.mirror(NAMESPACE).get(key_of(job)[0])
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}

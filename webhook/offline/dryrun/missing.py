@@ -28,7 +28,7 @@ def missing_queues(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
     """Name the LocalQueues of jobs that are let in: for files in which no queue is known at all."""
     for outcome in outcomes:
         job = describe(outcome.after) if outcome.allowed and outcome.after is not None else None
-        if job is not None and job.kind.queued and job.queue:
+        if job is not None and job.kind.held and job.queue:
             yield f"LocalQueue {outcome.ref.namespace}/{job.queue}"
 
 

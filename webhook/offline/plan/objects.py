@@ -10,7 +10,7 @@ from typing import Any, Final
 from webhook.api.convert import VERSIONED, convert
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.kinds import KUEUE, OLD, STORED
-from webhook.jobs.describe import describe, row_of
+from webhook.jobs.describe import describe, is_held, row_of
 from webhook.jobs.job import Job
 from webhook.kube.typed.defaulted import defaulted
 
@@ -23,8 +23,8 @@ DONE: Final = frozenset({"Complete", "Failed", "Succeeded", "Finished"})
 class Cluster:
     """What `plan` decides from. `jobs` maps a Workload's `namespace/name` to the job it was made of (`Job ns/name`).
 
-    `unqueued` are jobs that name no queue, and so do not wait for quota. `by_parts` name one, but only
-    what they make waits: a Deployment's Pods, a CronJob's Jobs.
+    `unqueued` are jobs that name no queue, and so do not wait for quota. `by_parts` name one, but nobody can hold
+    them as `serve` does: what they make waits (a Deployment's Pods, a CronJob's Jobs), or nothing (Volcano's Job).
     """
 
     objects: tuple[Object, ...]
@@ -56,7 +56,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
         if job is None or not job.pod_sets or _ours(obj, owned) or is_done(obj):
             continue
         space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-        if not (job.kind.held if stored else job.kind.queued):
+        if not is_held(obj, job.kind, stored=stored):
             if job.queue is not None:
                 by_parts.append(f"{obj['kind']} {space}/{name}")
             continue
