@@ -19,6 +19,8 @@ from webhook.queue.model import (
     AdmissionCheckUse,
     ClusterQueue,
     Flavor,
+    Fungibility,
+    History,
     LocalQueue,
     Namespace,
     Requirement,
@@ -59,6 +61,7 @@ OWN: Final = {
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
 SPACES: Final = ("team", "lab")
 USERS: Final = ("", "ann", "bob")
+SEARCHES: Final = st.sampled_from(("MayStopSearch", "TryNextFlavor"))
 CHECKS: Final = ("", "Pending", "Ready", "Retry")
 
 
@@ -125,7 +128,10 @@ def edited_queue(draw: st.DrawFn, queue: ClusterQueue) -> ClusterQueue:
         "stop_policy": st.sampled_from(StopPolicy),
         "weight": st.sampled_from((0, 500, 2000)),
         "namespace_selector": st.sampled_from((None, Selector(), selector)),
-        "checks": st.sampled_from(((), (AdmissionCheckUse("budget"),), (AdmissionCheckUse("none"),))),
+        "checks": st.sampled_from(
+            ((), (AdmissionCheckUse("budget"),), (AdmissionCheckUse("none"),), (AdmissionCheckUse("budget", ("two",)),))
+        ),
+        "fungibility": st.builds(Fungibility, SEARCHES, SEARCHES, st.sampled_from(("", "PreemptionOverBorrowing"))),
         "admission_mode": st.sampled_from(("", USAGE_BASED)),
         "labels": st.sampled_from(({}, {"a": "b"})),
     }
@@ -134,11 +140,15 @@ def edited_queue(draw: st.DrawFn, queue: ClusterQueue) -> ClusterQueue:
 
 
 @st.composite
-def edited_local(draw: st.DrawFn, queue: LocalQueue) -> LocalQueue:
-    """A LocalQueue with one field changed."""
-    name, values = draw(
-        st.sampled_from((("cluster_queue", (*QUEUES, "gone")), ("stop_policy", tuple(StopPolicy)), ("weight", (0, 9))))
-    )
+def edited_local(draw: st.DrawFn, queue: LocalQueue, now: int) -> LocalQueue:
+    """A LocalQueue with one field changed; its history, where somebody writes another into its status."""
+    edits: dict[str, tuple[object, ...]] = {
+        "cluster_queue": (*QUEUES, "gone"),
+        "stop_policy": tuple(StopPolicy),
+        "weight": (0, 9),
+        "history": (History(), History(now // MINUTE * MINUTE, {"gpu": 3.0}, {"ann": {"gpu": 3.0}})),
+    }
+    name, values = draw(st.sampled_from(sorted(edits.items(), key=str)))
     return replace(queue, **{name: draw(st.sampled_from(values))})  # type: ignore[arg-type]
 
 

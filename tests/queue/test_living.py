@@ -31,13 +31,30 @@ from tests.queue.living import (
     rules_of,
     usages,
 )
-from tests.queue.worlds import QUEUES
+from tests.queue.worlds import QUEUES, groups
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
-from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.events import (
+    DefinitionChanged,
+    DefinitionGone,
+    Event,
+    WorkloadChanged,
+    WorkloadEvicted,
+    WorkloadGone,
+)
 from webhook.queue.explain import pending
 from webhook.queue.memory import copy_of
-from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, LocalQueue, Namespace, Snapshot
+from webhook.queue.model import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    LocalQueue,
+    Namespace,
+    ResourceQuota,
+    Snapshot,
+    Workload,
+)
 from webhook.queue.pending.queue import Status
 from webhook.queue.state import State
 from webhook.queue.workload_facts import facts_of
@@ -56,13 +73,19 @@ class Living(RuleBasedStateMachine):
     @initialize(world=clusters(), names=rule_names())
     def begin(self, world: Snapshot, names: tuple[str, tuple[str, ...]]) -> None:
         self.rules = rules_of(*names)
-        self.state = State.from_snapshot(world)
+        self.state, self.follower = State.from_snapshot(world), State.from_snapshot(world)
         self.state.bind(self.rules, self.now)
+        self.follower.bind(self.rules, self.now)
+
+    def tell(self, event: Event) -> None:
+        """Let an event happen: every replica hears of it."""
+        self.state.apply(event)
+        self.follower.apply(event)
 
     @rule(data=st.data(), number=st.integers(1, 4))
     def arrive(self, data: st.DataObject, number: int) -> None:
         for _ in range(number):
-            self.state.apply(WorkloadChanged(data.draw(arrivals(self.now))))
+            self.tell(WorkloadChanged(data.draw(arrivals(self.now))))
 
     @rule(data=st.data(), how=st.sampled_from(("gone", "finished", "evicted", "told", "inactive", "checks", "user")))
     def change(self, data: st.DataObject, how: str) -> None:
@@ -72,9 +95,9 @@ class Living(RuleBasedStateMachine):
         entry = self.state.entries[key]
         workload = facts_of(entry)
         if how == "gone":
-            self.state.apply(WorkloadGone(key))
+            self.tell(WorkloadGone(key))
         elif how == "evicted" and entry.status == Status.HOLDING:
-            self.state.apply(WorkloadEvicted(key, workload.created, data.draw(st.sampled_from((0, self.now + MINUTE)))))
+            self.tell(WorkloadEvicted(key, workload.created, data.draw(st.sampled_from((0, self.now + MINUTE)))))
         else:
             edits: dict[str, Any] = {
                 "finished": {"finished": True},
@@ -83,34 +106,45 @@ class Living(RuleBasedStateMachine):
                 "user": {"user": data.draw(st.sampled_from(("ann", "bob")))},
                 "told": {"priority": data.draw(st.integers(0, 3))},
             }
-            self.state.apply(WorkloadChanged(replace(workload, **edits.get(how, {}))))
+            self.tell(WorkloadChanged(replace(workload, **edits.get(how, {}))))
 
     @rule()
     def give_back(self) -> None:
         for key, entry in sorted(self.state.entries.items()):
             if entry.victim is not None and entry.victim.evicted:
-                self.state.apply(WorkloadEvicted(key, entry.workload.queued_at))
+                self.tell(WorkloadEvicted(key, entry.workload.queued_at))
 
     @rule(data=st.data(), name=st.sampled_from(QUEUES))
     def edit_queue(self, data: st.DataObject, name: str) -> None:
         known = self.state.cluster_queues.get(name, ClusterQueue(name))
-        self.state.apply(DefinitionChanged(data.draw(edited_queue(known))))
+        self.tell(DefinitionChanged(data.draw(edited_queue(known))))
 
     @rule(data=st.data(), space=st.sampled_from(SPACES), name=st.sampled_from(QUEUES))
     def edit_local(self, data: st.DataObject, space: str, name: str) -> None:
         known = self.state.local_queues.get(f"{space}/{name}", LocalQueue(space, name, name))
-        self.state.apply(DefinitionChanged(data.draw(edited_local(known))))
+        self.tell(DefinitionChanged(data.draw(edited_local(known, self.now))))
 
     @rule(
         definition=st.one_of(
             flavors(),
-            st.builds(Cohort, st.sampled_from(("left", "right", "low")), st.sampled_from(("", "left", "right"))),
-            st.builds(Namespace, st.sampled_from(SPACES), st.sampled_from(({}, {"tier": "1"}))),
+            st.builds(
+                Cohort,
+                st.sampled_from(("left", "right", "low")),
+                st.sampled_from(("", "left", "right")),
+                st.one_of(st.just(()), groups()),
+                st.sampled_from((0, 1000, 3000)),
+            ),
+            st.builds(
+                Namespace,
+                st.sampled_from(SPACES),
+                st.sampled_from(({}, {"tier": "1"})),
+                quotas=st.sampled_from(((), (ResourceQuota("most", {"gpu": 2}, {"gpu": 1}),))),
+            ),
             st.builds(AdmissionCheck, st.just("budget"), st.just(""), st.booleans()),
         )
     )
     def edit_other(self, definition: Flavor | Cohort | Namespace | AdmissionCheck) -> None:
-        self.state.apply(DefinitionChanged(definition))
+        self.tell(DefinitionChanged(definition))
 
     @rule(
         gone=st.sampled_from(
@@ -125,12 +159,13 @@ class Living(RuleBasedStateMachine):
         )
     )
     def drop(self, gone: tuple[Any, str]) -> None:
-        self.state.apply(DefinitionGone(*gone))
+        self.tell(DefinitionGone(*gone))
 
     @rule(names=rule_names())
     def reload(self, names: tuple[str, tuple[str, ...]]) -> None:
         self.rules = rules_of(*names)
         self.state.bind(self.rules, self.now)
+        self.follower.bind(self.rules, self.now)
 
     @rule(by=st.sampled_from((1, 7 * SECOND, MINUTE, 9 * MINUTE, HOUR, 5 * HOUR)))
     def pass_time(self, by: int) -> None:
@@ -138,9 +173,22 @@ class Living(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """A restart, or another leader: of what is remembered, only what stands in objects is left."""
+        """A restart: of what is remembered, only what stands in objects is left."""
         self.state = State.from_snapshot(self.state.snapshot())
         self.state.bind(self.rules, self.now)
+
+    @rule()
+    def change_leader(self) -> None:
+        """The leader stops, and who followed it decides: it heard of everything, and reads what was used lately."""
+        self.state.bind(self.rules, self.now)
+        kept = self.state.snapshot()
+        for queue in (*kept.local_queues, *kept.cluster_queues):
+            self.follower.apply(DefinitionChanged(queue))
+        self.follower.bind(self.rules, self.now)
+        assert usages(self.follower) == usages(self.state)
+        same(told(self.follower.snapshot()), told(kept))
+        self.state, self.follower = self.follower, State.from_snapshot(self.follower.snapshot())
+        self.follower.bind(self.rules, self.now)
 
     @rule()
     def decide_once(self) -> None:
@@ -170,6 +218,10 @@ class Living(RuleBasedStateMachine):
         same(pending(rebuilt), pending(self.state))
         same(objects(rebuilt.snapshot()), objects(self.state.snapshot()))
         self.keeps_quota(before)
+        for decision in (*made.admitted, *made.ready, *made.preempted, *made.evicted):
+            written = replace(facts_of(self.state.entries[decision.workload]), first=False)
+            self.follower.apply(WorkloadChanged(written))
+        self.follower.bind(self.rules, self.now)
         return made
 
     def keeps_quota(self, before: dict[str, list[int]]) -> None:
@@ -193,10 +245,15 @@ def objects(snapshot: Snapshot) -> list[object]:
     return [*snapshot.local_queues, *snapshot.cluster_queues, *snapshot.workloads]
 
 
+def told(snapshot: Snapshot) -> list[Workload]:
+    """The workloads as every replica hears of them; who waits for victims of its own is the leader's memory."""
+    return [replace(workload, first=False) for workload in snapshot.workloads]
+
+
 TestLiving = Living.TestCase
 TestLiving.settings = settings(
-    max_examples=int(os.environ.get("SLUICE_EXAMPLES", "30")),
-    stateful_step_count=int(os.environ.get("SLUICE_EVENTS", "60")),
+    max_examples=int(os.environ.get("SLUICE_EXAMPLES", "20")),
+    stateful_step_count=int(os.environ.get("SLUICE_EVENTS", "200")),
     deadline=None,
     phases=tuple(Phase)[: None if "SLUICE_SHRINK" in os.environ else -2],
     suppress_health_check=list(HealthCheck),
