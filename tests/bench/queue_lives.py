@@ -1,16 +1,22 @@
-"""The queue core that lives: a year of jobs, an edit beside 100,000 pending, an order by what was used lately."""
+"""The queue that lives: a year of jobs, an edit beside 100,000 pending, an order by what was used lately, a plan."""
 
 from __future__ import annotations
 
 import gc
 import heapq
+import os
 import random
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
 
 from tests.bench.queue import Table, one_queue, reference, shape
 from tests.bench.queue_rules import rule_sets
@@ -139,9 +145,57 @@ def fair_admission(table: Table) -> None:
     print(f"(h) order by usage, {admitted:,} of 2,000 admitted: {taken:.2f} s, {taken / table.loop:.2f} loops")
 
 
+def waiting_cluster(pending: int) -> bytes:
+    """A List as kubectl prints it: 30 queues in five cohorts, and Workloads of a few hundred shapes that wait there."""
+    resources = {"cpu": "100", "memory": "1Ti", "nvidia.com/gpu": "16"}
+    quotas = [{"name": name, "nominalQuota": quota} for name, quota in resources.items()]
+    group = {"coveredResources": list(resources), "flavors": [{"name": "gpu", "resources": quotas}]}
+    preemption = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+    items = [_object("ResourceFlavor", "gpu", {}), {**_object("Namespace", "team", {}), "apiVersion": "v1"}]
+    for number in range(30):
+        spec = {"cohortName": f"c{number % 5}", "namespaceSelector": {}, "preemption": preemption}
+        items.append(_object("ClusterQueue", f"q{number}", {**spec, "resourceGroups": [group]}))
+        items.append(_object("LocalQueue", f"q{number}", {"clusterQueue": f"q{number}"}, namespace="team"))
+    for number in range(pending):
+        asked = {"cpu": f"{1 + number % 10}", "memory": f"{1 + number % 7}Gi", "nvidia.com/gpu": f"{number % 3}"}
+        container = {"name": "c", "image": "train:1", "resources": {"requests": asked}}
+        pods = {"name": "main", "count": 1 + number % 4, "template": {"spec": {"containers": [container]}}}
+        spec = {"queueName": f"q{number % 30}", "priority": number % 5, "podSets": [pods]}
+        created = f"2026-01-{1 + number % 20:02}T{number % 24:02}:{number % 60:02}:00Z"
+        items.append(_object("Workload", f"w{number}", spec, namespace="team", creationTimestamp=created))
+    return orjson.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+def _object(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def plan(table: Table) -> None:
+    """`sluice plan` as a user calls it, over 100,000 waiting workloads: a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "cluster.json"
+        file.write_bytes(waiting_cluster(100_000))
+        size = file.stat().st_size / 1e6
+        for output in ("table", "json"):
+            asked = [sys.executable, "-m", "webhook.cli.main", "plan", "-f", str(file), "-o", output]
+            with subprocess.Popen([*asked, "--now", "2026-02-01T00:00:00Z"], stdout=subprocess.DEVNULL) as process:
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            seconds, most = (
+                used.ru_utime + used.ru_stime,
+                used.ru_maxrss / (1024 if sys.platform != "darwin" else 2**20),
+            )
+            scaled = seconds / table.scale
+            print(
+                f"(i) plan -o {output}, 100,000 pending, {size:.0f} MB: exit {process.returncode}, {seconds:.2f} CPU s,"
+            )
+            print(f"    scaled {scaled:.2f} s (< 10), {most:,.0f} MB (< 600)", flush=True)
+
+
 def main() -> None:
     """Print the rows of all of them."""
     table = Table(min(reference() for _ in range(2)))
+    plan(table)
     rules = rule_sets()["kueue"]["file"]
     one_edit(table, rules)
     fair_admission(table)

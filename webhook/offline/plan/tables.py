@@ -12,7 +12,7 @@ from webhook.offline.plan.make_plan import Plan
 from webhook.offline.plan.output import moment
 from webhook.queue.decisions import Admitted, Pending, Shortage
 
-MOST_ROWS: Final = 500
+MOST_ROWS: Final = 200
 """So many pending workloads are shown; nobody reads more, and a terminal takes minutes for them."""
 
 
