@@ -46,7 +46,8 @@ class Cycle:
         Where more than `left` is used before all are nominated, the cycle is suspended, and nobody is processed.
         """
         nominations, cost = self._nominate_all(heads, left)
-        nominations = self._without_contest(nominations)
+        if self.rules.hold or self.rules.fair:
+            nominations = self._without_contest(nominations)
         for nomination in ordered(
             nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following, self._known
         ):
@@ -83,7 +84,10 @@ class Cycle:
         return nominations, cost
 
     def _without_contest(self, nominations: list[Nomination]) -> list[Nomination]:
-        """Process heads that cannot be placed whose turn matters to nobody; give the others."""
+        """Process heads that cannot be placed whose turn matters to nobody; give the others.
+
+        A tournament is worth avoiding, and what is held is held before anybody is placed; a sort costs less than to ask.
+        """
         others = []
         for nomination in nominations:
             if nomination.targets or nomination.assignment.mode == Mode.FIT or self._needs_turn(nomination):
