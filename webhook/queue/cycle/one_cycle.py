@@ -86,7 +86,7 @@ class Cycle:
     def _without_contest(self, nominations: list[Nomination]) -> list[Nomination]:
         """Process heads that cannot be placed whose turn matters to nobody; give the others.
 
-        A tournament is worth avoiding, and what is held is held before anybody is placed; a sort costs less than to ask.
+        A tournament is worth avoiding, and what is held is held before anybody is placed; a sort costs less.
         """
         others = []
         for nomination in nominations:
