@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from webhook.cel.interpreter.planner import CALL_LIMIT
 
-POLICY_LIMIT: Final = 10_000_000
-CONDITIONS_LIMIT: Final = 2_500_000
+POLICY_LIMIT = 10_000_000
+CONDITIONS_LIMIT = 2_500_000
 """Cost units of one policy, of its match conditions (k8s.io/apiserver/pkg/apis/cel/config.go)."""
 
 
@@ -18,6 +19,7 @@ class Metered(Protocol):
         """Give what an evaluation with these values costs, exactly."""
 
 
+@dataclass(slots=True, eq=False)
 class Budget:
     """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
 
@@ -26,13 +28,10 @@ class Budget:
     exact form, which counts. So a budget is out after the very evaluation that takes it below 0, in either form.
     """
 
-    __slots__ = ("call_limit", "noted", "remaining", "uncounted")
-
-    # No data class: in the compiled wheel too its constructor would be Python code, and each policy needs one.
-    def __init__(self, remaining: int = POLICY_LIMIT, call_limit: int = CALL_LIMIT) -> None:
-        self.remaining, self.call_limit = remaining, call_limit
-        self.uncounted = 0
-        self.noted: list[tuple[Metered, tuple[object, ...]]] = []
+    remaining: int = POLICY_LIMIT
+    call_limit: int = CALL_LIMIT
+    uncounted: int = 0
+    noted: list[tuple[Metered, tuple[object, ...]]] = field(default_factory=list)
 
     def settle(self) -> None:
         """Take what the noted evaluations cost from `remaining`."""
