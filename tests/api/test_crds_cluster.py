@@ -104,12 +104,12 @@ def test_defaults_are_filled_in_and_numbers_stay_numbers(api):
 @pytest.mark.parametrize(
     "spec, message",
     [
-        ({"resourceGroups": quota(borrowingLimit="1")}, "borrowingLimit needs a cohort"),
+        ({"resourceGroups": quota(borrowingLimit="1")}, "borrowingLimit requires a cohort"),
         ({"queueingStrategy": "LIFO"}, "Unsupported value"),
         ({"resourceGroups": quota(lendingLimit="much")}, "should match"),
         ({"stopPolicy": "Later"}, "Unsupported value"),
         ({"preemption": {"withinClusterQueue": "Always"}}, "Unsupported value"),
-        ({"preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}, "needs reclaimWithinCohort"),
+        ({"preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}, "requires reclaimWithinCohort"),
         ({"flavorFungibility": {"preference": "BorrowingOverPreemption"}}, "both other fields"),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_workload_keeps_its_pod_template_and_its_status_is_its_own_resource(ap
     assert "status" not in made
     workload["metadata"]["name"] = "v"
     workload["spec"]["podSets"][0]["minCount"] = 3
-    with pytest.raises(ApiError, match="minCount must not be greater"):
+    with pytest.raises(ApiError, match="minCount must not exceed count"):
         api.create(workload)
     workload["spec"]["podSets"][0]["minCount"] = 0
     with pytest.raises(ApiError, match="greater than or equal to 1"):

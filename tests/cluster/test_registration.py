@@ -171,7 +171,9 @@ def test_our_crds_are_told_where_to_convert():
 
 def test_the_command_prints_what_it_would_write():
     """`sluice register --print` gives both configurations of the shipped policies as YAML; a missing CA is named."""
-    done = CliRunner().invoke(command, ["--policies", str(ROOT / "policies"), "--url", "https://h:1", "--print"])
+    done = CliRunner().invoke(
+        command, ["--policies", str(ROOT / "policies"), "--url", "https://h:1", "--public-ca", "--print"]
+    )
     assert done.exit_code == 0, done.output
     assert {d.value["kind"] for d in read(done.stdout)} == {MUTATING.kind, VALIDATING.kind}
     failed = CliRunner().invoke(command, ["--ca-file", "/nowhere/ca.crt", "--print"])

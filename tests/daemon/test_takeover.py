@@ -185,14 +185,14 @@ def look(folder, monkeypatch, code):
 def test_a_child_that_crashes_changes_nothing(folder, monkeypatch):
     """The last set stays in force, and the problem says how the child ended, and its last words."""
     problem = look(folder, monkeypatch, "raise MemoryError('all of it')")
-    assert problem == "the process that loads policies ended with 1: MemoryError: all of it"
+    assert problem == "the process that loads policies exited with code 1: MemoryError: all of it"
     assert "-9" in look(folder, monkeypatch, "import os; os.kill(os.getpid(), 9)")
 
 
 def test_a_child_that_stops_in_the_middle_changes_nothing(folder, monkeypatch):
     """Half a set is no set."""
     code = "import sys; sys.stdout.buffer.write(b'p' + (99).to_bytes(4, 'big') + b'half')"
-    assert "ended with 0" in look(folder, monkeypatch, code)
+    assert "exited with code 0" in look(folder, monkeypatch, code)
 
 
 def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch):
