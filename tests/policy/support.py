@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from webhook import documents
+from webhook.cel import CALL_LIMIT
 from webhook.jobs.kinds import kind_of
 from webhook.kube.gvk import GroupVersionResource, gvk_of
 from webhook.policy.bundle import Bundle
@@ -19,6 +21,11 @@ PODS = "[{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: ['*
 def bundle(text: str, file: str = "policy.yaml") -> Bundle:
     """Load policies from text."""
     return assemble(documents.read(text, file))
+
+
+def with_budget(policies: Bundle, units: int) -> Bundle:
+    """Give the policies with another budget for all expressions of each."""
+    return Bundle.of([replace(policy, cost_limits=(units, CALL_LIMIT)) for policy in policies.policies])
 
 
 def request(obj: Any, old: Any = None, operation: str = "CREATE", **fields: Any) -> Request:

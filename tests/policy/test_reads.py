@@ -7,11 +7,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.policy.support import bundle, mutating, request
+from tests.policy.support import bundle, mutating, request, with_budget
 from webhook.admission import mutate
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.cel import compile, mutation_env, validation_env
-from webhook.cel.budget import Budget
 from webhook.cel.errors import CelError
 from webhook.cel.types import DYN
 from webhook.policy.dependencies.reads import EVERYTHING, all_unchanged, read_paths
@@ -128,20 +127,18 @@ def test_what_is_taken_over_changes_nothing(drawn, spec):
     assert obj == kept
 
 
-def test_budget_that_was_taken_over_never_denies_by_itself(monkeypatch):
+def test_budget_that_was_taken_over_never_denies_by_itself():
     """Two mutations that each cost most of a policy's budget are both done: a fresh count decides, as it always did."""
     dear = 'lists.range(30).all(i, i >= 0) ? [JSONPatch{op: "add", path: "/spec/%s", value: "x"}] : []'
     program = compile(dear % "hostname", mutation_env())
     program.evaluate({})
     cost = program.cost
-    made = "webhook.policy.evaluation.activation.Budget"
-    monkeypatch.setattr(made, lambda *_: Budget(cost * 3 // 2))
     extra = f"  - patchType: JSONPatch\n    jsonPatch:\n      expression: >-\n        {dear % 'subdomain'}\n"
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {}}
-    verdict = mutate(request(obj), bundle(mutating(dear % "hostname", extra=extra)), MemoryFacts())
+    policies = bundle(mutating(dear % "hostname", extra=extra))
+    verdict = mutate(request(obj), with_budget(policies, cost * 3 // 2), MemoryFacts())
     assert (verdict.allowed, verdict.object["spec"]) == (True, {"hostname": "x", "subdomain": "x"})
-    monkeypatch.setattr(made, lambda *_: Budget(cost // 2))
-    assert not mutate(request(obj), bundle(mutating(dear % "hostname", extra=extra)), MemoryFacts()).allowed
+    assert not mutate(request(obj), with_budget(policies, cost // 2), MemoryFacts()).allowed
 
 
 def test_choice_follows_the_namespace():

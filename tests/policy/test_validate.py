@@ -5,13 +5,12 @@ import json
 import orjson
 import pytest
 
-from tests.policy.support import PODS, admitted, bundle, request, validating
+from tests.policy.support import PODS, admitted, bundle, request, validating, with_budget
 from webhook.admission.gate import Check, Decision, GateAnswer
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import review, validate
 from webhook.admission.verdict import NeedsFacts
 from webhook.admission.wire import answer
-from webhook.cel.budget import Budget
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.facts import FactError, ObjectQuery, Unanswered
 
@@ -294,15 +293,15 @@ def test_request_resource_authorizer():
     assert check.user == "system:serviceaccount:ns:bot"
 
 
-def test_budget_of_a_policy(monkeypatch):
+def test_budget_of_a_policy():
     """Expressions that are cheap enough each, and too costly together, deny as the API server does."""
     text = validating("lists.range(30).all(i, i >= 0)")
     assert verdict(text).allowed
-    monkeypatch.setattr("webhook.policy.evaluation.activation.Budget", lambda *_: Budget(50))
-    found = verdict(text)
+    found = validate(request(POD), with_budget(bundle(text), 50), MemoryFacts())
     assert not found.allowed
     assert "running out of cost budget" in found.message
-    assert verdict(text.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match", 1)).allowed
+    ignoring = text.replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match", 1)
+    assert validate(request(POD), with_budget(bundle(ignoring), 50), MemoryFacts()).allowed
 
 
 def test_budget_counts_rules_too_long_for_the_fast_form():
