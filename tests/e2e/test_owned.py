@@ -52,7 +52,7 @@ def owned_job(owner: JSON, uid: str) -> JSON:
 
 
 @pytest.fixture
-def quota(kube: Client, sluice: Sluice) -> Iterator[None]:
+def quota(control_plane: ControlPlane, kube: Client, sluice: Sluice) -> Iterator[None]:
     """A LocalQueue with room for all that is asked for here."""
     prepare(kube)
     kueue = "kueue.x-k8s.io/v1beta2"
@@ -77,8 +77,12 @@ def quota(kube: Client, sluice: Sluice) -> Iterator[None]:
     for obj in made:
         kube.create(obj)
     yield
-    for obj in reversed(made):
-        kube.delete(kube.path_of(obj))
+    paths = [kube.path_of(obj) for obj in reversed(made)]
+    for path in paths:
+        kube.delete(path)
+    control_plane.wait(
+        "nobody uses the queue and its flavor", lambda: all(kube.request("GET", path).status == 404 for path in paths)
+    )
 
 
 def shaped_only(kube: Client, owner: JSON) -> bool:
