@@ -31,6 +31,7 @@ class ParkedClass:
     watch: tuple[tuple[int, int], ...]
     preempts: bool
     reclaims: bool
+    barred: bool
     volatile: bool
 
 
@@ -98,6 +99,7 @@ def _parked(equivalence: EquivalenceClass) -> ParkedClass:
         equivalence.watch,
         equivalence.preempts,
         equivalence.reclaims,
+        equivalence.barred,
         equivalence.volatile,
     )
 
@@ -110,6 +112,6 @@ def _park(state: State, entry: Entry, parked: ParkedClass) -> None:
     assert equivalence is not None
     equivalence.verdict, equivalence.watch = parked.verdict, parked.watch
     equivalence.preempts, equivalence.reclaims = parked.preempts, parked.reclaims
-    equivalence.volatile = parked.volatile
+    equivalence.barred, equivalence.volatile = parked.barred, parked.volatile
     equivalence.pending_queue.block(equivalence)
     state.left(equivalence)

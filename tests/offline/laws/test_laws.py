@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -93,6 +94,14 @@ def test_an_engine_that_breaks_a_law_is_caught(law, engine, monkeypatch):
     """What no rule can break is seen where the engine itself is wrong."""
     monkeypatch.setattr(checks, "decide", engine)
     assert counterexample(law, rules_named(["kueue"]), 100) is not None
+
+
+@pytest.mark.parametrize("file", sorted((Path(__file__).parent / "living").glob("*.yaml")), ids=lambda f: f.stem)
+@pytest.mark.parametrize("rules", ["kueue", "kueue-fair"])
+def test_a_state_that_lives_decides_like_one_built_anew(file, rules):
+    """Clusters in which a living state once decided otherwise."""
+    objects = list(yaml.safe_load_all(file.read_text()))
+    assert LAWS["LivingIsFresh"].broken(objects, rules_named([rules])) == ""
 
 
 def test_sluice_test_tells_which_promise_is_broken(tmp_path):

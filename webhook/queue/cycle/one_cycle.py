@@ -5,6 +5,7 @@ This is Kueue's scheduling cycle, step by step; rounds repeat it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from webhook.queue.cycle.checks_and_evictions import checks_ready
@@ -58,8 +59,10 @@ class Cycle:
         usage, (known, tries) = self.usage.copy(), self._resumed()
         nominator = Nominator(self.state, usage, {}, self.round.cycle)
         nominations: list[Nomination] = []
+        todo = deque(heads)
         cost = 0
-        for pending_queue, first in heads:
+        while todo:
+            pending_queue, first = todo.popleft()
             if cost >= left and tries < PATIENCE:
                 known.update((n.entry, n) for n in nominations)
                 signature = signature_of(self.state.by_tree[self.tree])
@@ -76,12 +79,33 @@ class Cycle:
                 if nomination is None:
                     nomination = self._nominate(nominator, entry, pending_queue)
                     cost += cost_of(nomination)
+                if nomination is not None and not self._parked_at_once(nomination):
+                    nominations.append(nomination)
+                    continue
             except self.rules.failures as error:
                 self._fail_rule(entry, pending_queue, error)
-                continue
-            if nomination is not None:
-                nominations.append(nomination)
+            if not self.round.counted and (following := _behind(entry, pending_queue)) is not None:
+                todo.append((pending_queue, following))
         return nominations, cost
+
+    def _parked_at_once(self, nomination: Nomination) -> bool:
+        """Park a head that plainly does not fit before anybody is placed: it takes no turn, and holds nothing.
+
+        So it is where it is parked already; where cycles are counted it takes its turn, as in Kueue.
+        """
+        assignment, entry = nomination.assignment, nomination.entry
+        if self.round.counted or self.rules.hold or nomination.targets or assignment.mode == Mode.FIT:
+            return False
+        if assignment.tried and not self.round.searched:
+            return False
+        outcome = Outcome.NO_FIT if assignment.mode == Mode.NO_FIT else Outcome.NO_CANDIDATES
+        queue = nomination.pending_queue
+        if not self.rules.park(entry.workload, queue.queue, outcome.value):
+            return False
+        reason = assignment.reason if outcome == Outcome.NO_FIT else Reason.WAITING_FOR_QUOTA
+        entry.progress = None
+        leave(self.round, entry, queue, Verdict(reason, outcome, "", assignment), nomination)
+        return True
 
     def _without_contest(self, nominations: list[Nomination]) -> list[Nomination]:
         """Process heads that cannot be placed whose turn matters to nobody; give the others.
@@ -171,11 +195,13 @@ class Cycle:
         return facts(self.state, nomination.entry, nomination.pending_queue)
 
     def _too_late(self, entry: Entry, pending_queue: PendingQueue) -> bool:
-        """Park a woken class again, unseen, where the quota that spoke for it went to others meanwhile."""
+        """Park a woken class again, unseen, where the quota that spoke for it went to others, who are no victims."""
         equivalence, changes = entry.equivalence, self.state.changes
         if equivalence is None or equivalence.verdict is None or equivalence not in changes.by_watch:
             return False
         if any(self.tree.available(at, self.tree.usage) >= amount for at, amount in equivalence.watch):
+            return False
+        if changes.newcomers(equivalence, self.rules):
             return False
         entry.verdict = equivalence.verdict
         pending_queue.block(equivalence)
@@ -310,6 +336,12 @@ class Cycle:
             pending_queues = self.state.by_tree[self.tree]
             start = begins(nomination, pending_queues, self.tree.usage, self.round.now)
             self.round.kept.append(Reservation(node, amounts, start))
+
+
+def _behind(entry: Entry, pending_queue: PendingQueue) -> Entry | None:
+    """Give the head that follows one that was just parked; None where that one is still in front."""
+    parked = entry.equivalence is None or entry.equivalence.blocked
+    return pending_queue.head() if parked else None
 
 
 def cost_of(nomination: Nomination | None) -> int:

@@ -21,7 +21,7 @@ WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
 
 def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: Rules) -> None:
     """Note what must change before a class is looked at again."""
-    equivalence.preempts = equivalence.reclaims = equivalence.volatile = False
+    equivalence.preempts = equivalence.reclaims = equivalence.barred = equivalence.volatile = False
     equivalence.watch = ()
     if nomination is None:
         return
@@ -36,6 +36,7 @@ def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: R
     for lack in assignment.lacks:
         if lack.column < 0 or lack.asked > lack.most:
             continue
+        equivalence.barred |= lack.mode == Mode.NO_FIT
         best = max(lack.free, freed.get(lack.column, lack.free))
         numbers.append((base + lack.column, lack.free + max(1, lack.asked - best)))
     equivalence.watch = tuple(numbers)

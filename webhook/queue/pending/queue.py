@@ -94,7 +94,8 @@ class Entry:
 class EquivalenceClass:
     """Waiting workloads that are alike. `blocked` ones wait for what `watch` says: (place, amount) pairs.
 
-    `preempts`: victims were looked for, in other queues too where `reclaims`; `volatile`: any change may help.
+    `preempts`: victims were looked for, in other queues too where `reclaims`; `barred`: none were where quota was
+    short, as a rule said no (`mayPreempt`); `volatile`: any change may help.
     """
 
     key: Hashable
@@ -108,6 +109,7 @@ class EquivalenceClass:
     watch: tuple[tuple[int, int], ...] = ()
     preempts: bool = False
     reclaims: bool = False
+    barred: bool = False
     volatile: bool = False
 
     def head(self) -> Entry | None:

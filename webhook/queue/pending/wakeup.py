@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Final
 
 from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue
 from webhook.queue.quota.accounting import Owner
 from webhook.queue.quota.tree import Tree
-from webhook.queue.rules import Reach, Rules, Variant
+from webhook.queue.rules import Reach, Rules, Variant, Victim
 
 PendingQueues = Mapping[Tree, Sequence[PendingQueue]]
+MANY: Final = 50
+"""To ask of so many newcomers whether a class may evict them costs as much as to look at the class."""
 
 
 class Changes:
@@ -51,7 +54,7 @@ class Changes:
         """Hear that an entry got quota."""
         tree = pending_queue.node.tree
         self.moved[tree] = None
-        if pending_queue.blocked or self.reclaiming.get(tree):
+        if pending_queue.blocked or self.reclaiming.get(tree) or self.by_watch:
             self.arrived.append((entry, pending_queue))
 
     def released(self, pending_queue: PendingQueue) -> None:
@@ -146,7 +149,7 @@ class Changes:
                     # A rule that fails here fails when its class is looked at, too, and is told of there.
                     closer, helped = True, list(pending_queue.blocked)
                 for equivalence in pending_queue.blocked:
-                    if equivalence.volatile or (closer and equivalence.preempts):
+                    if equivalence.volatile or (closer and equivalence.preempts) or (near and equivalence.barred):
                         sure.add(equivalence)
                         woken[equivalence] = None
                 woken.update(dict.fromkeys(helped))
@@ -180,19 +183,30 @@ class Changes:
         for equivalence in (*pending_queue.blocked, *(k for k in reclaiming if k.pending_queue is not pending_queue)):
             if not equivalence.preempts or not equivalence.blocked or equivalence.volatile:
                 continue
-            head = equivalence.head()
-            if head is None:
-                continue
             with suppress(*rules.failures):
-                if equivalence.pending_queue is not pending_queue and not tree.over(
-                    pending_queue.node, range(tree.width), tree.usage
-                ):
-                    continue
-                if (
-                    rules.candidate(victim, head.workload, equivalence.pending_queue.queue, False, self.now)
-                    != Variant.NEVER
-                ):
+                if self._may_evict(equivalence, victim, pending_queue, rules):
                     yield equivalence
+
+    def _may_evict(self, equivalence: EquivalenceClass, victim: Victim, holder: PendingQueue, rules: Rules) -> bool:
+        """Say whether the first of a class may evict who holds quota of a queue."""
+        own, head = equivalence.pending_queue, equivalence.head()
+        tree = holder.node.tree
+        if head is None or (own is not holder and not tree.over(holder.node, range(tree.width), tree.usage)):
+            return False
+        return rules.candidate(victim, head.workload, own.queue, False, self.now) != Variant.NEVER
+
+    def newcomers(self, equivalence: EquivalenceClass, rules: Rules) -> bool:
+        """Say whether a class may evict somebody who got quota since classes were last woken; where many did, yes."""
+        if not equivalence.preempts or not self.arrived:
+            return False
+        if len(self.arrived) > MANY:
+            return True
+        own, reclaims = equivalence.pending_queue, equivalence.reclaims
+        return any(
+            self._may_evict(equivalence, entry.victim, holder, rules)
+            for entry, holder in self.arrived
+            if entry.victim is not None and (holder is own or (reclaims and holder.node.tree is own.node.tree))
+        )
 
 
 def _reaches(pending_queue: PendingQueue, rules: Rules) -> bool:
