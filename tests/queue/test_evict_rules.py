@@ -122,6 +122,18 @@ def test_a_rule_that_reads_the_clock_is_asked_at_its_steps() -> None:
     assert decide(idle, late, 0).next_at is None
 
 
+def test_who_is_to_go_at_once_goes_in_the_next_call_though_no_time_passed() -> None:
+    """Not in the call that admits him; and then in a state that lives as in one built anew."""
+    by = rules("  evict: [{reason: End, expression: 'true'}]\n")
+    living = state([queue("a", 9)], [job("w", "a")])
+    first = decide(living, by, 1_000)
+    assert (names(first), first.evicted, first.next_at) == (["w"], (), 1_001)
+    rebuilt = copy_of(living)
+    for core in (living, rebuilt):
+        assert decide(core, by, 1_000).evicted == (Evicted(f"{NS}/w", "a", "End"),)
+    assert decide(living, by, 1_000).next_at == decide(rebuilt, by, 1_000).next_at
+
+
 def test_one_that_fails_evicts_nobody_and_hides_no_other() -> None:
     """It is told with its file and line; what others say still counts, and so do admissions."""
     by = rules("  evict:\n    - {reason: Bad, expression: \"workload.labels['x'] == ''\"}\n")

@@ -39,7 +39,7 @@ def settle(state: State, log: Log) -> None:
             continue
         departure = _departure(state, entry, log)
         if departure is not None and departure.at <= now:
-            entry.victim.evicted = True
+            entry.victim.evicted, entry.evict_at = True, 0
             log.evicted.append(Evicted(key, entry.admission.cluster_queue, departure.reason, departure.message))
             continue
         _ask_at(state, entry, departure.at if departure is not None else 0)
@@ -51,12 +51,18 @@ def settle(state: State, log: Log) -> None:
 
 
 def set_alarms(state: State, log: Log) -> None:
-    """Note when the rules of `evict` want those that were admitted in this call to go; nobody goes in the same call."""
+    """Note when the rules of `evict` want those that were admitted in this call to go; nobody goes in the same call.
+
+    Who is to go at once is asked in the next call, though no time has passed: so is every holder of a state built anew.
+    """
+    now = state.changes.now
     for decision in log.admitted:
         entry = state.entries[decision.workload]
-        del state.due[entry.key]
-        if (departure := _departure(state, entry, log)) is not None:
-            _ask_at(state, entry, max(departure.at, state.changes.now + 1))
+        departure = _departure(state, entry, log)
+        if departure is None or departure.at > now:
+            del state.due[entry.key]
+        if departure is not None:
+            _ask_at(state, entry, max(departure.at, now + 1))
 
 
 def _ask_at(state: State, entry: Entry, at: int) -> None:
