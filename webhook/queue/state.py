@@ -397,4 +397,6 @@ class State(Definitions):
 
     def _is_to_go(self, at: int, key: str) -> bool:
         entry = self.entries.get(key)
-        return entry is not None and entry.status == Status.HOLDING and entry.evict_at == at
+        if entry is None or entry.victim is None or entry.victim.evicted:
+            return False
+        return entry.status == Status.HOLDING and entry.evict_at == at
