@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
 from webhook.queue.flavors.search import Lack
@@ -157,10 +157,11 @@ def _start(shortages: tuple[Shortage, ...]) -> int | None:
 
 
 def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: Gathered) -> Shortage:
-    if lack.column < 0:
-        return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
     tree, node = pending_queue.node.tree, pending_queue.node
-    cell = tree.cells[node.base + lack.column]
+    column = tree.columns.get((lack.flavor, lack.resource)) if lack.column >= 0 else None
+    if column is None:  # out of the question, or gone since the workload was looked at
+        return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
+    cell = tree.cells[node.base + column]
     free = _free(state, tree, cell.at, lack)
     return Shortage(
         lack.pod_set,
@@ -172,7 +173,7 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: G
         cell.nominal,
         max(0, tree.usage[cell.at] - cell.subtree),
         "",
-        _holders(state, tree, lack, free, gathered) if lack.asked <= lack.most else (),
+        _holders(state, tree, replace(lack, column=column), free, gathered) if lack.asked <= lack.most else (),
     )
 
 
