@@ -33,8 +33,8 @@ from webhook.queue.quota.accounting import Accounting, local_of
 from webhook.queue.quota.forest import Forest
 from webhook.queue.quota.tree import Amounts, Node, Tree
 from webhook.queue.redefine import Redefined, follow
-from webhook.queue.rules import Key, Outcome, Rules, Victim
-from webhook.queue.workload_facts import facts_of, helps_others, replace_workload, tie
+from webhook.queue.rules import Key, Outcome, Rules
+from webhook.queue.workload_facts import facts_of, helps_others, replace_workload, tie, victim_of
 
 
 class State(Definitions):
@@ -310,15 +310,7 @@ class State(Definitions):
         entry.status, entry.pending_queue = Status.HOLDING, pending_queue
         entry.progress, entry.evict_at = None, 0
         entry.amounts = amounts or tree.amounts_of(admission)
-        entry.victim = Victim(
-            workload,
-            pending_queue.queue.name,
-            workload.priority,
-            workload.queued_at,
-            admission.reserved_at,
-            workload.uid or entry.key,
-            workload.evicted,
-        )
+        entry.victim = victim_of(workload, admission, pending_queue.queue.name)
         pending_queue.holders[entry.key] = entry
         pending_queue.generation += 1
         tree.hold(pending_queue.node, entry.amounts)

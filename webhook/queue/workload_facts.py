@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from webhook.queue.model import Workload
+from webhook.queue.model import Admission, Workload
 from webhook.queue.pending.queue import Entry, Status
+from webhook.queue.rules import Victim
 
 
 def facts_of(entry: Entry) -> Workload:
@@ -49,3 +50,16 @@ def helps_others(entry: Entry, workload: Workload) -> bool:
 def tie(workload: Workload) -> tuple[int, str, str]:
     """Give the keys that tell apart workloads of equal keys of the rules: creation, arrival within its second, name."""
     return workload.created, workload.arrival, workload.key
+
+
+def victim_of(workload: Workload, admission: Admission, queue: str) -> Victim:
+    """Give what the rules see of a workload that holds the quota of a queue."""
+    return Victim(
+        workload,
+        queue,
+        workload.priority,
+        workload.queued_at,
+        admission.reserved_at,
+        workload.uid or workload.key,
+        workload.evicted,
+    )
