@@ -6,7 +6,7 @@ ARGS ?=
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run test check bench cluster soak fuzz docs schemas lock wheel test-wheel clean
+.PHONY: help install dev shell run test check bench cluster soak fuzz docs schemas lock wheel test-wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -25,6 +25,9 @@ $(VENV)/.installed: .ci/requirements.txt pyproject.toml | $(BIN)/python
 $(VENV)/.dev: .ci/requirements-dev.txt $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements-dev.txt
 	@touch $@
+
+shell: install ## a shell in which `sluice` is on the PATH
+	PATH="$(CURDIR)/$(BIN):$$PATH" $${SHELL:-sh}
 
 run: install ## the main job on sample queues, no cluster needed; ARGS=--once ends by itself
 	$(BIN)/sluice run $(ARGS)

@@ -50,20 +50,46 @@ def written(tmp_path: Path, *jobs: tuple[str, str]) -> str:
 
 def row(output: str, name: str) -> list[str]:
     """The cells of the last table row that names the job."""
-    line = next(line for line in reversed(output.splitlines()) if name in line)
+    line = next(line for line in reversed(output.splitlines()) if name in line and line.startswith("│"))
     return [cell.strip() for cell in line.strip("│ \n").split("│")]
 
 
 def test_articles_run_to_their_end(tmp_path):
     """The five articles' manifests are shaped, refused or let in, and every job that a queue holds runs."""
-    done = sluice_run(tmp_path, "--seconds", "0.5")
+    done = sluice_run(tmp_path, "--verbose", "--seconds", "0.5")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    jobs = done.stdout[done.stdout.index("queued jobs") :]
+    jobs = done.stdout[done.stdout.index("queued jobs  ") :]
     assert len(re.findall(r"^│ (?:Job|PyTorchJob|TFJob) ", jobs, re.MULTILINE)) == 8
     assert "pending" not in jobs
     assert re.search(r"requests 6\s", done.stdout), "article 003's second job waits for the first"
     assert re.search(r"LimitRange default/gpu-limit-range\s*│ denied", done.stdout)
+
+
+def test_story_of_the_samples_fits_a_screen(tmp_path):
+    """Without -v: at most 40 lines of 80 columns, which tell who was patched, denied and queued, and what to try."""
+    done = sluice_run(tmp_path, "--seconds", "0.5")
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(lines) <= 40
+    assert [line for line in lines if len(line) > 80] == []
+    told = re.sub(r"\s+", " ", done.stdout)
+    assert "~ PyTorchJob ai-team/pytorch-mnist suspend, labels, annotations, tolerat" in told
+    assert "position 1, requests 6 cpu, 3 free" in told
+    assert "✗ Job default/half-a-gpu: gpu-integer: spec.template: container train asks for 500m" in told
+    assert "✗ Job default/sixteen-gpus: queue default/default: this job can never be admitted" in told
+    assert "8 of 8 queued jobs ran to their end. Longest wait: " in told
+    assert "does not exist; the job waits for it" not in told, "a queue that was sent is there when its job comes"
+    assert "kube-system" not in told, "Sluice never reviews what is the system's"
+
+
+def test_many_jobs_of_a_file_are_counted(tmp_path):
+    """Of one file eight jobs are told one by one, the others are counted."""
+    done = sluice_run(tmp_path, "-f", written(tmp_path, *((f"job-{at}", "1") for at in range(10))))
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^  ~ Job default/job-", done.stdout, re.MULTILINE)) == 8
+    assert "    and 2 more\n" in done.stdout
+    assert "10 of 10 queued jobs ran to their end." in done.stdout
 
 
 def test_no_key_is_left_behind(tmp_path):
@@ -79,7 +105,7 @@ def test_no_key_is_left_behind(tmp_path):
 
 def test_jobs_share_the_quota_in_turn(tmp_path):
     """Four GPUs are owned: of three jobs that want two each, the third starts when one of the others has ended."""
-    done = sluice_run(tmp_path, "-f", written(tmp_path, ("one", "2"), ("two", "2"), ("three", "2")))
+    done = sluice_run(tmp_path, "-v", "-f", written(tmp_path, ("one", "2"), ("two", "2"), ("three", "2")))
     assert done.returncode == 0, done.stderr
     first, third = row(done.stdout, "default/one"), row(done.stdout, "default/three")
     assert float(third[3].removesuffix(" s")) >= float(first[4].removesuffix(" s"))
@@ -89,7 +115,7 @@ def test_plain_pods_share_the_quota_in_turn(tmp_path):
     """Two Pods that want all four GPUs: the second is let go when the first has ended."""
     file = tmp_path / "pods.yaml"
     file.write_text("\n---\n".join(POD.replace("NAME", name) for name in ("first", "second")))
-    done = sluice_run(tmp_path, "-f", str(file))
+    done = sluice_run(tmp_path, "-v", "-f", str(file))
     assert done.returncode == 0, done.stderr
     first, second = row(done.stdout, "default/first"), row(done.stdout, "default/second")
     assert float(second[3].removesuffix(" s")) >= float(first[4].removesuffix(" s"))
@@ -97,7 +123,7 @@ def test_plain_pods_share_the_quota_in_turn(tmp_path):
 
 def test_half_a_gpu_is_refused_with_the_way_out(tmp_path):
     """A fraction of a GPU is refused at once, and the message says what to write."""
-    done = sluice_run(tmp_path, "-f", written(tmp_path, ("half", "0.5")))
+    done = sluice_run(tmp_path, "-v", "-f", written(tmp_path, ("half", "0.5")))
     assert done.returncode == 0, done.stderr
     assert "denied" in row(done.stdout, "default/half")
     assert "whole" in done.stdout
@@ -110,7 +136,7 @@ def test_half_a_gpu_is_refused_with_the_way_out(tmp_path):
 def test_bad_file_is_told_at_its_place(tmp_path, text, told):
     """A file that is no YAML ends the run with code 2 and the place of the mistake, without a traceback."""
     (tmp_path / "bad.yaml").write_text(text)
-    done = sluice_run(tmp_path, "-f", str(tmp_path / "bad.yaml"))
+    done = sluice_run(tmp_path, "-v", "-f", str(tmp_path / "bad.yaml"))
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr

@@ -22,21 +22,23 @@ from typing import Final
 import aiohttp
 import click
 from rich.console import Console
+from rich.text import Text
 
 from webhook import setting_values
 from webhook.cli import exits, shipped
 from webhook.cli.demo.api_server import CreateOutcome, Front
 from webhook.cli.demo.kubelet import Kubelet
+from webhook.cli.demo.story import closing, opening, told_of_file, try_next
 from webhook.cli.demo.tables import Life, ended_table, sent_table
 from webhook.cli.inputs import manifests
 from webhook.cli.option_types import FOLDER, POLICIES, THERE, Read, number
-from webhook.cluster.api.kinds import MANAGED
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED
 from webhook.config import Config
 from webhook.daemon import Daemon
 from webhook.jobs.describe import describe
 from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
-from webhook.store.objects import Object, uid_of
+from webhook.store.objects import EventType, Object, ObjectStore, uid_of
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
 
@@ -53,6 +55,8 @@ class EmbeddedRun:
     """What happened so far, by uid of the object sent."""
 
     console: Console
+    files: tuple[Path, ...]
+    verbose: bool = False
     begun: float = field(default_factory=monotonic)
     lives: dict[str, Life] = field(default_factory=dict)
 
@@ -69,6 +73,11 @@ class EmbeddedRun:
         else:
             life.finished = monotonic() - self.begun
 
+    def say(self, lines: list[Text]) -> None:
+        """Print lines as they are."""
+        for line in lines:
+            self.console.print(line, soft_wrap=True)
+
     def running(self) -> list[Life]:
         """Give the jobs that started and have not ended."""
         return [life for life in self.lives.values() if life.started is not None and life.finished is None]
@@ -76,7 +85,8 @@ class EmbeddedRun:
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice run                                  the manifests of five articles, until Ctrl-C
+  sluice run                                  sample manifests, until Ctrl-C
+  sluice run --once -v                        the same to its end, every field of every patch
   sluice run --once -f jobs.yaml --policies policies --queues cluster/queues.yaml
 """
 
@@ -97,11 +107,12 @@ Examples:
               help="Folder of the certificate.  [default: a temporary one]")  # fmt: skip
 @click.option("--seconds", type=number(0, 3_600, "seconds"), default=1.0, show_default=True,
               help="Run time of jobs that do not set it.")  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Show every object and every field of the patches.")
 def run(
     files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path | None,
-    seconds: float,
+    seconds: float, verbose: bool,
 ) -> None:  # fmt: skip
-    """Serve, apply manifests, and run the queues on this machine. Without -f the manifests of five articles are sent.
+    """Serve, apply manifests, and run the queues on this machine. Without -f, sample manifests are sent.
 
     Ends with 1 where a job that was started did not end, or the endpoint failed.
     """
@@ -116,17 +127,26 @@ def run(
         with tempfile.TemporaryDirectory(prefix="sluice-") as made:  # others may not look into it
             config = replace(config, cert_dir=Path(cert_dir or made).resolve())
             ensure(Folder(config.cert_dir), ("localhost", "127.0.0.1"), datetime.now(UTC))
-            sys.exit(asyncio.run(_run(config, there, sent, once=once, seconds=seconds)))
+            sys.exit(asyncio.run(_run(config, there, sent, once=once, seconds=seconds, verbose=verbose)))
     except (OSError, ValueError, StoreError) as error:
         click.echo(f"sluice run: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
 
 
 async def _run(
-    config: Config, there: list[Object], sent: list[tuple[Path, list[Object]]], *, once: bool, seconds: float
+    config: Config,
+    there: list[Object],
+    sent: list[tuple[Path, list[Object]]],
+    *,
+    once: bool,
+    seconds: float,
+    verbose: bool,
 ) -> int:
     console = Console()
-    store, happened = MemoryStore(), EmbeddedRun(console if console.is_terminal else Console(width=PIPED_WIDTH))
+    happened = EmbeddedRun(
+        console if console.is_terminal else Console(width=PIPED_WIDTH), tuple(path for path, _ in sent), verbose
+    )
+    store = MemoryStore()
     for obj in there:
         await store.create(obj)
     daemon = Daemon(config, store)
@@ -135,12 +155,12 @@ async def _run(
     try:
         await daemon.engine.warm.wait()
         url = f"https://127.0.0.1:{daemon.port}"
-        happened.console.print(f"[bold]sluice[/] serves admission at {url}\n")
+        happened.say(opening(url, len(sent)))
         trust = ssl.create_default_context(cafile=str(Folder(config.cert_dir).bundle))
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
             front = Front(store, session, url, lambda: datetime.now(UTC))
             for path, objects in sent:
-                await _send(front, happened, path, objects)
+                await _send(front, store, happened, path, objects)
         await _settle(happened, once=once)
     except aiohttp.ClientError as error:
         happened.console.print(f"[red]server error:[/] {error}")
@@ -152,15 +172,34 @@ async def _run(
     return exits.FAILED if happened.running() else exits.PASSED
 
 
-async def _send(front: Front, happened: EmbeddedRun, path: Path, objects: list[Object]) -> None:
+async def _send(front: Front, store: ObjectStore, happened: EmbeddedRun, path: Path, objects: list[Object]) -> None:
     outcomes = []
     for obj in objects:
+        if describe(obj) is not None:
+            await _taken_up(store)
         outcome = await front.create(obj)
         happened.sent(outcome)
         outcomes.append(outcome)
         if outcome.stored and (job := describe(outcome.obj)) and job.queue:
             await asyncio.sleep(PAUSE)
-    happened.console.print(sent_table(path.stem, outcomes))
+    if happened.verbose:
+        happened.console.print(sent_table(path.stem, outcomes))
+    else:
+        happened.say(told_of_file(path.stem, outcomes))
+
+
+async def _taken_up(store: ObjectStore) -> None:
+    """Wait until every queue there is has a status: until then a job would be told that its queue does not exist."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            for kind in (CLUSTER_QUEUE, LOCAL_QUEUE):
+                listing = await store.list(kind)
+                new = {uid_of(queue) for queue in listing.items if "conditions" not in queue.get("status", {})}
+                changes = store.watch(kind, listing.version)
+                while new:
+                    event = await anext(changes)
+                    if event.type is EventType.DELETED or "conditions" in event.object.get("status", {}):
+                        new.discard(uid_of(event.object))
 
 
 async def _settle(happened: EmbeddedRun, *, once: bool) -> None:
@@ -176,7 +215,10 @@ async def _settle(happened: EmbeddedRun, *, once: bool) -> None:
             await asyncio.wait_for(stop.wait(), 0.1)
         if happened.running() or before != [(life.started, life.finished) for life in happened.lives.values()]:
             quiet = monotonic()
-    happened.console.print(ended_table(list(happened.lives.values())))
+    lives = list(happened.lives.values())
+    if happened.verbose:
+        happened.console.print(ended_table(lives))
+    happened.say(closing(lives) + try_next(happened.files))
     if not once and not stop.is_set():
         happened.console.print("Serving until Ctrl-C.")
         await stop.wait()

@@ -38,9 +38,9 @@ def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
     silent = []
     for outcome in outcomes:
         if outcome.stored and not outcome.steps and not outcome.warnings:
-            silent.append(_name(outcome.obj))
+            silent.append(name_of(outcome.obj))
             continue
-        table.add_row(_name(outcome.obj), _verdict(outcome), "\n".join(changes(outcome.steps)), _said(outcome))
+        table.add_row(name_of(outcome.obj), _verdict(outcome), "\n".join(changes(outcome.steps)), _said(outcome))
     if silent:
         table.caption = f"unchanged: {', '.join(silent)}"
     return table
@@ -57,11 +57,12 @@ def ended_table(lives: Iterable[Life]) -> Table:
         job = describe(life.outcome.obj) if life.outcome.stored else None
         if job is not None and job.queue and job.suspended is not None:
             times = (_seconds(life.sent), _seconds(life.started), _seconds(life.finished))
-            table.add_row(_name(life.outcome.obj), job.queue, *times)
+            table.add_row(name_of(life.outcome.obj), job.queue, *times)
     return table
 
 
-def _name(obj: dict[str, Any]) -> str:
+def name_of(obj: dict[str, Any]) -> str:
+    """Name an object: kind, namespace and name."""
     namespace, name = key_of(obj)
     return f"{obj['kind']} {namespace}/{name}" if namespace else f"{obj['kind']} {name}"
 
