@@ -6,7 +6,7 @@ ARGS ?=
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench cluster soak fuzz docs schemas lock wheel test-wheel clean
+.PHONY: help install dev shell run test check bench cluster soak fuzz docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -77,6 +77,8 @@ docs: dev ## the reference pages that are made from the code
 lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build --group wheel --group dev -o .ci/requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml -c .ci/requirements-dev.txt -o .ci/requirements-image.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group build --group wheel -c .ci/requirements-dev.txt -o .ci/requirements-wheel.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group bench -o .ci/requirements-bench.txt
 
 # Built from the source distribution: mypyc writes beside the sources, where machine code would hide later edits.
@@ -93,6 +95,12 @@ test-wheel: wheel ## the tests of what is compiled, on the compiled wheel in an 
 	build/installed/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/sluice_gate-*-cp3*.whl
 	cp -R tests policies charts docs dist pyproject.toml README.md build/installed
 	cd build/installed && SLUICE_SHARED=$${SLUICE_SHARED:-$(CURDIR)/../shared} venv/bin/python -m pytest -m "not cluster and not slow" $(COMPILED) $(ARGS)
+
+image: dev ## the image's content in build/image, by the steps of .ci/Containerfile, where no container builder is at hand
+	$(BIN)/python -m tests.image build/image $(ARGS)
+
+sbom: dev ## what the image holds, as a CycloneDX document, in dist
+	$(BIN)/python -m tests.image.sbom dist/sluice.cdx.json
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache certs/dev build dist

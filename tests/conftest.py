@@ -9,8 +9,9 @@ import signal
 from hypothesis import HealthCheck, settings
 
 from tests.controlplane.fixtures import control_plane, kube, namespace
+from tests.image.fixtures import image
 
-__all__ = ["control_plane", "kube", "namespace"]
+__all__ = ["control_plane", "image", "kube", "namespace"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
