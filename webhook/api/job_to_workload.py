@@ -83,7 +83,7 @@ def workload_of(
             "name": workload_name(kind, group, metadata["name"], uid),
             "namespace": metadata.get("namespace") or "default",
             **_carried(metadata),
-            **({"ownerReferences": [_owner(obj, uid)]} if uid else {}),
+            **({"ownerReferences": [owner_reference(obj)]} if uid else {}),
         },
         "spec": {
             "podSets": [_pod_set(p, ranges) for p in job.pod_sets],
@@ -112,12 +112,13 @@ def _carried(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {**({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
 
 
-def _owner(obj: Mapping[str, Any], uid: str) -> dict[str, Any]:
+def owner_reference(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the reference by which a Workload names its job as its controller."""
     return {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],
         "name": obj["metadata"]["name"],
-        "uid": uid,
+        "uid": str(obj["metadata"].get("uid") or ""),
         "controller": True,
         "blockOwnerDeletion": True,
     }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
@@ -67,7 +68,8 @@ class Controller:
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
         self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
-        self._reconciler = Reconciler(view, self._writer, opted)
+        self._events = EventRecorder(view.store, clocks.now)
+        self._reconciler = Reconciler(view, self._writer, opted, self._events)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)
         self._publisher = Publisher(view, self._writer, report, core, self._explainer.told, clocks.milliseconds)
@@ -110,7 +112,7 @@ class Controller:
             return
         if (gvk.group, gvk.kind) in MANAGED_KINDS:
             self._jobs.add(key_of_job(subject))
-        elif gvk == WORKLOAD and (owner := self._reconciler.noticed(subject)) is not None:
+        elif gvk == WORKLOAD and (owner := self._reconciler.workloads.noticed(subject)) is not None:
             self._jobs.add(owner)
         if matters_to_all_jobs(gvk, old, new):
             self._add_all(self._view)
@@ -122,7 +124,7 @@ class Controller:
         for job in managed_jobs(view):
             self._jobs.add(key_of_job(job))
         for workload in view.mirror(WORKLOAD).all():
-            if (owner := self._reconciler.noticed(workload)) is not None:
+            if (owner := self._reconciler.workloads.noticed(workload)) is not None:
                 self._jobs.add(owner)
 
     async def _run(self) -> None:
@@ -167,6 +169,7 @@ class Controller:
             tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
             tasks.add(asyncio.create_task(self._publish(), name="status of the queues"))
             self._add_all(self._view)
+            self._events.start()
             self._jobs.start()
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -179,6 +182,7 @@ class Controller:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._jobs.stop()
+            await self._events.stop()
             log.info("this replica decides no more")
 
     async def _rounds(self) -> None:

@@ -10,6 +10,8 @@ from webhook.jobs.kinds import BY_KIND
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
+PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+"""The label, or annotation, that names the Workload of a job that somebody else made."""
 GATED: Final = "sluice.dev/gated"
 """The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""
 Templates = tuple[tuple[Path, dict[str, Any], bool], ...]
@@ -42,6 +44,11 @@ def is_held(obj: dict[str, Any], kind: JobKind, *, stored: bool = False) -> bool
 def queue_of(obj: dict[str, Any]) -> str | None:
     """Give the queue that an object names: by its label, else by its annotation."""
     return _text(_map(obj, "labels"), QUEUE) or _text(_map(obj, "annotations"), QUEUE)
+
+
+def prebuilt_of(obj: dict[str, Any]) -> str | None:
+    """Give the name of the Workload that an object is to use instead of one of its own."""
+    return _text(_map(obj, "labels"), PREBUILT) or _text(_map(obj, "annotations"), PREBUILT)
 
 
 def row_of(obj: dict[str, Any]) -> JobKind | None:

@@ -69,9 +69,9 @@ _LIFE: Final = (
     ),
     Feature(
         "reclaimable pods",
-        State.PART,
-        "status.reclaimablePods counts, but Sluice does not write it",
-        "tests/api/test_job_to_workload.py",
+        State.YES,
+        "of Job and JobSet, by their status; others may write status.reclaimablePods",
+        "tests/jobs/test_reclaimable.py",
         ("ReclaimablePods",),
     ),
     Feature(
@@ -84,10 +84,9 @@ _LIFE: Final = (
     ),
     Feature(
         "prebuilt workloads",
-        State.NO,
-        "each job gets its own Workload; remove the name",
-        "tests/api/test_unsupported.py",
-        signs=(*by_label("job", "prebuilt-workload-name"), *by_annotation("job", "prebuilt-workload-name")),
+        State.YES,
+        "named by label or annotation; one of another size ends with the reason OutOfSync",
+        "tests/cluster/test_prebuilt.py",
     ),
     Feature(
         "orphaned workloads",

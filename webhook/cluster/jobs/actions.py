@@ -9,8 +9,16 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.api.job_to_workload import CARRIED, priority_fields, priority_of, workload_of
+from webhook.api.job_to_workload import (
+    CARRIED,
+    JOB_UID_LABEL,
+    owner_reference,
+    priority_fields,
+    priority_of,
+    workload_of,
+)
 from webhook.api.snapshot.workload import ARRIVAL
+from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
@@ -18,10 +26,11 @@ from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.placement import PlacementConflict, restored, started, suspend, ungated
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, FINALIZER, JobStep, finalizers
 from webhook.cluster.queues import workload_conditions
-from webhook.cluster.queues.workload_conditions import EVICTED
+from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED
 from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
+from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import conditions_of, find, holds, same, with_condition
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
@@ -38,8 +47,8 @@ NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was ungated 
 class Actions:
     """Does one step for one job."""
 
-    def __init__(self, view: View, writer: LeaderWriter) -> None:
-        self._view, self._writer = view, writer
+    def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder) -> None:
+        self._view, self._writer, self._events = view, writer, events
 
     def draft(self, job: Object, described: Job) -> tuple[Object, str]:
         """Give the Workload that the job would get now, and the digest of what matters in it."""
@@ -78,6 +87,15 @@ class Actions:
             del new["priorityClassRef"]
         return {name: value for name, value in new.items() if spec.get(name) != value}
 
+    def lacks_class(self, job: Object, described: Job) -> bool:
+        """Say whether the job names a WorkloadPriorityClass that does not exist; if so, it is told."""
+        name = described.priority_class
+        if not name or self._view.mirror(WORKLOAD_CLASS).get(name) is not None:
+            return False
+        note = f'WorkloadPriorityClass "{name}" not found'
+        self._events.tell(job, "WorkloadPriorityClassNotFound", note, warning=True)
+        return True
+
     def has_other_checks(self, workload: Object) -> bool:
         """Say whether the ClusterQueue asks for other checks than the Workload has entries for."""
         return bool(self._checks(workload))
@@ -91,11 +109,13 @@ class Actions:
         """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
         log.info("%s %s: %s", job["kind"], "/".join(key_of(job)), step.value)
         if step is JobStep.CREATE:
-            await self._writer.create(self.draft(job, described)[0])
+            created = await self._writer.create(self.draft(job, described)[0])
+            self._events.tell(job, "CreatedWorkload", f"Created Workload: {_name(created)}")
         elif step is JobStep.START and workload is not None:
             await self._start(job, described, workload)
         elif step is JobStep.STOP and not described.kind.gate:
             await self.suspend(job, described)
+            self._events.tell(job, "Stopped", _why_stopped(workload))
         elif step is JobStep.STOP and workload is not None:
             await self._end(job, workload)
         elif workload is not None:
@@ -104,9 +124,23 @@ class Actions:
     async def _change(self, step: JobStep, job: Object, described: Job, workload: Object) -> None:
         if step is JobStep.RENEW:
             await self._renew(workload, self.draft(job, described)[0])
+            self._events.tell(
+                job, "UpdatedWorkload", f"Updated not matching Workload for suspended job: {_name(workload)}"
+            )
+        elif step is JobStep.ADOPT:
+            await self._adopt(job, workload)
+        elif step is JobStep.REJECT:
+            message = "The prebuilt workload is out of sync with its user job"
+            await self.finish(job, workload, Finish("OutOfSync", message))
+        elif step is JobStep.OUTGROWN:
+            await self.drop(job, workload)
+        elif step is JobStep.RECLAIM:
+            pods = [{"name": name, "count": count} for name, count in reclaimable(job, described).items()]
+            await self._writer.status(workload, {**workload["status"], "reclaimablePods": pods or None})
         elif step is JobStep.REPRIORITIZE:
             change = self._priority_change(described, workload["spec"])
             await self._writer.replace({**workload, "spec": {**workload["spec"], **change}})
+            self._events.tell(job, "UpdatedWorkload", f"Updated workload priority class: {_name(workload)}")
         elif step is JobStep.ASK:
             await self._writer.status(workload, {**workload["status"], **self._checks(workload)})
         elif step is JobStep.RESTORE:
@@ -115,7 +149,7 @@ class Actions:
             if not await self.pods_left(uid_of(job), key_of(job)[0]):
                 await self._writer.status(workload, workload_conditions.released(workload, self._writer.stamp()))
         elif step is JobStep.FINISH and (finish := finish_of(job)) is not None:
-            await self.finish(workload, finish)
+            await self.finish(job, workload, finish)
         elif step is JobStep.LET_GO:
             await self.let_go(workload)
 
@@ -125,18 +159,42 @@ class Actions:
         try:
             new = started(job, described, workload, flavors)
         except PlacementConflict as error:
-            await self.finish(workload, Finish("FailedToStart", str(error)))
+            await self.finish(job, workload, Finish("FailedToStart", str(error)))
             return
         await self._writer.replace(new)
+        queue = at(workload, ("status", "admission", "clusterQueue"))
+        self._events.tell(job, "Started", f"Admitted by clusterQueue {queue}")
+
+    async def _adopt(self, job: Object, workload: Object) -> None:
+        """Make the job the controller of a Workload that somebody else made for it."""
+        kept = finalizers(workload)
+        fields = {
+            "ownerReferences": [*(workload["metadata"].get("ownerReferences") or ()), owner_reference(job)],
+            "labels": {JOB_UID_LABEL: uid_of(job)},
+            "finalizers": kept if FINALIZER in kept else [*kept, FINALIZER],
+        }
+        await self._writer.metadata(workload, fields)
 
     async def suspend(self, job: Object, described: Job) -> None:
         """Suspend a job."""
         await self._writer.replace(suspend(job, described, True))
 
-    async def finish(self, workload: Object, finish: Finish) -> None:
+    async def suspend_child(self, job: Object, described: Job) -> None:
+        """Suspend a job that started before the one above it was admitted."""
+        await self.suspend(job, described)
+        self._events.tell(job, "Suspended", "Kueue managed child job suspended")
+
+    async def finish(self, job: Object, workload: Object, finish: Finish) -> None:
         """Say that a Workload has ended, and let it go."""
         status = workload_conditions.finished(workload, finish, self._writer.stamp())
-        await self.let_go(await self._writer.status(workload, status))
+        written = await self._writer.status(workload, status)
+        self._events.tell(job, "FinishedWorkload", f"Workload '{_name(workload)}' is declared finished")
+        await self.let_go(written)
+
+    async def drop(self, job: Object, workload: Object) -> None:
+        """Delete a Workload that is not the job's, or not any more."""
+        await self.discard(workload)
+        self._events.tell(job, "DeletedWorkload", f"Deleted not matching Workload: {_name(workload)}")
 
     async def ungate(self, pod: Object, described: Job) -> None:
         """Let a pod go that no queue holds."""
@@ -168,10 +226,17 @@ class Actions:
         return owned_pods(job_uid, list((await self._view.store.list(POD, namespace)).items))
 
     async def orphan(self, workload: Object, job_uid: str) -> bool:
-        """Give back the quota of a job that was deleted, once its pods are gone; say whether that is done."""
+        """Give back the quota of a job that was deleted, once its pods are gone; say whether that is done.
+
+        The Workload ends, and the garbage collector takes it away with its owner.
+        """
         if await self.pods_left(job_uid, key_of(workload)[0]):
             return False
-        await self.discard(workload)
+        if not holds(workload, FINISHED) and not at(workload, ("metadata", "deletionTimestamp")):
+            finish = Finish("OwnerNotFound", "The workload's owner no longer exists")
+            status = workload_conditions.finished(workload, finish, self._writer.stamp())
+            workload = await self._writer.status(workload, status)
+        await self.let_go(workload)
         return True
 
     async def discard(self, workload: Object) -> None:
@@ -198,3 +263,19 @@ class Actions:
 
 def _arrival(job: Object) -> str:
     return f"{job['metadata'].get('creationTimestamp') or ''} {version_of(job)}"
+
+
+def _name(workload: Object) -> str:
+    return "/".join(key_of(workload))
+
+
+def _why_stopped(workload: Object | None) -> str:
+    if workload is None:
+        return "missing workload"
+    if at(workload, ("metadata", "deletionTimestamp")):
+        return "Workload is deleted"
+    if holds(workload, EVICTED):
+        return str((find(workload, EVICTED) or {}).get("message") or "")
+    if holds(workload, ADMITTED):
+        return "No matching Workload; restoring pod templates according to existent Workload"
+    return "Not admitted by cluster queue"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from webhook.api.requests import pod_requests
 from webhook.cluster.queues.admission_checks import states_of
 from webhook.jobs.describe import at
 from webhook.jobs.job import Job, JobPodSet, Path
@@ -100,7 +101,8 @@ def restored(job: Object, described: Job, workload: Object) -> Object:
         if not pods.made and differs(pods, template):
             for part, name in FIELDS:
                 out = _with(out, (*pods.path, part, name), copy_json(at(template, (part, name))))
-        out = _resize(out, described, pods.count, old.get("count"))
+        if pods.min_count is not None:
+            out = _resize(out, described, pods.count, old.get("count"))
     if is_placed(out):
         out = _with(out, ("metadata", "annotations", PLACED), None)
     return out
@@ -120,9 +122,31 @@ def is_changed(described: Job, workload: Object) -> bool:
             continue
         if not pods.made and differs(pods, at(old, ("template",)) or {}):
             return True
-        if _resizable(described) and old.get("count") != pods.count:
+        if _resizable(described) and pods.min_count is not None and old.get("count") != pods.count:
             return True
     return False
+
+
+def is_bigger(described: Job, workload: Object) -> bool:
+    """Say whether the job has more pods now than its admission gives it."""
+    granted = {p.get("name"): p.get("count") for p in at(workload, ("spec", "podSets")) or []}
+    for assignment in at(workload, ("status", "admission", "podSetAssignments")) or []:
+        if assignment.get("name") in granted and assignment.get("count") is not None:
+            granted[assignment["name"]] = assignment["count"]
+    return any(pods.count > granted.get(pods.name, 0) for pods in described.pod_sets)
+
+
+def fits(described: Job, workload: Object) -> bool:
+    """Say whether a Workload that somebody else made is of the job's size: its pod sets, their pods and requests."""
+    theirs = at(workload, ("spec", "podSets")) or []
+    given = {a.get("name"): a.get("count") for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
+    if [p.get("name") for p in theirs] != [pods.name for pods in described.pod_sets]:
+        return False
+    return all(
+        pods.count in (other.get("count", 1), given.get(pods.name))
+        and pod_requests(pods.template.get("spec") or {}) == pod_requests(at(other, ("template", "spec")) or {})
+        for pods, other in zip(described.pod_sets, theirs, strict=True)
+    )
 
 
 def differs(pods: JobPodSet, before: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from webhook.api.snapshot.reader import MALFORMED
-from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.actions import Actions
@@ -17,16 +17,16 @@ from webhook.cluster.jobs.managed import (
     ViewOwners,
     as_managed,
     is_followed,
-    key_of_owner,
-    workload_of_key,
 )
-from webhook.cluster.jobs.placement import is_changed, is_placed
+from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
+from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import at, describe, prebuilt_of, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
-from webhook.jobs.owners import DEPTH, ancestors, owned
+from webhook.jobs.owners import DEPTH, ancestors, controller_of, owned
+from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
@@ -45,27 +45,11 @@ NOT_TIDY: Final = frozenset({JobStep.NONE, JobStep.WAIT})
 class Reconciler:
     """`look(key)` does at most one step, and says when to look again. Does nothing while this replica follows."""
 
-    def __init__(self, view: View, writer: LeaderWriter, opted: Opted) -> None:
+    def __init__(self, view: View, writer: LeaderWriter, opted: Opted, events: EventRecorder) -> None:
         self._view, self._writer, self._opted = view, writer, opted
         self._owners = ViewOwners(view)
-        self._elsewhere: dict[str, str] = {}
-        self.actions = Actions(view, writer)
-
-    def noticed(self, workload: Object) -> JobKey | None:
-        """Give the job that a Workload belongs to; one whose name is not ours (it is Kueue's) is remembered."""
-        key = key_of_owner(workload)
-        if key is not None and key_of(workload)[1] != key.workload:
-            self._elsewhere[key.uid] = key_of(workload)[1]
-        return key
-
-    def _workload(self, key: JobKey) -> Object | None:
-        """Give the Workload of a job, None where it has none yet."""
-        found = workload_of_key(self._view, key)
-        if found is None and (name := self._elsewhere.get(key.uid)) is not None:
-            found = self._view.mirror(WORKLOAD).get(name, key.namespace)
-            if found is None:
-                del self._elsewhere[key.uid]
-        return found
+        self.workloads = JobWorkloads(view)
+        self.actions = Actions(view, writer, events)
 
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
@@ -85,15 +69,18 @@ class Reconciler:
 
     async def _look(self, key: JobKey) -> float | None:
         job = self._view.mirror(key.gvk).get(key.name, key.namespace)
-        workload = self._workload(key)
         if job is None or uid_of(job) != key.uid:
-            return await self._without_job(key, workload)
+            after = [await self._without_job(key, workload) for workload in self.workloads.of(key)]
+            return min((seconds for seconds in after if seconds is not None), default=None)
+        workload, surplus = self.workloads.choose(key, job)
         described = as_managed(job, self._view, self._opted)
         if described is None:
             return await self._not_ours(key, job, workload)
         if await self._is_owned(job):
             await self._of_owner(job, described, workload)
             return None
+        for other in surplus:
+            await self.actions.drop(job, other)
         try:
             step = self._next(job, described, workload)
         except MALFORMED as error:
@@ -108,13 +95,18 @@ class Reconciler:
 
     def _next(self, job: Object, described: Job, workload: Object | None) -> JobStep:
         """Give the next step. Raises what reading a malformed job does: custom kinds may hold anything."""
+        lacks = self.actions.lacks_class(job, described)
+        if prebuilt_of(job) and (step := _of_prebuilt(job, described, workload)) is not None:
+            return step
         if workload is None:
-            return next_step(job, described, None, Differences())
+            return JobStep.NONE if lacks else next_step(job, described, None, Differences())
         waits, evicted = not holds(workload, QUOTA_RESERVED), holds(workload, EVICTED)
         differs = Differences(
-            spec=waits and self.actions.is_other(job, described, workload),
-            priority=not waits and self.actions.has_other_priority(described, workload),
+            spec=waits and not lacks and self.actions.is_other(job, described, workload),
+            priority=not waits and not lacks and self.actions.has_other_priority(described, workload),
             checks=not waits and self.actions.has_other_checks(workload),
+            reclaimable=not waits and reclaimable(job, described) != _reclaimed(workload),
+            bigger=not waits and is_bigger(described, workload),
             templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
         )
         return next_step(job, described, workload, differs)
@@ -130,7 +122,7 @@ class Reconciler:
             return await self._without_job(key, workload)
         described = describe(job)
         if described is not None and described.suspended is False and await self._is_early(job):
-            await self.actions.suspend(job, described)
+            await self.actions.suspend_child(job, described)
         return None
 
     async def _is_early(self, job: Object) -> bool:
@@ -150,7 +142,7 @@ class Reconciler:
                 return POLL
             if (finish := finish_of(job)) is None:
                 return LATER
-            await self.actions.finish(workload, finish)
+            await self.actions.finish(job, workload, finish)
             return None
         return None if await self.actions.orphan(workload, key.uid) else POLL
 
@@ -178,7 +170,24 @@ class Reconciler:
         return owned(job, namespace, self._owners)
 
     async def _refresh(self, key: JobKey) -> None:
-        await self._writer.refresh(key.gvk, key.namespace, key.name)
-        workload = self._workload(key)
-        if workload is not None:
+        job = await self._writer.refresh(key.gvk, key.namespace, key.name)
+        named = self.workloads.choose(key, job)[0] if job is not None else None
+        for workload in (*self.workloads.of(key), *((named,) if named else ())):
             await self._writer.refresh_workload(workload)
+
+
+def _of_prebuilt(job: Object, described: Job, workload: Object | None) -> JobStep | None:
+    """Give the step of a job that names its Workload, None where it goes on as any other."""
+    if finish_of(job) is not None:
+        return JobStep.NONE if workload is None else None
+    if workload is None:
+        return JobStep.NONE if suspended(job, described.kind) else JobStep.STOP
+    if controller_of(workload) is None:
+        return JobStep.ADOPT
+    if not holds(workload, FINISHED) and not fits(described, workload):
+        return JobStep.REJECT
+    return None
+
+
+def _reclaimed(workload: Object) -> dict[str, int]:
+    return {row.get("name"): row.get("count") for row in at(workload, ("status", "reclaimablePods")) or ()}

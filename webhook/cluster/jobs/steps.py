@@ -38,6 +38,10 @@ class JobStep(StrEnum):
 
     NONE = "none"
     CREATE = "create the Workload"
+    ADOPT = "take over the Workload that the job names"
+    REJECT = "mark the Workload that the job names finished: it is of another size"
+    RECLAIM = "update the Workload's reclaimable pods"
+    OUTGROWN = "delete the Workload: the job is bigger now"
     RENEW = "update the Workload's spec"
     REPRIORITIZE = "update the Workload's priority"
     ASK = "update the Workload's admission checks"
@@ -56,9 +60,12 @@ class Differences:
 
     `spec`: the job would get another Workload now. `priority`: its class is another, or has another value. `checks`:
     its queue asks for other admission checks. `templates`: the job's templates carry what an admission put there.
+    `reclaimable`: other pods have ended than the Workload says. `bigger`: the job runs with more pods than it got.
     """
 
     spec: bool = False
+    reclaimable: bool = False
+    bigger: bool = False
     priority: bool = False
     checks: bool = False
     templates: bool = False
@@ -97,8 +104,12 @@ def _down(job: Object, stopped: bool, differs: Differences, then: JobStep) -> Jo
 def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differences) -> JobStep:
     if holds(workload, EVICTED):
         return _down(job, stopped, differs, JobStep.RELEASE)
+    if differs.bigger:
+        return _down(job, stopped, differs, JobStep.OUTGROWN)
     if differs.priority:
         return JobStep.REPRIORITIZE
+    if differs.reclaimable:
+        return JobStep.RECLAIM
     if not holds(workload, ADMITTED):
         return JobStep.STOP if not stopped else JobStep.ASK if differs.checks else JobStep.NONE
     return JobStep.START if stopped and not gone(job) else JobStep.NONE

@@ -1,0 +1,199 @@
+"""Jobs that name their Workload; Workloads that are too many; priority classes that are not there; Events of jobs."""
+
+import asyncio
+
+from tests.cluster.world import JOB, job, queues, world
+from webhook.api.job_to_workload import API_VERSION
+from webhook.cluster.api.event_recorder import EVENT
+from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
+from webhook.jobs.describe import PREBUILT
+from webhook.kube.conditions import find, holds
+from webhook.store.objects import merge
+
+
+def prebuilt(name="wl", cpu="1", count=1, **metadata):
+    """A Workload that somebody made for a job of one pod."""
+    pods = {"name": "main", "count": count, "template": job("x", cpu)["spec"]["template"]}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "team-a", **metadata},
+        "spec": {"queueName": "main", "podSets": [pods]},
+    }
+
+
+def naming(name, workload="wl", **how):
+    """A Job that names its Workload by label, or as `how` says."""
+    return merge(job(name), {"metadata": how or {"labels": {PREBUILT: workload}}})
+
+
+async def events(w, name, reason):
+    found = (await w.store.list(EVENT)).items
+    return [e["message"] for e in found if e["involvedObject"]["name"] == name and e["reason"] == reason]
+
+
+async def workloads(w):
+    return {found["metadata"]["name"]: found for found in (await w.store.list(WORKLOAD)).items}
+
+
+async def told(w, name, reason):
+    async def there():
+        return bool(await events(w, name, reason))
+
+    await w.until(there, f"an Event {reason} of {name}")
+    return (await events(w, name, reason))[0]
+
+
+def test_a_job_takes_over_the_workload_that_it_names():
+    """It becomes its controller, starts and ends with it, and no second Workload is made."""
+
+    async def go():
+        async with world(*queues(), prebuilt()) as w:
+            await w.create(naming("a"))
+            ended = await w.until_condition("a", "Finished")
+            return ended, await workloads(w), await w.job("a"), await told(w, "a", "Started")
+
+    ended, found, ran, started = asyncio.run(go())
+    assert list(found) == ["wl"]
+    assert ended["metadata"]["labels"]["kueue.x-k8s.io/job-uid"] == ran["metadata"]["uid"]
+    assert find(ended, "Finished")["reason"] == "Succeeded"
+    assert started == "Admitted by clusterQueue cq"
+
+
+def test_a_job_waits_for_the_workload_that_it_names():
+    """By annotation as well; a job that runs without it is suspended."""
+
+    async def go():
+        async with world(*queues(), seconds=None) as w:
+            await w.create(merge(naming("a", annotations={PREBUILT: "later"}), {"spec": {"suspend": False}}))
+
+            async def held():
+                return (await w.job("a"))["spec"]["suspend"]
+
+            await w.until(held, "a is suspended")
+            before = await workloads(w)
+            await w.create(prebuilt("later"))
+            await w.until_runs("a")
+            return before, await workloads(w)
+
+    before, after = asyncio.run(go())
+    assert not before
+    assert list(after) == ["later"]
+
+
+def test_a_workload_of_another_size_is_not_taken():
+    """It ends with the reason OutOfSync, and the job stays suspended."""
+
+    async def go():
+        async with world(*queues(), prebuilt(cpu="2"), seconds=None) as w:
+            await w.create(naming("a"))
+            ended = await w.until_condition("a", "Finished")
+            return ended, await w.job("a")
+
+    ended, held = asyncio.run(go())
+    assert find(ended, "Finished")["reason"] == "OutOfSync"
+    assert held["spec"]["suspend"]
+
+
+def test_a_workload_of_another_job_is_left_alone():
+    """The second job that names it waits."""
+
+    async def go():
+        async with world(*queues(), prebuilt(), seconds=None) as w:
+            await w.create(naming("a"))
+            await w.until_runs("a")
+            await w.create(naming("b"), job("c"))
+            await w.until_runs("c")
+            return await workloads(w), await w.job("b")
+
+    found, held = asyncio.run(go())
+    assert found["wl"]["metadata"]["ownerReferences"][0]["name"] == "a"
+    assert len(found) == 2
+    assert held["spec"]["suspend"]
+
+
+def test_a_second_workload_of_a_job_is_deleted():
+    """The job keeps its own, and an Event says what was deleted."""
+
+    async def go():
+        async with world(*queues(), seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_runs("a")
+            own = await w.workload("a")
+            await w.create(prebuilt("extra", ownerReferences=own["metadata"]["ownerReferences"]))
+            message = await told(w, "a", "DeletedWorkload")
+            return own, message, await workloads(w), await w.job("a")
+
+    own, message, found, ran = asyncio.run(go())
+    assert message == "Deleted not matching Workload: team-a/extra"
+    assert list(found) == [own["metadata"]["name"]]
+    assert not ran["spec"]["suspend"]
+
+
+def test_a_job_that_grew_while_it_ran_is_queued_anew():
+    """It is stopped, its Workload is deleted, and the next one has its new size."""
+
+    async def go():
+        async with world(*queues(labels={"pool": "x"}), seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_runs("a")
+            await w.store.patch(JOB, "a", "team-a", {"spec": {"parallelism": 2, "completions": 2}})
+            await told(w, "a", "DeletedWorkload")
+
+            async def bigger():
+                found = await w.workload("a")
+                return found is not None and holds(found, "Admitted") and found["spec"]["podSets"][0]["count"] == 2
+
+            await w.until(bigger, "a is admitted with two pods")
+            return await events(w, "a", "Stopped")
+
+    assert asyncio.run(go()) == ["No matching Workload; restoring pod templates according to existent Workload"]
+
+
+def test_a_job_whose_priority_class_is_missing_waits_for_it():
+    """An Event names the class; the Workload comes with the class."""
+
+    async def go():
+        async with world(*queues(), seconds=None) as w:
+            await w.create(merge(job("a"), {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "high"}}}))
+            message = await told(w, "a", "WorkloadPriorityClassNotFound")
+            before = await workloads(w)
+            kind = {"apiVersion": API_VERSION, "kind": WORKLOAD_CLASS.kind}
+            await w.create({**kind, "metadata": {"name": "high"}, "value": 7})
+            await w.until_runs("a")
+            return message, before, await w.workload("a")
+
+    message, before, after = asyncio.run(go())
+    assert message == 'WorkloadPriorityClass "high" not found'
+    assert not before
+    assert after["spec"]["priority"] == 7
+
+
+def test_pods_that_have_ended_give_their_quota_back():
+    """The Workload says so while the job runs, and another job gets the quota."""
+
+    async def go():
+        async with world(*queues("2"), seconds=None) as w:
+            await w.create(job("a", parallelism=2, completions=2))
+            await w.until_runs("a")
+            await w.create(job("b"))
+            await w.until_condition("b", "QuotaReserved", "False")
+            await w.store.patch(JOB, "a", "team-a", {"status": {"succeeded": 1}}, subresource="status")
+            await w.until_runs("b")
+            return await w.workload("a")
+
+    found = asyncio.run(go())
+    assert found["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
+
+
+def test_the_life_of_a_job_is_told_in_events():
+    """Created, started, finished, in Kueue's words."""
+
+    async def go():
+        async with world(*queues()) as w:
+            await w.create(job("a"))
+            await told(w, "a", "FinishedWorkload")
+            return [(e["reason"], e["type"]) for e in (await w.store.list(EVENT)).items]
+
+    reasons = asyncio.run(go())
+    assert set(reasons) >= {("CreatedWorkload", "Normal"), ("Started", "Normal"), ("FinishedWorkload", "Normal")}

@@ -1,0 +1,70 @@
+"""Which Workloads belong to which job: the one that it is to have, and those that are too many. Reads the view."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from webhook.api.snapshot.workload import ARRIVAL
+from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.jobs.managed import JobKey, key_of_owner
+from webhook.cluster.queues.workload_conditions import FINISHED
+from webhook.jobs.describe import prebuilt_of
+from webhook.kube.conditions import holds
+from webhook.store.objects import Object, key_of
+
+
+class JobWorkloads:
+    """Remembers by uid the names of each job's Workloads, and by name the jobs that wait for a Workload to come."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+        self._waiting: dict[tuple[str, str], JobKey] = {}
+
+    def noticed(self, workload: Object) -> JobKey | None:
+        """Take note of a Workload as it was heard of; give the job that it belongs to, or that waits for it."""
+        owner = key_of_owner(workload)
+        if owner is None:
+            return self._waiting.get(key_of(workload))
+        self._names[owner.uid].add(key_of(workload)[1])
+        return owner
+
+    def of(self, key: JobKey) -> list[Object]:
+        """Give the Workloads that name the job as their controller, the oldest first."""
+        mirror, names = self._view.mirror(WORKLOAD), self._names.get(key.uid, set()) | {key.workload}
+        found = {name: w for name in names if (w := mirror.get(name, key.namespace)) is not None}
+        mine = [w for w in found.values() if (owner := key_of_owner(w)) is not None and owner.uid == key.uid]
+        if len(mine) < len(self._names.get(key.uid, ())):
+            self._names[key.uid] = {key_of(w)[1] for w in mine}
+        if not mine:
+            self._names.pop(key.uid, None)
+        return sorted(mine, key=_age)
+
+    def choose(self, key: JobKey, job: Object) -> tuple[Object | None, tuple[Object, ...]]:
+        """Give the Workload of a job, and those that it has besides and that have not ended.
+
+        It is the one that the job names; else the one of our name; else the oldest, which an older Kueue has named.
+        """
+        if name := prebuilt_of(job):
+            return self._prebuilt(key, name), ()
+        mine = self.of(key)
+        own = next((w for w in mine if key_of(w)[1] == key.workload), mine[0] if mine else None)
+        return own, tuple(w for w in mine if w is not own and not holds(w, FINISHED))
+
+    def _prebuilt(self, key: JobKey, name: str) -> Object | None:
+        """Give the Workload that a job names, unless it is another's; one that is not there yet is waited for."""
+        found = self._view.mirror(WORKLOAD).get(name, key.namespace)
+        if found is None:
+            self._waiting[key.namespace, name] = key
+            return None
+        self._waiting.pop((key.namespace, name), None)
+        owner = key_of_owner(found)
+        return found if owner is None or owner.uid == key.uid else None
+
+
+def _age(workload: Object) -> tuple[str, int, str]:
+    """Order by creation; within one second by the version that the job had then."""
+    metadata = workload["metadata"]
+    version = str((metadata.get("annotations") or {}).get(ARRIVAL) or "").rpartition(" ")[2]
+    return str(metadata.get("creationTimestamp") or ""), int(version) if version.isdecimal() else 0, metadata["name"]
