@@ -24,7 +24,14 @@ class CelError(Exception):
 
 
 class BudgetError(CelError):
-    """The run-time cost limit or the size limit was passed. No operator absorbs it."""
+    """The run-time cost limit or the size limit was passed. No operator absorbs it.
+
+    `cost` is what cel-go has counted when it cancels, 0 where that is not known.
+    """
+
+    def __init__(self, message: str, cost: int = 0) -> None:
+        super().__init__(message)
+        self.cost = cost
 
 
 class Interrupted(BaseException):

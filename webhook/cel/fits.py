@@ -27,7 +27,10 @@ def guard(wanted: Type) -> Callable[[object], bool] | None:
     """A test for one argument, None where anything goes."""
     if wanted.kind in (TypeKind.DYN, TypeKind.PARAM):
         return None
-    return lambda value: fits(wanted, value)
+    if wanted.kind in (TypeKind.LIST, TypeKind.MAP):
+        return lambda value: fits(wanted, value)
+    name = wanted.name
+    return lambda value: type_name(value) == name
 
 
 def guards_of(overload: Overload) -> list[tuple[int, Callable[[object], bool]]]:

@@ -13,8 +13,9 @@ from webhook.cel.errors import CelError
 from webhook.cel.values import Uint
 
 MISSING: Final = object()
-_SMALLEST: Final = -(2**63)
+_LEAST: Final = -(2**63)
 _MOST: Final = 2**64
+"""A double between these may stand for a whole number; the least int64 itself is not found by one, as in cel-go."""
 
 
 class Key:
@@ -69,7 +70,7 @@ def find(mapping: dict[object, object], key: object) -> object:
 
 def _of_double(mapping: dict[object, object], key: float) -> object:
     value = mapping.get(Key(key), MISSING)
-    if value is MISSING and key.is_integer() and _SMALLEST <= key < _MOST:
+    if value is MISSING and key.is_integer() and _LEAST < key < _MOST:
         return find(mapping, int(key))
     return value
 

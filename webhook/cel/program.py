@@ -140,7 +140,8 @@ class Program:
             message, cost = error.message, frame[COST]
             if cost > limit:
                 # cel-go ends at the very step that passes the limit, whatever comes of it.
-                message, cost = EXCEEDED, self.cancelled(values, limit)
+                known = error.cost if isinstance(error, BudgetError) else 0
+                message, cost = EXCEEDED, known or self.cancelled(values, limit)
             raise EvalError(message, lambda: self.locate(values), cost, self) from None
         except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
             raise EvalError(f"internal error: {error}", lambda: self.locate(values), frame[COST], self) from error

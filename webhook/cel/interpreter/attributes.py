@@ -141,6 +141,11 @@ class Qualifier:
     field: bool = False
     host: bool = False
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is a constant name to look up, and nothing else."""
+        return type(self.key) is str and not (self.key_of or self.optional or self.test or self.field or self.host)
+
     def key_in(self, frame: Frame) -> object:
         """The key, computed where it is not constant."""
         if self.key_of is None:
@@ -247,6 +252,8 @@ class Attribute:
         resolve = self.resolver()
         if self.branches is not None:
             return resolve
+        if all(step.plain for step in self.steps):
+            return _path(self.base, self.steps)
 
         def evaluate(frame: Frame) -> object:
             try:
@@ -267,6 +274,29 @@ class Attribute:
             return found.present if type(found) is Optional else found
 
         return evaluate
+
+
+def _path(base: Eval, steps: tuple[Qualifier, ...]) -> Eval:
+    """The evaluator of a variable, or of names looked up from it: what most chains are, so it is short."""
+    names = tuple(str(step.key) for step in steps)
+
+    def evaluate(frame: Frame) -> object:
+        try:
+            value = base(frame)
+            if type(value) is Optional:
+                return qualify(frame, value, steps)
+            for name in names:
+                found = MISSING
+                try:
+                    found = value.get(name, MISSING) if type(value) is dict else probe(value, name)
+                finally:
+                    frame[COST] += 1
+                value = found if found is not MISSING else get(value, name)
+            return value
+        finally:
+            frame[COST] += 1
+
+    return evaluate
 
 
 def _conditional(condition: Eval, yes: Eval, no: Eval) -> Eval:

@@ -56,13 +56,17 @@ def by_result(charge: Charge, count: int) -> bool:
         return True
 
 
-def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
+def _evaluator(apply: Callable[..., object], args: tuple[Eval, ...], charge: Charge, *, eager: bool) -> Eval:
     """Evaluates arguments, then the call. A failed call is charged; an `eager` one also where an argument failed.
 
     What a call costs by its arguments is charged before it is made, so that what costs too much is not done. The sum
     wraps as a uint64 does: flattening to a negative depth costs less than nothing.
     """
     after = by_result(charge, len(args))
+    if eager and not after and len(args) == 1:
+        return _unary(apply, args[0], charge)
+    if eager and not after and len(args) == 2:
+        return _binary(apply, args[0], args[1], charge)
 
     def evaluate(frame: Frame) -> object:
         values: list[object] = []
@@ -87,7 +91,7 @@ def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], 
         try:
             if error is not None:
                 raise error
-            result = apply(values)
+            result = apply(*values)
         finally:
             if after:
                 frame[COST] = (frame[COST] + charge(values, result)) & costs.UNITS_MAX
@@ -96,18 +100,70 @@ def _evaluator(apply: Callable[[list[object]], object], args: tuple[Eval, ...], 
     return evaluate
 
 
+def _unary(apply: Callable[..., object], operand: Eval, charge: Charge) -> Eval:
+    """The same for one argument."""
+    always = 1 if charge is unit or charge is costs.nominal else 0
+
+    def evaluate(frame: Frame) -> object:
+        value: object = _FAILED
+        try:
+            value = operand(frame)
+        except BudgetError:
+            raise
+        except CelError:
+            frame[COST] = (frame[COST] + charge((value,), _FAILED)) & costs.UNITS_MAX
+            if frame[COST] > frame[LIMIT]:
+                raise BudgetError(EXCEEDED) from None
+            raise
+        spent = frame[COST] = (frame[COST] + (always or charge((value,), _FAILED))) & costs.UNITS_MAX
+        if spent > frame[LIMIT]:
+            raise BudgetError(EXCEEDED)
+        return apply(value)
+
+    return evaluate
+
+
+def _binary(apply: Callable[..., object], left: Eval, right: Eval, charge: Charge) -> Eval:
+    """The same for two arguments, of which both are always evaluated."""
+    always = 1 if charge is unit or charge is costs.nominal else 0
+
+    def evaluate(frame: Frame) -> object:
+        error: CelError | None = None
+        a: object = _FAILED
+        b: object = _FAILED
+        try:
+            a = left(frame)
+        except BudgetError:
+            raise
+        except CelError as failed:
+            error = failed
+        try:
+            b = right(frame)
+        except BudgetError:
+            raise
+        except CelError as failed:
+            error = error or failed
+        spent = frame[COST] = (frame[COST] + (always or charge((a, b), _FAILED))) & costs.UNITS_MAX
+        if spent > frame[LIMIT]:
+            raise BudgetError(EXCEEDED)
+        if error is not None:
+            raise error
+        return apply(a, b)
+
+    return evaluate
+
+
 def undefined(name: str, args: tuple[Eval, ...]) -> Eval:
     """The evaluator of an unchecked call of a function nobody knows."""
 
-    def apply(_: list[object]) -> object:
+    def apply(*_: object) -> object:
         raise CelError(f"no such overload: {name}")
 
     return _evaluator(apply, args, unit, eager=len(args) < 3)
 
 
 def _operator(row: Overload, args: tuple[Eval, ...], charge: Charge = unit) -> Eval:
-    call_row = row.call
-    return _evaluator(lambda values: call_row(*values), args, charge, eager=len(args) < 3)
+    return _evaluator(row.call, args, charge, eager=len(args) < 3)
 
 
 def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, eager: bool) -> Eval:
@@ -116,14 +172,16 @@ def _settled(function: Function, overload: Overload, args: tuple[Eval, ...], *, 
         return _operator(overload, args, charge)
     tests = guards_of(overload)
     call_row, name = overload.call, function.name
+    in_order = len(args) > 2 or overload.variadic
+    if not tests:
+        return _evaluator(call_row, args, charge, eager=eager and not in_order)
 
-    def apply(values: list[object]) -> object:
+    def apply(*values: object) -> object:
         for index, test in tests:
             if not test(values[index]):
                 raise no_overload(name, values)
         return call_row(*values)
 
-    in_order = len(args) > 2 or overload.variadic
     return _evaluator(apply, args, charge, eager=eager and not in_order)
 
 
@@ -132,7 +190,7 @@ def _open(function: Function, fitting: list[Overload], args: tuple[Eval, ...], c
     in_order = len(args) > 2 or any(o.variadic for o in fitting)
     eager = eager and not in_order and (len(function.overloads) == 1 or function.one_body or function.together)
 
-    def apply(values: list[object]) -> object:
+    def apply(*values: object) -> object:
         for row, tests in rows:
             if all(test(values[index]) for index, test in tests):
                 return row.call(*values)

@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from webhook.cel import operators
-from webhook.cel.errors import EXCEEDED, BudgetError, CelError
-from webhook.cel.interpreter.attributes import COST, LIMIT, Eval, Failure, Frame
+from webhook.cel.errors import BudgetError, CelError
+from webhook.cel.interpreter.attributes import COST, Eval, Failure, Frame
 from webhook.cel.keys import as_key, bare
 from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax import nodes
-from webhook.cel.values import JSONPatchValue, MutableList, MutableMap, ObjectValue, Optional, type_name
+from webhook.cel.values import JSONPatchValue, ObjectValue, Optional
 
 UNBOUND = object()
-
-
-@dataclass(frozen=True, slots=True)
-class FoldLoop:
-    """The parts of a comprehension."""
-
-    over: Eval
-    init: Eval
-    condition: Eval
-    step: Eval
-    result: Eval
-    accu: int
-    first: int
-    second: int
 
 
 def reader(slot: int, name: str) -> Eval:
@@ -246,50 +231,3 @@ def bind(slot: int, init: Eval, result: Eval) -> Eval:
         return result(frame)
 
     return evaluate
-
-
-def fold(loop: FoldLoop) -> Eval:
-    """A comprehension: an error of a step stays in the accumulator, as in cel-go."""
-    accu, first, second = loop.accu, loop.first, loop.second
-    condition, step = loop.condition, loop.step
-
-    def evaluate(frame: Frame) -> object:
-        rounds = items(loop.over(frame), bool(second))
-        start = loop.init(frame)
-        if type(start) is list and not start:
-            start = MutableList()
-        elif type(start) is dict and not start:
-            start = MutableMap()
-        frame[accu] = start
-        for item in rounds:
-            if second:
-                frame[first], frame[second] = item
-            else:
-                frame[first] = item
-            try:
-                if condition(frame) is False:
-                    break
-                frame[accu] = step(frame)
-            except BudgetError:
-                raise
-            except CelError as error:
-                frame[accu] = Failure(error.message)
-            if frame[COST] > frame[LIMIT]:
-                raise BudgetError(EXCEEDED)
-        value = loop.result(frame)
-        if type(value) is MutableList:
-            return list(value)
-        return dict(value) if type(value) is MutableMap else value
-
-    return evaluate
-
-
-def items(over: object, pairs: bool) -> list[Any]:
-    """What a comprehension goes over: elements, keys, or pairs."""
-    if isinstance(over, dict):
-        return [(bare(k), v) for k, v in over.items()] if pairs else [bare(k) for k in over]
-    if isinstance(over, list):
-        return list(enumerate(over)) if pairs else over
-    if pairs:
-        raise CelError(f"unsupported comprehension range type: {type_name(over)}")
-    raise CelError(f"got '{type_name(over)}', expected iterable type")

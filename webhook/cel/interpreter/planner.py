@@ -13,7 +13,7 @@ from webhook.cel import host, operators
 from webhook.cel.check.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import CelError
-from webhook.cel.interpreter import dispatch, evaluators
+from webhook.cel.interpreter import dispatch, evaluators, loops
 from webhook.cel.interpreter.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
 from webhook.cel.lib import costs, regex
 from webhook.cel.messages import MESSAGES
@@ -341,14 +341,20 @@ class Planner:
         first, second = self.new_slot(), self.new_slot()
         self.scopes.append({node.var: first, **({node.var2: second} if node.var2 else {})})
         condition = self.function(node.condition)
-        step = self.function(node.step)
+        test, step = self.quantified(node) or (None, self.function(node.step))
         self.scopes.pop()
         result = self.function(node.result)
         self.scopes.pop()
         if node.macro == "bind":
             return NodePlan(eval=evaluators.bind(accu, init, result))
-        return NodePlan(
-            eval=evaluators.fold(
-                evaluators.FoldLoop(over, init, condition, step, result, accu, first, second if node.var2 else 0)
-            )
-        )
+        loop = loops.Loop(over, init, condition, step, result, accu, first, second if node.var2 else 0)
+        if test is not None:
+            return NodePlan(eval=loops.quantifier(loop, test, every=node.macro == "all"))
+        return NodePlan(eval=loops.fold(loop))
+
+    def quantified(self, node: Fold) -> tuple[Eval, Eval] | None:
+        """The test and the step of `all` and `exists`, None for others and where each step is watched."""
+        if self.observe is not None or node.macro not in ("all", "exists") or not isinstance(node.step, Call):
+            return None
+        held, test = (self.function(part) for part in node.step.args)
+        return test, evaluators.logical(node.step.function, (held, test))

@@ -26,6 +26,8 @@ def size(value: object) -> int:
     """How big a value counts: characters, bytes, elements, entries; an address by its bytes; anything else 1."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
+    if type(value) is int:
+        return 1
     own = getattr(value, "cel_size", None)
     return int(own) if own is not None else 1
 
@@ -49,12 +51,15 @@ def compared_size(value: object) -> int:
 
 def compared(operands: Sequence[object], _: object = None) -> int:
     """The cost of `!=` and of ordering texts: a tenth of the smaller one."""
+    a, b = operands
+    if type(a) is str and type(b) is str:
+        return math.ceil(min(len(a), len(b)) * STRING_FACTOR)
     return math.ceil(min(compared_size(operands[0]), compared_size(operands[1])) * STRING_FACTOR)
 
 
 def equal(operands: Sequence[object], _: object = None) -> int:
     """The cost of `==`: 1 where the left side is one of Kubernetes' own values, whatever it is compared with."""
-    declared = getattr(operands[0], "cel_type", None)
+    declared = None if type(operands[0]) is str else getattr(operands[0], "cel_type", None)
     return 1 if declared is not None and declared.name in estimates.KUBERNETES else compared(operands)
 
 
