@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from webhook import documents, setting_values
+from webhook.api.configuration import fields as kueue
+from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.reading import Reading
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
 from webhook.policy.loading.shipped import located
@@ -67,6 +70,10 @@ class Config:
     record_megabytes: float = 256.0
     """All that recordings take on the disk, in MiB: the oldest go first."""
     log_level: str = "info"
+    kueue_config: Path | None = None
+    """A Configuration of Kueue to take `queues` from; what else is said of them goes before it."""
+    queues: QueueSettings = field(default_factory=QueueSettings)
+    """Kueue's features. Only in files: each of its sections is a field of its own there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,48 +95,77 @@ RANGES: Final = {
 }
 LEVELS: Final = ("debug", "info", "warning", "error")
 MAY_BE_EMPTY: Final = frozenset({"context", "identity", "state_listen"})
-NAMES: Final = tuple(setting.name for setting in fields(Config))
+NAMES: Final = tuple(setting.name for setting in fields(Config) if setting.name != "queues")
 _TYPES: Final = get_type_hints(Config)
 
 
-def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> Config:
+def load(
+    file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any], told: list[Diagnostic] | None = None
+) -> Config:
     """Put the configuration together. Raises SourceError with everything that is wrong, in all three places.
 
-    `flags` hold only what was given. In the file, names are written as in `Config` or in camelCase.
+    `flags` hold only what was given. In the file, names are written as in `Config` or in camelCase. `told` takes
+    warnings: fields of Kueue's Configuration that are unknown or without effect.
     """
     findings: list[Diagnostic] = []
+    told = [] if told is None else told
     values: dict[str, Any] = {}
+    queues: dict[str, Any] = {}
     if file is not None:
-        values |= _from_file(file, findings)
+        values |= _from_file(file, queues, findings, told)
     values |= _from_environment(environment, findings)
     for name, value in flags.items():
         _take(values, name, value, Diagnostic(WRONG, Place(f"--{name.replace('_', '-')}"), ""), findings)
     if values.get("client_names") and not values.get("client_ca"):
         findings.append(Diagnostic(WRONG, Place("client_names"), "client_names requires client_ca"))
+    base = QueueSettings()
+    if (path := values.get("kueue_config")) is not None:
+        base = _from_kueue(path, findings, told)
     if findings:
         raise SourceError(findings)
-    return _absolute(Config(**values))
+    return _absolute(Config(**values, queues=replace(base, **queues)))
 
 
-def _from_file(file: Path, findings: list[Diagnostic]) -> dict[str, Any]:
+def _from_file(
+    file: Path, queues: dict[str, Any], findings: list[Diagnostic], told: list[Diagnostic]
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for document in _documents(file):
+        if not isinstance(document.value, dict):
+            findings.append(document.diagnostic(WRONG, (), "the configuration must be a map"))
+            continue
+        sections = {key: value for key, value in document.value.items() if key in kueue.SECTIONS}
+        reader = Reading(document, strict=True)
+        queues |= reader.fields(sections, (), kueue.SECTIONS)
+        findings += reader.findings
+        told += reader.told
+        for key, value in document.value.items():
+            if key not in sections:
+                _from_key(document, key, value, values, findings)
+    return values
+
+
+def _from_kueue(file: Path, findings: list[Diagnostic], told: list[Diagnostic]) -> QueueSettings:
+    settings = QueueSettings()
+    for document in _documents(file):
+        settings, reader = kueue.from_configuration(document)
+        findings += reader.findings
+        told += reader.told
+    return settings
+
+
+def _documents(file: Path) -> list[Document]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError([Diagnostic(WRONG, Place(str(file)), f"cannot be read: {error}")]) from None
-    values: dict[str, Any] = {}
-    for document in documents.read(text, str(file)):
-        if not isinstance(document.value, dict):
-            findings.append(document.diagnostic(WRONG, (), "the configuration must be a map"))
-            continue
-        for key, value in document.value.items():
-            _from_key(document, key, value, values, findings)
-    return values
+    return documents.read(text, str(file))
 
 
 def _from_key(document: Document, key: str, value: Any, values: dict[str, Any], findings: list[Diagnostic]) -> None:
     name = _snake(key)
     if name not in NAMES:
-        hint = did_you_mean(key, (*NAMES, *map(_camel, NAMES)))
+        hint = did_you_mean(key, (*NAMES, *map(_camel, NAMES), *kueue.SECTIONS))
         findings.append(document.diagnostic(UNKNOWN, (key,), f'unknown setting "{key}"', key=True, hint=hint))
         return
     _take(values, name, value, document.diagnostic(WRONG, (key,), ""), findings)
@@ -201,6 +237,7 @@ _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "client_ca": _path,
     "kubeconfig": _path,
     "record_folder": _path,
+    "kueue_config": _path,
     "mode": _mode,
     "namespace": setting_values.label,
     "namespace_selector": _selector,
@@ -226,6 +263,7 @@ def _absolute(config: Config) -> Config:
         client_ca=config.client_ca.absolute() if config.client_ca else None,
         kubeconfig=config.kubeconfig.absolute() if config.kubeconfig else None,
         record_folder=config.record_folder.absolute() if config.record_folder else None,
+        kueue_config=config.kueue_config.absolute() if config.kueue_config else None,
     )
 
 

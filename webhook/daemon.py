@@ -34,6 +34,7 @@ from webhook.config import Config, QueueMode
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
+from webhook.policy.queue_rules.configured import configured
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.server.app import App, make_app, make_state_app
@@ -84,14 +85,16 @@ class Daemon:
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
         self._swapped = swapped
-        self.policies = PolicyFiles(config.policies, self._swap, config.queue_rules, self._lacks)
+        self.policies = PolicyFiles(
+            config.policies, self._swap, configured(config.queues, config.queue_rules), self._lacks
+        )
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         embedded = config.mode is QueueMode.EMBEDDED
         self._kinds = (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode])
         self.view = View(store, self._kinds, self._heard)
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
-        self.core = QueueCore(self.policies.current.rules) if embedded else None
+        self.core = QueueCore(self.policies.current.rules, settings=config.queues) if embedded else None
         gate = view_gate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
@@ -159,7 +162,7 @@ class Daemon:
             leader = Leader(store, identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
         report = QueueMetrics(self.registry, "follower" if leader else "standalone")
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
-        return Controller(self.view, self.core, clocks, report, opted, leader)
+        return Controller(self.view, self.core, clocks, report, opted, config.queues, leader)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         if self.controller is not None:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
+from webhook.api.configuration.model import QueueSettings
 from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
@@ -199,12 +200,14 @@ class World:
         return (await self.store.get(LOCAL_QUEUE, "main", "team-a")).get("status") or {}
 
 
-def make_controller(store, leader=None, opted=lambda labels: True, core=None):
+def make_controller(store, leader=None, opted=lambda labels: True, core=None, settings=None):
     """A controller over a store, with its view."""
     registry = CollectorRegistry()
     box: list[Controller] = []
     view = View(store, (*BUILT_IN, *MANAGED, *QUEUE_KINDS), lambda *change: box[0].heard(*change))
-    controller = Controller(view, core or QueueCore(KueueRules()), CLOCKS, QueueMetrics(registry), opted, leader)
+    settings = settings or QueueSettings()
+    core = core or QueueCore(KueueRules(), settings=settings)
+    controller = Controller(view, core, CLOCKS, QueueMetrics(registry), opted, settings, leader)
     box.append(controller)
     return controller, view, registry
 

@@ -17,6 +17,7 @@ from webhook.admission.wire import parse
 from webhook.diagnostics import SourceError
 from webhook.policy.loading.lazy_bundle import SLICE, LazyBundle
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.queue_rules.configured import Configured
 from webhook.policy_reload.compile_worker import pieces
 from webhook.policy_reload.policies import RULES, LoaderError, Policies, fetch, load
 from webhook.policy_reload.reload import PolicyFiles
@@ -208,7 +209,7 @@ def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch):
     monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
     failing(monkeypatch, "import time; time.sleep(600)")
     with pytest.raises(LoaderError, match=r"0\.5 s"):
-        asyncio.run(fetch([folder], (), old))
+        asyncio.run(fetch([folder], RULES, old))
     [child] = children
     with pytest.raises(ProcessLookupError):
         os.kill(child.pid, 0)
@@ -222,7 +223,7 @@ def test_a_stop_in_the_middle_of_a_reload_ends_the_child(folder, monkeypatch, tm
     failing(monkeypatch, f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
 
     async def go():
-        task = asyncio.create_task(fetch([folder], (), Policies.of(LazyBundle(), None)))
+        task = asyncio.create_task(fetch([folder], RULES, Policies.of(LazyBundle(), None)))
         await until(lambda: note.exists() and note.read_text(), "the child is there")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -257,14 +258,14 @@ assert len(load([{str(folder)!r}]).bundle.policies) == 4
 def test_nothing_at_all_is_a_set(folder):
     """Without files, and without names of rules, there are no policies, and what the rules are by default."""
     assert load([]).bundle.policies == ()
-    assert load([], ()).bundle.digest == load_bundle([]).digest
+    assert load([], Configured(())).bundle.digest == load_bundle([]).digest
 
 
 def test_pieces_are_small(tmp_path):
     """No piece holds more than SLICE policies, and a large file's lines are sent once, not with every policy."""
     text = "---\n".join(policy(f"p{i:03}") for i in range(SLICE + 5))
     (tmp_path / "all.yaml").write_text(text)
-    found = [pickle.loads(piece) for piece in pieces([tmp_path], RULES)]
+    found = [pickle.loads(piece) for piece in pieces([tmp_path], RULES.names)]
     assert [len(piece) for piece in found[:-1]] == [SLICE, 5]
     assert sum(len(head.body) for piece in found[:-1] for head in piece) < 20 * len(text)
     assert found[-1].lines == {str(tmp_path / "all.yaml"): tuple(text.splitlines())}

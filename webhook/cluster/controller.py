@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from webhook.api.configuration.model import QueueSettings
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
@@ -60,7 +61,14 @@ class Controller:
     """Decides and writes while it leads (always, where there is no `leader`); keeps its view warm otherwise."""
 
     def __init__(
-        self, view: View, core: Core, clocks: Clocks, report: QueueMetrics, opted: Opted, leader: Leader | None = None
+        self,
+        view: View,
+        core: Core,
+        clocks: Clocks,
+        report: QueueMetrics,
+        opted: Opted,
+        settings: QueueSettings,
+        leader: Leader | None = None,
     ) -> None:
         self._view, self._clocks, self._report, self._leader = view, clocks, report, leader
         self._leading = False
@@ -69,7 +77,7 @@ class Controller:
         self._core = core
         self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
         self._events = EventRecorder(view.store, clocks.now)
-        self._reconciler = Reconciler(view, self._writer, opted, self._events)
+        self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)
         self._publisher = Publisher(view, self._writer, report, core, self._explainer.told, clocks.milliseconds)

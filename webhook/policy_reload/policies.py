@@ -23,7 +23,8 @@ from webhook.diagnostics import SourceError
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.lazy_bundle import LazyBundle
 from webhook.policy.match_resources import Fields, ResourceOperation, fields_of
-from webhook.policy.queue_rules.files import DEFAULT, rules_among
+from webhook.policy.queue_rules.configured import Configured
+from webhook.policy.queue_rules.files import rules_configured
 from webhook.policy.request import Request
 from webhook.policy_reload.compile_worker import END, FINDINGS, LENGTH
 from webhook.queue.rules import Rules
@@ -38,7 +39,7 @@ FEW: Final = 100
 """So many policies are compiled before they are in force, whether requests have asked for them or not."""
 HOME: Final = str(Path(__file__).resolve().parents[2])
 """Where this package stands."""
-RULES: Final = (DEFAULT,)
+RULES: Final = Configured()
 """The rules of the queues where nothing else is said: they come with Sluice, as a file like any other."""
 
 Kind = tuple[Fields, str]
@@ -86,15 +87,15 @@ class Policies:
         return "fail" if any(not p.mutating for p in self.parts["fail"].policies) else "ignore"
 
 
-def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
-    """Load a set of files, with the QueuePolicies of these names as the rules of the queues, and wait for it.
+def load(paths: Iterable[Path], wanted: Configured = RULES) -> Policies:
+    """Load a set of files, with the QueuePolicies that are wanted as the rules of the queues, and wait for it.
 
     Raises SourceError with all that is wrong, LoaderError, OSError.
     """
     lazy = LazyBundle()
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
-            _command(paths, names),
+            _command(paths, wanted.names),
             stdin=DEVNULL,
             capture_output=True,
             env=_environment(),
@@ -109,12 +110,12 @@ def load(paths: Iterable[Path], names: Sequence[str] = RULES) -> Policies:
         if _take(lazy, kind, bytes(rest[LENGTH.size : LENGTH.size + length])):
             for _ in lazy.compiling_few(FEW):
                 pass
-            return Policies.of(lazy, rules_among(lazy.whole.queue_policies, names))
+            return Policies.of(lazy, rules_configured(lazy.whole.queue_policies, wanted))
         rest = rest[LENGTH.size + length :]
     raise LoaderError(_ended(done.returncode, done.stderr))
 
 
-async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> Policies:
+async def fetch(paths: Iterable[Path], wanted: Configured, old: Policies) -> Policies:
     """Do the same beside the set that is in force; what requests asked of that is compiled in the new one.
 
     Raises SourceError, LoaderError, OSError.
@@ -122,7 +123,7 @@ async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> P
     lazy = LazyBundle()
     async with contextlib.AsyncExitStack() as stack:
         child = await asyncio.create_subprocess_exec(
-            *_command(paths, names), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=_environment()
+            *_command(paths, wanted.names), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=_environment()
         )
         stack.push_async_callback(_end, child)
         try:
@@ -132,7 +133,7 @@ async def fetch(paths: Iterable[Path], names: Sequence[str], old: Policies) -> P
             raise LoaderError(_late()) from None
     rules = old.rules
     if _values(lazy.whole) != _values(old.bundle):
-        rules = await asyncio.to_thread(rules_among, lazy.whole.queue_policies, names)
+        rules = await asyncio.to_thread(rules_configured, lazy.whole.queue_policies, wanted)
     policies = Policies.of(lazy, rules)
     await _paced(_compile_used(policies, tuple(old.known)))
     return policies

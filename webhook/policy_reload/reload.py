@@ -12,12 +12,13 @@ import hashlib
 import logging
 import os
 import stat
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.policy.loading.load_bundle import SUFFIXES, files_of
+from webhook.policy.queue_rules.configured import Configured
 from webhook.policy_reload.policies import RULES, LoaderError, Policies, fetch, load
 
 log = logging.getLogger(__name__)
@@ -37,16 +38,16 @@ class PolicyFiles:
         self,
         paths: tuple[Path, ...],
         changed: Callable[[Policies], None],
-        names: Sequence[str] = RULES,
+        wanted: Configured = RULES,
         lacks: Callable[[Policies], Awaitable[str]] = _nothing,
     ) -> None:
         """Load the first set. Raises SourceError or LoaderError: there is no good set to fall back to.
 
         `lacks` says what a new set needs before it can come into force; empty for nothing.
         """
-        self._paths, self._changed, self._names, self._lacks = paths, changed, names, lacks
+        self._paths, self._changed, self._wanted, self._lacks = paths, changed, wanted, lacks
         self._next: Policies | None = None
-        self.current = load(paths, names)
+        self.current = load(paths, wanted)
         self.problem = ""
         self.loads = {"success": 1, "failure": 0}
         self._look = self._glance()
@@ -79,7 +80,7 @@ class PolicyFiles:
     async def _load(self) -> None:
         self._next = None
         try:
-            self._next = await fetch(self._paths, self._names, self.current)
+            self._next = await fetch(self._paths, self._wanted, self.current)
         except SourceError as error:
             self._refuse(error.render())
         except (LoaderError, OSError) as error:

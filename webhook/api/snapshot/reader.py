@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api import volcano
+from webhook.api.configuration.model import Resources
 from webhook.api.snapshot import quota
 from webhook.api.snapshot import workload as load
 from webhook.api.snapshot.workload import Surroundings
@@ -63,8 +64,11 @@ class Reader:
     with it, a Workload keeps what of it can be read (the quota it holds first), and a definition stays as it was.
     """
 
-    def __init__(self, objects: Iterable[Object] = (), *, tolerant: bool = False) -> None:
-        self._tolerant = tolerant
+    def __init__(
+        self, objects: Iterable[Object] = (), *, tolerant: bool = False, counting: Resources | None = None
+    ) -> None:
+        """Take the objects. `counting` says how requests are counted where no Configuration among them does."""
+        self._tolerant, self._counting = tolerant, counting or Resources()
         self.problems: dict[str, str] = {}
         self._sent: dict[_Key, Definition] = {}
         self._of_volcano: dict[_Key, None] = {}
@@ -172,12 +176,12 @@ class Reader:
     def _surroundings(self) -> Surroundings:
         found = {kind: tuple(self._all(kind)) for kind in AROUND}
         if not self._tolerant:
-            return Surroundings.of(found)
+            return Surroundings.of(found, self._counting)
         try:
-            return Surroundings.of(found)
+            return Surroundings.of(found, self._counting)
         except MALFORMED as error:
             self.problems["surroundings"] = f"{', '.join(AROUND)}: {error!r}"
-            return Surroundings()
+            return Surroundings(counting=self._counting)
 
     def _workload(self, obj: Object) -> Workload:
         if not self._tolerant:

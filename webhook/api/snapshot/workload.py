@@ -11,10 +11,11 @@ import orjson
 from webhook.api import validity
 from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
+from webhook.api.configuration.fields import configuration_of
+from webhook.api.configuration.model import Resources
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
-from webhook.kube import quantity
 from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
 
 Object = Mapping[str, Any]
@@ -34,16 +35,6 @@ KNOWN_END: Final = ("PodsReadyTimeout", "AdmissionCheck", "ClusterQueueStopped",
 
 
 @dataclass(frozen=True, slots=True)
-class Transformation:
-    """A resource that is counted as others (Kueue's `resources.transformations`): output amounts in billionths."""
-
-    source: str
-    outputs: Mapping[str, int]
-    keep: bool = True
-    multiply_by: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Pods:
     """The pod sets of a Workload, and the first thing in them that is invalid, or not supported or allowed."""
 
@@ -59,20 +50,18 @@ class Surroundings:
     limit_ranges: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     classes: Mapping[tuple[str, str], int] = field(default_factory=dict)
     overheads: Mapping[str, Object] = field(default_factory=dict)
-    excluded: tuple[str, ...] = ()
-    transformations: tuple[Transformation, ...] = ()
+    counting: Resources = field(default_factory=Resources)
     known: dict[tuple[str, bytes], Pods] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, objects: Mapping[str, Iterable[Object]]) -> Surroundings:
-        """Read LimitRanges, classes of priority and run time, and Kueue's Configuration."""
+    def of(cls, objects: Mapping[str, Iterable[Object]], counting: Resources) -> Surroundings:
+        """Read LimitRanges, classes of priority and run time, and Kueue's Configuration, which replaces `counting`."""
         ranges: dict[str, tuple[Object, ...]] = {}
         for item in objects.get("LimitRange", ()):
             namespace = item["metadata"].get("namespace") or "default"
             ranges[namespace] = (*ranges.get(namespace, ()), item)
-        resources: Object = {}
         for item in objects.get("Configuration", ()):
-            resources = item.get("resources") or {}
+            counting = configuration_of(item).resources
         return cls(
             ranges,
             {
@@ -84,8 +73,7 @@ class Surroundings:
                 c["metadata"]["name"]: (c.get("overhead") or {}).get("podFixed") or {}
                 for c in objects.get("RuntimeClass", ())
             },
-            tuple(resources.get("excludeResourcePrefixes") or ()),
-            tuple(_transformation(t) for t in resources.get("transformations") or ()),
+            counting,
         )
 
 
@@ -155,8 +143,12 @@ def _pods(obj: Object, namespace: str, done: Mapping[str, int], around: Surround
 
 def pod_set_requests(spec: Object, around: Surroundings) -> dict[str, int]:
     """Sum what one pod asks for as quota counts it: without excluded resources, and transformed."""
-    nanos = {r: n for r, n in pod_requests(spec).items() if not r.startswith(around.excluded or ("\0",))}
-    for transformation in around.transformations:
+    nanos = {
+        r: n
+        for r, n in pod_requests(spec).items()
+        if not r.startswith(around.counting.exclude_resource_prefixes or ("\0",))
+    }
+    for transformation in around.counting.transformations:
         held = nanos.get(transformation.source)
         if held is None:
             continue
@@ -168,15 +160,6 @@ def pod_set_requests(spec: Object, around: Surroundings) -> dict[str, int]:
         for resource, per_unit in transformation.outputs.items():
             nanos[resource] = nanos.get(resource, 0) + per_unit * factor // 10**9
     return {r: from_nanos(r, max(0, n)) for r, n in nanos.items()}
-
-
-def _transformation(value: Object) -> Transformation:
-    return Transformation(
-        value["input"],
-        {r: quantity.parse(q).nanos for r, q in (value.get("outputs") or {}).items()},
-        value.get("strategy") != "Replace",
-        value.get("multiplyBy") or "",
-    )
 
 
 def _filled(pod_set: Object, ranges: Iterable[Object], around: Surroundings) -> dict[str, Any]:

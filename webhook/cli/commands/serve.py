@@ -21,6 +21,7 @@ from webhook.cli.completions import rules
 from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
 from webhook.config import LEVELS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon
+from webhook.diagnostics import Diagnostic
 from webhook.policy_reload.policies import LoaderError
 from webhook.server.cpu_deadline import start_timer, stop_timer
 from webhook.store.no_cluster import NoCluster
@@ -62,6 +63,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option("--config", "file", type=FILE, help="YAML file with any of these settings.")
+@click.option("--kueue-config", type=FILE, help="Kueue's Configuration, YAML or JSON: how queues and jobs are treated.")
 @click.option("--policies", multiple=True, type=POLICIES, help="Policies: files, folders, or sluice.dev/NAME.")
 @click.option(
     "--rules",
@@ -112,7 +114,10 @@ def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> N
     """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully."""
     options["queue_rules"] += former_rules
     flags = {name: value for name, value in options.items() if value not in (None, ())}
-    config = load(file, os.environ, flags)
+    told: list[Diagnostic] = []
+    config = load(file, os.environ, flags, told)
+    for finding in told:
+        click.echo(finding.render(), err=True)
     if not (config.cert_dir / "tls.crt").exists():
         hint = f"run `sluice certs --dir {config.cert_dir}`, or set --cert-dir"
         raise click.UsageError(f"no tls.crt in {config.cert_dir}; {hint}")

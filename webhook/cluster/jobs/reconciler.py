@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.view import View
@@ -45,8 +46,15 @@ NOT_TIDY: Final = frozenset({JobStep.NONE, JobStep.WAIT})
 class Reconciler:
     """`look(key)` does at most one step, and says when to look again. Does nothing while this replica follows."""
 
-    def __init__(self, view: View, writer: LeaderWriter, opted: Opted, events: EventRecorder) -> None:
-        self._view, self._writer, self._opted = view, writer, opted
+    def __init__(
+        self,
+        view: View,
+        writer: LeaderWriter,
+        opted: Opted,
+        events: EventRecorder,
+        settings: QueueSettings,
+    ) -> None:
+        self._view, self._writer, self._opted, self._settings = view, writer, opted, settings
         self._owners = ViewOwners(view)
         self.workloads = JobWorkloads(view)
         self.actions = Actions(view, writer, events)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.reader import Reader
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.queue.cycle.decide import decide
@@ -33,8 +34,8 @@ _Key = tuple[str, str, str]
 class QueueCore:
     """Keeps the state of the core equal to the objects of the view; a change costs what the changed objects cost."""
 
-    def __init__(self, rules: Rules, reporter: Reporter = SILENT) -> None:
-        self._rules, self._reporter = rules, reporter
+    def __init__(self, rules: Rules, reporter: Reporter = SILENT, settings: QueueSettings | None = None) -> None:
+        self._rules, self._reporter, self._settings = rules, reporter, settings or QueueSettings()
         self._state = State()
         self._reader: Reader | None = None
         self._changes: dict[_Key, tuple[Object, bool]] = {}
@@ -119,7 +120,8 @@ class QueueCore:
 
     def _begin(self, objects: Iterable[Object]) -> Reader:
         self.revision += 1
-        reader = self._reader = Reader(map(in_order_of_arrival, objects), tolerant=True)
+        counting = self._settings.resources
+        reader = self._reader = Reader(map(in_order_of_arrival, objects), tolerant=True, counting=counting)
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
         self._facts = {workload.key: workload for workload in facts.workloads}

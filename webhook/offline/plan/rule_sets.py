@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
 
+from webhook.api.configuration.model import QueueSettings
+from webhook.policy.queue_rules.configured import configured
 from webhook.policy.queue_rules.files import rules_named, shipped
 from webhook.queue.rules import Rules
-
-GATES: Final = {
-    "PartialAdmission": "partialAdmission",
-    "RecomputeAssignmentUponPreemptionTargetsOverlap": "recomputeVictims",
-}
-"""Gates that are settings of a QueuePolicy; any other is a parameter of its own name, with a small first letter."""
 
 
 def rules_of(
@@ -32,11 +27,11 @@ def rules_of(
 
 @lru_cache(maxsize=64)
 def _rules(names: tuple[str, ...], gates: tuple[tuple[str, bool], ...], strategies: tuple[str, ...]) -> Rules:
-    settings: dict[str, Any] = {GATES[gate]: on for gate, on in gates if gate in GATES}
+    of_gates = configured(QueueSettings(feature_gates=dict(gates)))
+    settings = dict(of_gates.settings)
     if strategies:
         settings["fairSharing"] = {"enabled": True, "strategies": list(strategies)}
-    parameters = {gate[0].lower() + gate[1:]: on for gate, on in gates if gate not in GATES}
-    return rules_named(names, parameters, settings)
+    return rules_named(names, of_gates.parameters, settings)
 
 
 def title(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document, read
 from webhook.policy.loading.load_bundle import read_file
 from webhook.policy.loading.shipped import FOLDERS, QUEUE
+from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.load import rules_from
 from webhook.policy.queue_rules.rule_file import RuleFile, in_order
 from webhook.queue.rules import Rules
@@ -36,6 +37,14 @@ def rules_named(
     """
     finder = _Finder(())
     return finder.rules(finder.all_asked(map(str, sources)), parameters, settings)
+
+
+def rules_configured(documents: Iterable[Document], wanted: Configured) -> Rules:
+    """Compile what settings ask for, from loaded documents and shipped files. Raises SourceError as `rules_among`."""
+    if not wanted.parameters and not wanted.settings:
+        return rules_among(documents, wanted.names)
+    finder = _Finder(documents)
+    return finder.rules(finder.all_asked(wanted.names), wanted.parameters, wanted.settings)
 
 
 def rules_among(documents: Iterable[Document], names: Sequence[str] | None = None) -> Rules:

@@ -1,0 +1,188 @@
+"""The fields of Kueue's Configuration: which of them Sluice has, and in which setting each ends.
+
+v1beta1 and v1beta2 differ in their defaults only, and v1beta1 says `enable` where v1beta2 has the section or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from webhook.api.compatibility.kueue import KUEUE
+from webhook.api.compatibility.model import State
+from webhook.api.configuration import reading
+from webhook.api.configuration.model import (
+    AdmissionFairSharing,
+    FairSharing,
+    Integrations,
+    QueueSettings,
+    QuotaCheckStrategy,
+    RequeuingStrategy,
+    RequeuingTimestamp,
+    Resources,
+    Retention,
+    Transformation,
+    WaitForPodsReady,
+)
+from webhook.api.configuration.reading import Read, Reading, Table
+from webhook.documents import Document, Path
+from webhook.kube import quantity
+
+GROUP: Final = "config.kueue.x-k8s.io"
+KIND: Final = "Configuration"
+V1BETA1: Final = f"{GROUP}/v1beta1"
+VERSIONS: Final = (V1BETA1, f"{GROUP}/v1beta2")
+NO_WAITING: Final = "DisableWaitForPodsReady"
+"""The gate that turns waitForPodsReady off whatever the section says."""
+STRATEGIES: Final = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+_OWN_OPTION: Final = "set it by an option of `sluice serve`"
+_ELSEWHERE: Final = ("webhook", "leaderElection", "metrics", "health", "controller", "tls", "clientConnection",
+                     "internalCertManagement", "pprofBindAddress", "visibilityServer", "gracefulShutDown",
+                     "syncPeriod", "cacheNamespace")  # fmt: skip
+"""Fields of how Kueue runs as a process, which is the part of Sluice's own options."""
+_GATES: Final = {gate: feature for feature in KUEUE for gate in feature.gates}
+
+
+def _record(made: type[Any], table: Table) -> Read:
+    """Give a reader of a section that becomes one value."""
+
+    def read(reader: Reading, value: Any, path: Path) -> Any:
+        return made(**reader.fields(value, path, table))
+
+    return read
+
+
+def _enabled(made: type[Any], table: Table, **when_enabled: Any) -> Read:
+    """Give a reader of a section that v1beta1 switches on by `enable`; `when_enabled` are its defaults there."""
+    switch: Table = {"enable": ("enable", reading.boolean), **table}
+
+    def read(reader: Reading, value: Any, path: Path) -> Any:
+        found = reader.fields(value, path, switch)
+        old, on = "enable" in found, found.pop("enable", True)
+        return made(**{**(when_enabled if old else {}), **found}) if on else None
+
+    return read
+
+
+def _transformation(reader: Reading, value: Any, path: Path) -> Transformation:
+    found = reader.fields(value, path, _TRANSFORMATION)
+    if "source" not in found:
+        raise ValueError("requires input")
+    return Transformation(**found)
+
+
+def _kept(reader: Reading, value: Any, path: Path) -> bool:
+    strategy: str = reading.one_of("Retain", "Replace")(reader, value, path)
+    return strategy == "Retain"
+
+
+def _amount(reader: Reading, value: Any, path: Path) -> int:
+    return quantity.parse(value).nanos
+
+
+def _weight(reader: Reading, value: Any, path: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise ValueError(f"{value!r} is not a number from 0")
+    return float(value)
+
+
+def _gates(reader: Reading, value: Any, path: Path) -> Mapping[str, bool]:
+    gates: dict[str, bool] = reading.by_name(reading.boolean)(reader, value, path)
+    for gate, on in gates.items():
+        feature = _GATES.get(gate)
+        if feature is None and gate != NO_WAITING:
+            reader.unused((*path, gate), "no feature of Sluice has this gate")
+        elif feature is not None and on and feature.state is State.NO:
+            reader.unused((*path, gate), f"{feature.name} is not supported: {feature.note}")
+    return gates
+
+
+_REQUEUING: Final[Table] = {
+    "timestamp": ("timestamp", lambda *at: RequeuingTimestamp(reading.one_of(*RequeuingTimestamp)(*at))),
+    "backoffBaseSeconds": ("backoff_base_seconds", reading.whole),
+    "backoffLimitCount": ("backoff_limit_count", reading.whole),
+    "backoffMaxSeconds": ("backoff_max_seconds", reading.whole),
+}
+_WAITING: Final[Table] = {
+    "timeout": ("timeout", reading.duration),
+    "blockAdmission": ("block_admission", reading.boolean),
+    "recoveryTimeout": ("recovery_timeout", reading.duration),
+    "requeuingStrategy": ("requeuing", _record(RequeuingStrategy, _REQUEUING)),
+}
+_INTEGRATIONS: Final[Table] = {
+    "frameworks": ("frameworks", reading.texts),
+    "externalFrameworks": ("external_frameworks", reading.texts),
+    "labelKeysToCopy": ("label_keys_to_copy", reading.texts),
+    "podOptions": ("", reading.not_used("set managedJobsNamespaceSelector")),
+}
+_FAIR: Final[Table] = {"preemptionStrategies": ("preemption_strategies", reading.items(reading.one_of(*STRATEGIES)))}
+_HISTORY: Final[Table] = {
+    "usageHalfLifeTime": ("usage_half_life_time", reading.duration),
+    "usageSamplingInterval": ("usage_sampling_interval", reading.duration),
+    "resourceWeights": ("resource_weights", reading.by_name(_weight)),
+}
+_TRANSFORMATION: Final[Table] = {
+    "input": ("source", reading.text),
+    "strategy": ("keep", _kept),
+    "multiplyBy": ("multiply_by", reading.text),
+    "outputs": ("outputs", reading.by_name(_amount)),
+}
+_RESOURCES: Final[Table] = {
+    "excludeResourcePrefixes": ("exclude_resource_prefixes", reading.texts),
+    "transformations": ("transformations", reading.items(_transformation)),
+    "quotaCheckStrategy": (
+        "quota_check_strategy",
+        lambda *at: QuotaCheckStrategy(reading.one_of(*QuotaCheckStrategy)(*at)),
+    ),
+    "deviceClassMappings": ("", reading.not_used("quota does not count claimed devices")),
+}
+_RETENTION: Final[Table] = {
+    "afterFinished": ("after_finished", reading.duration),
+    "afterDeactivatedByKueue": ("after_deactivated", reading.duration),
+}
+
+
+def _retention(reader: Reading, value: Any, path: Path) -> Retention:
+    inner: Table = {"workloads": ("workloads", _record(Retention, _RETENTION))}
+    found: Retention = reader.fields(value, path, inner).get("workloads", Retention())
+    return found
+
+
+SECTIONS: Final[Table] = {
+    "waitForPodsReady": ("wait_for_pods_ready", _enabled(WaitForPodsReady, _WAITING, block_admission=True)),
+    "manageJobsWithoutQueueName": ("manage_jobs_without_queue_name", reading.boolean),
+    "managedJobsNamespaceSelector": ("managed_jobs_namespace_selector", reading.selector),
+    "integrations": ("integrations", _record(Integrations, _INTEGRATIONS)),
+    "fairSharing": ("fair_sharing", _enabled(FairSharing, _FAIR)),
+    "admissionFairSharing": ("admission_fair_sharing", _record(AdmissionFairSharing, _HISTORY)),
+    "resources": ("resources", _record(Resources, _RESOURCES)),
+    "objectRetentionPolicies": ("retention", _retention),
+    "featureGates": ("feature_gates", _gates),
+}
+"""What Sluice's own configuration has as well, in the same form."""
+_CONFIGURATION: Final[Table] = {
+    "apiVersion": ("", reading.one_of(*VERSIONS)),
+    "kind": ("", reading.one_of(KIND)),
+    "metadata": ("", lambda *at: None),
+    "namespace": ("namespace", reading.text),
+    "multiKueue": ("", reading.not_used("jobs run in their own cluster")),
+    **{field: ("", reading.not_used(_OWN_OPTION)) for field in _ELSEWHERE},
+    **SECTIONS,
+}
+
+
+def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
+    """Read a Configuration of Kueue, with Kueue's defaults; what is wrong or without effect is in the reading."""
+    reader = Reading(document, strict=False)
+    found = reader.fields(document.value, (), _CONFIGURATION)
+    if document.at(("apiVersion",)) != V1BETA1:
+        found.setdefault("wait_for_pods_ready", WaitForPodsReady())
+    if found.get("feature_gates", {}).get(NO_WAITING):
+        found["wait_for_pods_ready"] = None
+    found.setdefault("integrations", Integrations())
+    return QueueSettings(**found), reader
+
+
+def configuration_of(value: Mapping[str, Any]) -> QueueSettings:
+    """Read a Configuration among other objects: what is wrong in it is left out. `lint` tells."""
+    return from_configuration(Document(dict(value), KIND))[0]

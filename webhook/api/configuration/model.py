@@ -1,0 +1,140 @@
+"""The settings of the queues and of the jobs in them, as values; named as in Kueue's Configuration.
+
+Durations are in milliseconds. `sluice serve` hands one `QueueSettings` to everything that decides or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+MINUTE: Final = 60_000
+FRAMEWORKS: Final = ("batch/job",)
+
+
+class RequeuingTimestamp(StrEnum):
+    """What orders a workload that is back in its queue because its pods were not ready."""
+
+    EVICTION = "Eviction"
+    CREATION = "Creation"
+
+
+class QuotaCheckStrategy(StrEnum):
+    """What becomes of a resource that no resource group of the ClusterQueue covers."""
+
+    BLOCK = "BlockUndeclared"
+    IGNORE = "IgnoreUndeclared"
+
+
+@dataclass(frozen=True, slots=True)
+class RequeuingStrategy:
+    """How long a workload waits each time that its pods were not ready, and how often (None: without end)."""
+
+    timestamp: RequeuingTimestamp = RequeuingTimestamp.EVICTION
+    backoff_base_seconds: int = 60
+    backoff_limit_count: int | None = None
+    backoff_max_seconds: int = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForPodsReady:
+    """How long admitted workloads have until all their pods are ready; `recovery_timeout` is for later losses.
+
+    None for `recovery_timeout` is `timeout`, 0 is no limit.
+    """
+
+    timeout: int = 30 * MINUTE
+    block_admission: bool = False
+    recovery_timeout: int | None = None
+    requeuing: RequeuingStrategy = RequeuingStrategy()
+
+    @property
+    def recovery(self) -> int:
+        """The time-out after which a workload that was ready once must go, 0 for none."""
+        return self.timeout if self.recovery_timeout is None else self.recovery_timeout
+
+
+@dataclass(frozen=True, slots=True)
+class Integrations:
+    """The job kinds that are queued, and the labels of jobs that their Workloads carry as well."""
+
+    frameworks: tuple[str, ...] = FRAMEWORKS
+    external_frameworks: tuple[str, ...] = ()
+    label_keys_to_copy: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FairSharing:
+    """Fair sharing between queues: which preemption strategies are tried, in their order."""
+
+    preemption_strategies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionFairSharing:
+    """How the past usage of LocalQueues fades and is counted."""
+
+    usage_half_life_time: int = 0
+    usage_sampling_interval: int = 5 * MINUTE
+    resource_weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """A resource that is counted as others (Kueue's `resources.transformations`): output amounts in billionths."""
+
+    source: str
+    outputs: Mapping[str, int] = field(default_factory=dict)
+    keep: bool = True
+    multiply_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """How requests become what quota counts."""
+
+    exclude_resource_prefixes: tuple[str, ...] = ()
+    transformations: tuple[Transformation, ...] = ()
+    quota_check_strategy: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """After how long a Workload is deleted that is finished, or that the queues deactivated; None is never."""
+
+    after_finished: int | None = None
+    after_deactivated: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """All of them. What is not said is as in Kueue, but pods are not waited for where nobody asks for it.
+
+    `integrations` is None where nothing is said of it: every kind is queued.
+    """
+
+    manage_jobs_without_queue_name: bool = False
+    managed_jobs_namespace_selector: Mapping[str, Any] | None = None
+    """A LabelSelector; None is every namespace but kube-system and the controller's own."""
+    wait_for_pods_ready: WaitForPodsReady | None = None
+    integrations: Integrations | None = None
+    fair_sharing: FairSharing | None = None
+    admission_fair_sharing: AdmissionFairSharing | None = None
+    resources: Resources = Resources()
+    retention: Retention = Retention()
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    namespace: str = ""
+    """The namespace of Kueue's controller, where a Configuration names it."""
+
+    def enabled(self, gate: str, *, default: bool = False) -> bool:
+        """Say whether a feature gate is on; `default` is what it is where nobody set it."""
+        return self.feature_gates.get(gate, default)
+
+    def namespace_selector(self, own: str) -> Mapping[str, Any]:
+        """Give the LabelSelector of the namespaces whose jobs are managed; `own` is Sluice's namespace."""
+        if self.managed_jobs_namespace_selector is not None:
+            return self.managed_jobs_namespace_selector
+        apart = sorted({"kube-system", own, self.namespace} - {""})
+        return {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": apart}]}

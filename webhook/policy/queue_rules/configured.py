@@ -1,0 +1,52 @@
+"""Which rule files the settings of the queues ask for, and what goes before what stands in those files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings
+
+KUEUE: Final = "kueue"
+FAIR: Final = "kueue-fair"
+GATES: Final = {
+    "PartialAdmission": "partialAdmission",
+    "RecomputeAssignmentUponPreemptionTargetsOverlap": "recomputeVictims",
+}
+"""Gates that are settings of a QueuePolicy; any other is a parameter of its own name, with a small first letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """Rule files by name, a later one over an earlier one, and what replaces parameters and settings in them."""
+
+    names: tuple[str, ...] = (KUEUE,)
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def configured(settings: QueueSettings, names: Sequence[str] = (KUEUE,)) -> Configured:
+    """Give the rules for settings; the files that were named go over `kueue`, or `kueue-fair` for fair sharing."""
+    stated = {GATES[gate]: on for gate, on in settings.feature_gates.items() if gate in GATES}
+    over: dict[str, Any] = dict(stated)
+    chosen = tuple(names)
+    if (fair := settings.fair_sharing) is not None:
+        chosen = (FAIR, *(name for name in names if name not in (KUEUE, FAIR)))
+        if fair.preemption_strategies:
+            over["fairSharing"] = {"enabled": True, "strategies": list(fair.preemption_strategies)}
+    if (history := settings.admission_fair_sharing) is not None:
+        over["history"] = _history(history)
+    return Configured(chosen, _parameters(settings), over)
+
+
+def _parameters(settings: QueueSettings) -> dict[str, object]:
+    return {gate[0].lower() + gate[1:]: on for gate, on in settings.feature_gates.items() if gate not in GATES}
+
+
+def _history(settings: AdmissionFairSharing) -> dict[str, Any]:
+    return {
+        "halfLife": f"{settings.usage_half_life_time}ms",
+        "samplingInterval": f"{settings.usage_sampling_interval}ms",
+        "resourceWeights": dict(settings.resource_weights),
+    }
