@@ -6,7 +6,7 @@ ARGS ?=
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench cluster soak fuzz docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench cluster soak fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -66,13 +66,23 @@ schemas: dev ## the compact schemas of built-in kinds, from a real API server
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.schemas
 
-docs: dev ## the reference pages that are made from the code
+reference: dev ## the reference pages that are made from the code
 	$(BIN)/python -m tests.cel_lib.reference
 	$(BIN)/python -m tests.cel.second_judge.reference
 	$(BIN)/python -m webhook.offline.reference.queue_rules > docs/reference/queue-rules.md
 	$(BIN)/python -m webhook.api.compatibility.page > docs/compatibility.md
 	$(BIN)/sluice lint --pages docs/findings
 	$(BIN)/sluice crds --write charts/sluice/crds
+	$(BIN)/python -m tests.docs.reference
+
+build/docs-venv/.installed: .ci/requirements-docs.txt
+	$(PYTHON) -m venv build/docs-venv
+	build/docs-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r $<
+	@touch $@
+
+docs: reference build/docs-venv/.installed ## the reference pages, and the site in build/site
+	build/docs-venv/bin/mkdocs build --quiet --strict --config-file .ci/mkdocs.yml
+	! grep -rE '<(script|link)[^>]+(src|href)="https?:' build/site --include='*.html'
 
 lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
@@ -80,6 +90,7 @@ lock: dev ## pin the dependencies again, with hashes and no index address
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml -c .ci/requirements-dev.txt -o .ci/requirements-image.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group build --group wheel -c .ci/requirements-dev.txt -o .ci/requirements-wheel.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group bench -o .ci/requirements-bench.txt
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group docs -o .ci/requirements-docs.txt
 
 # Built from the source distribution: mypyc writes beside the sources, where machine code would hide later edits.
 wheel: dev ## the pure wheel, and the one with machine code for this machine (needs a C compiler), in dist

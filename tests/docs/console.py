@@ -1,0 +1,127 @@
+"""The console blocks of a page: run in their order, and compared with what is printed.
+
+A fenced block with a title is a file: it is written as the page shows it. A block of language `console` is run from
+the folder where the one before it ended. A line `...` in what is printed stands for any lines. `sh` blocks need a
+cluster and are not run.
+
+`python -m tests.docs.console PAGES` writes into pages what the commands print now, where that differs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.docs.markdown import DOCS, blocks
+from tests.shared import ROOT
+
+VARIABLES = {
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_AUTHOR_NAME": "ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.com",
+    "GIT_COMMITTER_NAME": "ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.com",
+}
+
+
+class Shell:
+    """A folder with the example files of `docs`, and `sluice` on the path."""
+
+    def __init__(self, folder: Path) -> None:
+        tools = folder / "bin"
+        tools.mkdir()
+        script = tools / "sluice"
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m webhook.cli.main "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+        self.folder = folder / "work"
+        self.folder.mkdir()
+        (self.folder / "docs").symlink_to(DOCS)
+        self.where = folder / "where"
+        path = f"{tools}:{os.environ['PATH']}"
+        self.environment = {**os.environ, **VARIABLES, "PATH": path, "PYTHONPATH": str(ROOT), "WHERE": str(self.where)}
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file that the page shows."""
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def run(self, command: str) -> str:
+        """Run a command, and stay where it goes."""
+        words = ["bash", "-c", f'{command}\ncode=$?\npwd > "$WHERE"\nexit $code']
+        done = subprocess.run(
+            words, cwd=self.folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        self.folder = Path(self.where.read_text(encoding="utf-8").strip())
+        return done.stdout
+
+
+def steps(text: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with what it prints."""
+    found: list[tuple[str, str]] = []
+    for command, printed in re.findall(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+        found.append((command, printed))
+    return found
+
+
+def comparable(text: str) -> str:
+    """Text without trailing spaces and the time that things took."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    return re.sub(r"\d+\.\d+ s\b", "N s", "\n".join(lines)).strip("\n")
+
+
+def agrees(printed: str, shown: str) -> bool:
+    """Say whether a program printed what is shown; a line `...` is any lines."""
+    parts = [re.escape(part.strip("\n")) for part in re.split(r"^ *\.\.\.$", comparable(shown), flags=re.MULTILINE)]
+    return re.fullmatch("(?:\n|.)*?".join(parts), comparable(printed)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A command of a page: what the page shows, and what was printed."""
+
+    command: str
+    shown: str
+    printed: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the page shows what is printed."""
+        return agrees(self.printed, self.shown)
+
+    def __str__(self) -> str:
+        return f"$ {self.command}\n{comparable(self.printed)}\n-- the page shows:\n{comparable(self.shown)}\n"
+
+
+def runs(page: Path, folder: Path) -> Iterator[Run]:
+    """Run a page in an empty folder: every command, in its order."""
+    shell = Shell(folder)
+    for block in blocks(page):
+        if block.title:
+            shell.write(block.title, block.text)
+        if block.language == "console":
+            for command, shown in steps(block.text):
+                yield Run(command, shown, shell.run(command))
+
+
+def main(pages: list[str]) -> None:
+    """Write what the commands of these pages print now into the pages, where it differs."""
+    for page in map(Path, pages):
+        done, rest = "", page.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            for run in runs(page, Path(folder)):
+                before, shown, rest = rest.partition(f"$ {run.command}\n{run.shown}")
+                lines = "".join(f"{line.rstrip()}\n" for line in run.printed.strip("\n").splitlines())
+                done += before + (shown if run.agrees else f"$ {run.command}\n{lines}")
+        page.write_text(done + rest, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

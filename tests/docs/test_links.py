@@ -1,0 +1,69 @@
+"""Every link of the documentation leads somewhere, and every page is reached from the navigation."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.markdown import DOCS, anchors, links
+from tests.shared import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "certs").glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+
+
+def hooks():
+    spec = importlib.util.spec_from_file_location("mkdocs_hooks", ROOT / ".ci/mkdocs_hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def navigation() -> set[Path]:
+    """The pages of the navigation, folders written out."""
+    settings = yaml.safe_load((ROOT / ".ci/mkdocs.yml").read_text(encoding="utf-8"))
+
+    def pages(entry):
+        if isinstance(entry, str):
+            yield DOCS / entry
+        for inner in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+            yield from pages(inner)
+
+    return set(pages(hooks().expanded(settings["nav"], DOCS)))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page):
+    """A link into the repository names a file that is there, and a heading that it has."""
+    broken = []
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.is_relative_to(ROOT) or not target.exists():
+            broken.append(f"{link}: no such file")
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            broken.append(f"{link}: no such heading")
+    assert not broken
+
+
+def test_navigation_names_pages():
+    """What the navigation names is there."""
+    assert not [page for page in navigation() if not page.is_file()]
+
+
+def test_every_page_is_reached():
+    """A page is in the navigation, or in the list of findings, which is."""
+    listed = {(DOCS / "findings" / link).resolve() for link in links(DOCS / "findings/README.md")}
+    assert not [str(page) for page in DOCS.rglob("*.md") if page not in navigation() | listed]
+
+
+def test_pages_leave_the_site_only_where_the_hook_knows():
+    """A link from the site to another folder of the repository becomes text: the hook knows the folder."""
+    lost = []
+    for page in DOCS.rglob("*.md"):
+        left = hooks().on_page_markdown(page.read_text(encoding="utf-8"))
+        for link in links(page):
+            target = (page.parent / link.partition("#")[0]).resolve()
+            if not target.is_relative_to(DOCS) and f"]({link})" in left:
+                lost.append(f"{page.name}: {link}")
+    assert not lost

@@ -1,0 +1,65 @@
+"""The reference names all that the code has: commands, options, settings, metrics, findings, annotations, labels."""
+
+import ast
+import re
+
+import click
+import pytest
+
+from tests.docs.markdown import DOCS
+from tests.docs.reference import PAGES, commands
+from tests.shared import ROOT
+from webhook.cli.group import cli
+from webhook.offline.lint.table import BY_CODE
+
+SOURCES = [*(ROOT / "webhook").rglob("*.py"), *(ROOT / "policies").rglob("policy.yaml")]
+METRIC_CLASSES = {"Counter", "Gauge", "Histogram", "CounterMetricFamily", "GaugeMetricFamily", "HistogramMetricFamily"}
+NO_KEYS = {"sluice.dev/v1alpha1", "kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1beta2"}
+"""API versions: written like keys of annotations, and none."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_of_this_code(name):
+    """The pages are what `make reference` writes today."""
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == PAGES[name](), "run `make reference`"
+
+
+def test_every_option_is_named():
+    """Each command has a section with each of its options."""
+    page = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (sluice[^\n]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    missing = []
+    for path, command in commands(cli):
+        section = sections.get(" ".join(("sluice", *path)), "")
+        options = (p for p in command.params if isinstance(p, click.Option) and not p.hidden)
+        missing += [f"{path}: {flag}" for option in options for flag in option.opts if flag not in section]
+    assert not missing
+
+
+def test_every_metric_is_named():
+    """Each name that is given to a metric's class anywhere in the code stands on the page."""
+    page = (DOCS / "reference/metrics.md").read_text(encoding="utf-8")
+    names = set()
+    for source in (ROOT / "webhook").rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in METRIC_CLASSES
+            if named and node.args and isinstance(node.args[0], ast.Constant):
+                names.add(node.args[0].value)
+    assert len(names) > 20
+    assert not [name for name in names if f"`{name}`" not in page and f"`{name}_total`" not in page]
+
+
+def test_every_finding_is_named():
+    """Each code is listed, and has a page."""
+    page = (DOCS / "findings/README.md").read_text(encoding="utf-8")
+    assert not [code for code in BY_CODE if f"[{code}]" not in page or not (DOCS / f"findings/{code}.md").is_file()]
+
+
+def test_every_annotation_is_named():
+    """Each annotation, label, gate and finalizer of the code and the shipped policies stands on the page."""
+    page = (DOCS / "reference/annotations.md").read_text(encoding="utf-8")
+    shipped = {f"sluice.dev/{folder.parent.name}" for folder in (ROOT / "policies").glob("*/policy.yaml")}
+    written = r"[\"'` ]((?:sluice\.dev|kueue\.x-k8s\.io)/[a-z0-9-]+)\b"
+    found = {key for source in SOURCES for key in re.findall(written, source.read_text(encoding="utf-8"))}
+    missing = {key for key in found if f"`{key}`" not in page} - NO_KEYS - (shipped - {"sluice.dev/queue-required"})
+    assert not missing
