@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 
 import click
 from prometheus_client import CollectorRegistry
@@ -16,7 +15,7 @@ from webhook.cli import exits
 from webhook.cli.commands.serve import serve
 from webhook.cli.group import cli
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.config import LEVELS, PREFIX, RANGES, Config, QueueMode
+from webhook.config import LEVELS, NAMES, PREFIX, RANGES, Config, QueueMode
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 
@@ -41,6 +40,51 @@ This page is generated from `webhook/config.py` by `python -m tests.docs.referen
 
 | setting | environment | option | default | allowed | what it does |
 |---|---|---|---|---|---|
+"""
+
+QUEUES = {
+    "waitForPodsReady": "How long admitted workloads have until all their pods are ready. Not set: no limit.",
+    "waitForPodsReady.timeout": "Time until the pods must be ready. Default: `30m`.",
+    "waitForPodsReady.recoveryTimeout": "The same for pods that were ready once. Default: `timeout`; `0s`: no limit.",
+    "waitForPodsReady.blockAdmission": "Admit nothing while an admitted workload is not ready. Default: `false`.",
+    "waitForPodsReady.requeuingStrategy": "What happens to a workload whose pods were not ready.",
+    "waitForPodsReady.requeuingStrategy.timestamp": "Its place in the queue: by `Eviction` (default) or `Creation`.",
+    "waitForPodsReady.requeuingStrategy.backoffBaseSeconds": "First delay; it doubles each time. Default: 60.",
+    "waitForPodsReady.requeuingStrategy.backoffMaxSeconds": "Longest delay. Default: 3600.",
+    "waitForPodsReady.requeuingStrategy.backoffLimitCount": "Number of retries. Default: no limit.",
+    "manageJobsWithoutQueueName": "Whether jobs that name no queue are suspended too. Default: `false`.",
+    "managedJobsNamespaceSelector": "Namespaces whose jobs are managed. Default: all but kube-system and Sluice's.",
+    "integrations.frameworks": "Job kinds that are queued. Without `integrations`: every supported kind.",
+    "integrations.externalFrameworks": "Job kinds, as Kind.version.group, that other controllers queue.",
+    "integrations.labelKeysToCopy": "Labels of jobs that their Workloads get.",
+    "integrations.podOptions": "Not used: set `managedJobsNamespaceSelector`.",
+    "fairSharing.preemptionStrategies": "`LessThanOrEqualToFinalShare`, `LessThanInitialShare`, in this order.",
+    "admissionFairSharing.usageHalfLifeTime": "Time after which past usage counts half.",
+    "admissionFairSharing.usageSamplingInterval": "How often usage is sampled. Default: `5m`.",
+    "admissionFairSharing.resourceWeights": "Weight of a unit of each resource. Default: 1.",
+    "resources.excludeResourcePrefixes": "Resources that quota does not count.",
+    "resources.transformations": "Resources that count as others.",
+    "resources.transformations.input": "The resource that pods request.",
+    "resources.transformations.strategy": "`Retain` (default): it counts as well; `Replace`: it does not.",
+    "resources.transformations.outputs": "Amount of each resource that one unit counts as.",
+    "resources.transformations.multiplyBy": "Resource of the same pod to multiply the outputs by.",
+    "resources.quotaCheckStrategy": "`BlockUndeclared` (default) or `IgnoreUndeclared`: resources without a quota.",
+    "resources.deviceClassMappings": "Not used: quota does not count claimed devices.",
+    "objectRetentionPolicies.workloads.afterFinished": "When finished Workloads are deleted. Default: never.",
+    "objectRetentionPolicies.workloads.afterDeactivatedByKueue": "The same for deactivated ones. Default: never.",
+    "featureGates": "Gates of Kueue, by name. Gates of features that are not supported have no effect.",
+}
+"""The settings of the queues, in files only: in our configuration, and in Kueue's own."""
+
+QUEUES_HEAD = """
+## Settings of the queues
+
+These have the names and the form of Kueue's Configuration. They stand in the file of `--config`, or in the
+Configuration that `kueueConfig` names; a section of the file of `--config` wins. Durations are written as `90s`, `5m`
+or `1h30m`. Other fields of a Configuration have no effect, and a warning names them.
+
+| setting | what it does |
+|---|---|
 """
 
 METRICS_HEAD = """\
@@ -89,7 +133,8 @@ def _exits() -> Iterator[str]:
 def configuration_page() -> str:
     """The page of all settings."""
     options = {param.name: param for param in serve.params if isinstance(param, click.Option)}
-    return CONFIGURATION_HEAD + "".join(_setting(setting.name, options[setting.name]) for setting in fields(Config))
+    rows = "".join(_setting(name, options[name]) for name in NAMES)
+    return CONFIGURATION_HEAD + rows + QUEUES_HEAD + "".join(f"| `{k}` | {words} |\n" for k, words in QUEUES.items())
 
 
 def _setting(name: str, option: click.Option) -> str:

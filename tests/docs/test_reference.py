@@ -7,7 +7,7 @@ import click
 import pytest
 
 from tests.docs.markdown import DOCS
-from tests.docs.reference import PAGES, commands
+from tests.docs.reference import PAGES, QUEUES, commands
 from tests.shared import ROOT
 from webhook.cli.group import cli
 from webhook.offline.lint.table import BY_CODE
@@ -34,6 +34,16 @@ def test_every_option_is_named():
         options = (p for p in command.params if isinstance(p, click.Option) and not p.hidden)
         missing += [f"{path}: {flag}" for option in options for flag in option.opts if flag not in section]
     assert not missing
+
+
+def test_every_setting_of_the_queues_is_named():
+    """Each field that a table of `api/configuration` reads stands on the page; those of Kueue's process do not."""
+    tables = ast.parse((ROOT / "webhook/api/configuration/fields.py").read_text(encoding="utf-8")).body
+    dicts = [node.value for node in tables if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict)]
+    keys = {key.value for table in dicts[:-1] for key in table.keys if isinstance(key, ast.Constant)}
+    named = {word for path in QUEUES for word in path.split(".")}
+    assert len(keys) > 25
+    assert keys <= named
 
 
 def test_every_metric_is_named():
