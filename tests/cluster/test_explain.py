@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterator
 
-from tests.cluster.world import CLOCKS
+from tests.cluster.world import CLOCKS, queues
+from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.queues.pending_reasons import AGAIN, Explainer
+from webhook.cluster.queues.pending_reasons import Explainer
+from webhook.cluster.queues.upkeep import AGAIN, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.store.memory import MemoryStore
@@ -19,9 +21,16 @@ class Core:
     def __init__(self) -> None:
         self.revision, self.message, self.asked = 1, "3 free", 0
 
+    def inactive(self) -> dict[str, str]:
+        return {}
+
     def waiting(self) -> Iterator[Pending]:
         self.asked += 1
         yield Pending("team-a/w", "cq", Place.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, self.message)
+
+
+async def nothing(_: object) -> None:
+    """Evicts nobody."""
 
 
 def test_new_numbers_come_later_but_come():
@@ -31,10 +40,14 @@ def test_new_numbers_come_later_but_come():
         store, clock, core = MemoryStore(), [10 * AGAIN], Core()
         view = View(store, QUEUE_KINDS)
         head = {"apiVersion": WORKLOAD.api_version, "kind": "Workload"}
-        await store.create({**head, "metadata": {"name": "w", "namespace": "team-a"}, "spec": {}})
+        for obj in queues():
+            await store.create(obj)
+        await store.create({**head, "metadata": {"name": "w", "namespace": "team-a"}, "spec": {"queueName": "main"}})
         view.start()
         await view.wait()
-        explainer = Explainer(view, LeaderWriter(view, lambda: True, CLOCKS.now), core, lambda: clock[0])
+        explainer, writer = Explainer(core), LeaderWriter(view, lambda: True, CLOCKS.now)
+        events = EventRecorder(store, CLOCKS.now)
+        upkeep = Upkeep(view, writer, core, explainer.told, events, nothing, lambda: clock[0])
         seen = []
         for later, revision, message in (
             (0, 1, "3 free"),
@@ -45,10 +58,13 @@ def test_new_numbers_come_later_but_come():
         ):
             clock[0] += later
             core.revision, core.message = revision, message or core.message
-            await explainer.run()
+            await upkeep.run(await explainer.run())
             found = await store.get(WORKLOAD, "w", "team-a")
-            seen.append((find(found, "QuotaReserved")["message"], core.asked))
+            versions = found["metadata"]["resourceVersion"]
+            seen.append((find(found, "sluice.dev/Waiting")["message"], core.asked, versions))
         await view.stop()
         return seen
 
-    assert asyncio.run(go()) == [("3 free", 1), ("3 free", 2), ("3 free", 2), ("2 free", 3), ("2 free", 3)]
+    seen = asyncio.run(go())
+    assert [row[:2] for row in seen] == [("3 free", 1), ("3 free", 2), ("3 free", 2), ("2 free", 2), ("2 free", 2)]
+    assert len({row[2] for row in seen}) == 2

@@ -1,12 +1,23 @@
-"""What people read about a workload that waits: the core's message, its numbers written as quantities."""
+"""What is read about a workload that waits: the core's message, its numbers written as quantities.
+
+`message_of` is for people; `condition_of` is what the condition `QuotaReserved` says, in the words that clients of
+Kueue read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from webhook.api import amounts
-from webhook.queue.decisions import Pending, Shortage
+from webhook.queue.decisions import Pending, Reason, Shortage
+
+EVALUATED: Final = "Workload is pending evaluation in the scheduling queue"
+_NOT_YET: Final = frozenset({Reason.NOT_CONSIDERED, Reason.BEHIND_HEAD, Reason.BACKOFF, Reason.CHECKS_PENDING})
+"""Reasons that Kueue does not tell apart."""
+_SAY_IT_ALL: Final = frozenset({"NoLongerFits", "Overlap", "Deferred"})
+"""Outcomes whose message tells everything: at that time, flavors were found."""
 
 
 def message_of(pending: Pending) -> str:
@@ -17,6 +28,35 @@ def message_of(pending: Pending) -> str:
         for said, better in zip(core, people, strict=True):
             message = message.replace(said, better)
     return message
+
+
+def condition_of(pending: Pending) -> tuple[str, str]:
+    """Give reason and message of the condition `QuotaReserved` of a workload that waits in a queue."""
+    if pending.reason in _NOT_YET:
+        return Reason.NOT_CONSIDERED.value, EVALUATED
+    told = "" if pending.outcome in _SAY_IT_ALL else _assignment(pending.shortages)
+    if told and pending.reason is Reason.WAITING_FOR_PREEMPTED:
+        told = f"{told}. {pending.message}"
+    return pending.reason.value, told or message_of(pending) or pending.reason.value
+
+
+def _assignment(shortages: tuple[Shortage, ...]) -> str:
+    """Say which flavors could not be assigned, pod set by pod set."""
+    by_pod_set: dict[str, set[str]] = {}
+    for shortage in shortages:
+        by_pod_set.setdefault(shortage.pod_set, set()).add(shortage.note or _lack(shortage))
+    told = (f"couldn't assign flavors to pod set {name}: {', '.join(sorted(r))}" for name, r in by_pod_set.items())
+    return "; ".join(told)
+
+
+def _lack(shortage: Shortage) -> str:
+    text = partial(amounts.text, shortage.resource)
+    where = f"{shortage.resource} in flavor {shortage.flavor}"
+    if shortage.asked > shortage.most:
+        here = f"previously considered podsets requests ({text(shortage.beside)}) + current podset request"
+        asked = text(shortage.asked - shortage.beside)
+        return f"insufficient quota for {where}, {here} ({asked}) > maximum capacity ({text(shortage.most)})"
+    return f"insufficient unused quota for {where}, {text(shortage.asked - shortage.free)} more needed"
 
 
 def _numbers(shortage: Shortage, text: Callable[[int], str]) -> tuple[str, str]:

@@ -28,6 +28,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.pending_reasons import Explainer
 from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.publish import Publisher
+from webhook.cluster.queues.upkeep import Upkeep
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending
 from webhook.store.errors import StoreError
@@ -75,12 +76,14 @@ class Controller:
         self._dirty = asyncio.Event()
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
-        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report)
         self._events = EventRecorder(view.store, clocks.now)
+        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report, self._events)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
-        self._explainer = Explainer(view, self._writer, core, clocks.milliseconds)
-        self._publisher = Publisher(view, self._writer, report, core, self._explainer.told, clocks.milliseconds)
+        self._explainer = Explainer(core)
+        told = self._explainer.told
+        self._upkeep = Upkeep(view, self._writer, core, told, self._events, self._cycle.evict, clocks.milliseconds)
+        self._publisher = Publisher(view, self._writer, report, core, told, clocks.milliseconds)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -111,6 +114,7 @@ class Controller:
         if (gvk.group, gvk.kind) in OF_THE_CORE:
             self._core.heard(old, new)
             self._publisher.heard(gvk, old, new)
+            self._upkeep.heard(gvk, old, new)
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:
@@ -175,7 +179,7 @@ class Controller:
             if self._leader is not None and self._leader.took_over:
                 await self._cycle.fence(self._leader.epoch)
             tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
-            tasks.add(asyncio.create_task(self._publish(), name="status of the queues"))
+            tasks.add(asyncio.create_task(self._publish(), name="status of Workloads and queues"))
             self._add_all(self._view)
             self._events.start()
             self._jobs.start()
@@ -214,9 +218,10 @@ class Controller:
             return
 
     async def _publish(self) -> None:
+        self._upkeep.look_at_all()
         while True:
             try:
-                await self._explainer.run()
+                await self._upkeep.run(await self._explainer.run())
                 await self._publisher.publish()
             except NotLeading:
                 return

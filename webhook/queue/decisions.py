@@ -57,7 +57,7 @@ class Shortage:
     """One flavor and resource of one pod set, in numbers: amounts in the model's units.
 
     `free` is what the queue could use now, `most` what it could ever use, `borrowed` what it borrows already.
-    `holders` hold what must end first, the earliest end first.
+    `holders` hold what must end first, the earliest end first. `beside` is the part of `asked` of pod sets before.
     """
 
     pod_set: str
@@ -70,6 +70,7 @@ class Shortage:
     borrowed: int = 0
     note: str = ""
     holders: tuple[Holder, ...] = ()
+    beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,10 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A workload still waits: why, in numbers, at which place of its queue (from 1; 0: none), until when perhaps."""
+    """A workload still waits: why, in numbers, at which place of its queue (from 1; 0: none), until when perhaps.
+
+    `outcome` is how the last look at it ended, in the word that rules know; "" where it was not looked at.
+    """
 
     workload: str
     cluster_queue: str
@@ -105,6 +109,7 @@ class Pending:
     shortages: tuple[Shortage, ...] = ()
     position: int = 0
     start: int | None = None
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
         shortages = tuple(_shortage(state, pending_queue, lack, gathered) for lack in lacks)
         told = gathered.told[verdict] = verdict.message or _message(verdict, shortages), shortages
     start = _start(told[1]) if position == 1 else None
-    return Pending(entry.key, name, _place(entry, verdict), verdict.reason, *told, position, start)
+    place = _place(entry, verdict)
+    return Pending(entry.key, name, place, verdict.reason, *told, position, start, verdict.outcome.value)
 
 
 def _place(entry: Entry, verdict: Verdict) -> Place:
@@ -174,6 +175,7 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: G
         max(0, tree.usage[cell.at] - cell.subtree),
         "",
         _holders(state, tree, replace(lack, column=column), free, gathered) if lack.asked <= lack.most else (),
+        lack.beside,
     )
 
 

@@ -81,8 +81,8 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     """Read a Workload of v1beta1 or v1beta2."""
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     namespace = metadata.get("namespace") or "default"
-    conditions = {c["type"]: c for c in status.get("conditions") or () if c.get("status") == "True"}
-    done = {p["name"]: int(p.get("count") or 0) for p in status.get("reclaimablePods") or ()}
+    conditions = _true_conditions(status)
+    done = _done(status)
     pods = _pods(obj, namespace, done, around)
     created = milliseconds(metadata.get("creationTimestamp"))
     admission = _admission(status, conditions, done)
@@ -205,6 +205,17 @@ def _queued_at(created: int, evicted: Object | None) -> int:
     return created
 
 
+def _done(status: Object) -> dict[str, int]:
+    return {p["name"]: int(p.get("count") or 0) for p in status.get("reclaimablePods") or ()}
+
+
+def assignments_of(obj: Object) -> tuple[PodSetAssignment, ...]:
+    """Give what the pod sets of a Workload hold: without pods that are done."""
+    status = obj.get("status") or {}
+    admission = status.get("admission") or {}
+    return tuple(_assignment(p, _done(status)) for p in admission.get("podSetAssignments") or ())
+
+
 def _admission(status: Object, conditions: Mapping[str, Object], done: Mapping[str, int]) -> Admission | None:
     value = status.get("admission")
     reserved = conditions.get("QuotaReserved")
@@ -235,6 +246,16 @@ def _held(status: Object) -> str:
         return ""
     reason = str(row.get("reason") or "Unknown")
     return "" if reason.startswith(KNOWN_END) else reason
+
+
+def deadline_of(obj: Object) -> int:
+    """Give when a Workload's maximum execution time ends (milliseconds), 0 where it has none or is not admitted."""
+    status = obj.get("status") or {}
+    return _deadline(obj.get("spec") or {}, status, _true_conditions(status))
+
+
+def _true_conditions(status: Object) -> dict[str, Object]:
+    return {c["type"]: c for c in status.get("conditions") or () if c.get("status") == "True"}
 
 
 def _deadline(spec: Object, status: Object, conditions: Mapping[str, Object]) -> int:

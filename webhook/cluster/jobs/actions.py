@@ -19,12 +19,13 @@ from webhook.api.job_to_workload import (
 )
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.finalizers import FINALIZER, finalizers, is_marked, let_go, marked
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.placement import PlacementConflict, restored, started, suspend, ungated
-from webhook.cluster.jobs.steps import DIGEST, EPOCH, FINALIZER, JobStep, finalizers
+from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
 from webhook.cluster.queues import workload_conditions
 from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED
 from webhook.jobs.describe import at
@@ -167,11 +168,10 @@ class Actions:
 
     async def _adopt(self, job: Object, workload: Object) -> None:
         """Make the job the controller of a Workload that somebody else made for it."""
-        kept = finalizers(workload)
         fields = {
             "ownerReferences": [*(workload["metadata"].get("ownerReferences") or ()), owner_reference(job)],
             "labels": {JOB_UID_LABEL: uid_of(job)},
-            "finalizers": kept if FINALIZER in kept else [*kept, FINALIZER],
+            "finalizers": finalizers(workload) if is_marked(workload) else marked(workload),
         }
         await self._writer.metadata(workload, fields)
 
@@ -217,9 +217,8 @@ class Actions:
 
     async def let_go(self, workload: Object) -> None:
         """Take our finalizer off a Workload."""
-        if FINALIZER in (kept := finalizers(workload)):
-            rest = [name for name in kept if name != FINALIZER]
-            await self._writer.metadata(workload, {"finalizers": rest or None})
+        if is_marked(workload):
+            await self._writer.metadata(workload, {"finalizers": let_go(workload)})
 
     async def pods_left(self, job_uid: str, namespace: str) -> int:
         """Count the pods of a job that still run, by asking the store: what the job's status says may be old."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.lifecycle import running_pods
 from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, suspended
@@ -29,8 +30,6 @@ DIGEST: Final = "sluice.dev/spec-digest"
 
 EPOCH: Final = "sluice.dev/epoch"
 """An annotation of a Workload: which leader wrote to it last while it waited."""
-FINALIZER: Final = "kueue.x-k8s.io/resource-in-use"
-"""Keeps a Workload, and so the quota it holds, until the pods of its job are gone."""
 
 
 class JobStep(StrEnum):
@@ -77,7 +76,7 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     if workload is None:
         return JobStep.NONE if over or gone(job) else JobStep.CREATE
     if holds(workload, FINISHED):
-        return JobStep.LET_GO if FINALIZER in finalizers(workload) else JobStep.NONE
+        return JobStep.LET_GO if is_marked(workload) else JobStep.NONE
     if over:
         return JobStep.FINISH
     if described.kind.gate and gone(job):
@@ -128,8 +127,3 @@ def still_there(job: Object) -> bool:
 def gone(obj: Object) -> bool:
     """Say whether an object is being deleted."""
     return bool(at(obj, ("metadata", "deletionTimestamp")))
-
-
-def finalizers(obj: Object) -> list[str]:
-    """Give an object's finalizers."""
-    return at(obj, ("metadata", "finalizers")) or []

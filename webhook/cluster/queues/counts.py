@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from webhook.api import amounts
 from webhook.api.snapshot.reader import MALFORMED
+from webhook.api.snapshot.workload import assignments_of
 from webhook.cluster.queues.workload_conditions import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import holds
@@ -75,9 +75,9 @@ def _usage(workload: Object) -> list[tuple[FlavorResource, int]]:
     """Give what a Workload's admission uses; nothing where it cannot be read."""
     try:
         return [
-            (((pods.get("flavors") or {}).get(resource) or "", resource), amounts.amount(resource, text))
-            for pods in at(workload, ("status", "admission", "podSetAssignments")) or []
-            for resource, text in (pods.get("resourceUsage") or {}).items()
+            ((pods.flavors.get(resource) or "", resource), amount)
+            for pods in assignments_of(workload)
+            for resource, amount in pods.usage.items()
         ]
     except MALFORMED:
         return []

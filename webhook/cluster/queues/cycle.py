@@ -12,14 +12,31 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from webhook.api import amounts
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
+from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.queues import admission_checks, workload_conditions
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.protocol import Core
-from webhook.cluster.queues.workload_conditions import ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.queues.workload_conditions import (
+    ADMITTED,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    EVICTIONS,
+    FINISHED,
+    QUOTA_RESERVED,
+)
+from webhook.cluster.queues.workload_events import (
+    preemption_message,
+    tell_admitted,
+    tell_deactivated,
+    tell_evicted,
+    tell_ready,
+)
+from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
@@ -31,7 +48,6 @@ SOON_MS: Final = 100
 AT_ONCE: Final = 8
 """Status writes under way at the same time."""
 PREEMPTED: Final = "Preempted"
-DEACTIVATED: Final = "Deactivated"
 DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
 """How the reason of an eviction begins that sets the workload inactive too; its cause follows."""
 
@@ -39,9 +55,7 @@ DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
 def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
     """Give cause and message of an eviction that sets the workload inactive too; None for any other."""
     if decision.reason == workload_conditions.OVERTIME and not decision.message:
-        limit = workload["spec"].get("maximumExecutionTimeSeconds")
-        text = f"being admitted for its maximum execution time of {limit} seconds"
-        return decision.reason.removeprefix(DEACTIVATES), text
+        return decision.reason.removeprefix(DEACTIVATES), "exceeding the maximum execution time"
     if decision.reason.startswith(DEACTIVATES):
         cause = decision.reason.removeprefix(DEACTIVATES)
         return cause, decision.message or f"a rule of evict: {cause}"
@@ -57,9 +71,16 @@ class Cycle:
     """Runs rounds; remembers only which writes are unsettled."""
 
     def __init__(
-        self, view: View, writer: LeaderWriter, core: Core, clock_ms: Callable[[], int], report: QueueMetrics
+        self,
+        view: View,
+        writer: LeaderWriter,
+        core: Core,
+        clock_ms: Callable[[], int],
+        report: QueueMetrics,
+        events: EventRecorder,
     ) -> None:
         self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
+        self._events = events
         self._unsettled: dict[tuple[str, str], Object] = {}
 
     async def run(self) -> int | None:
@@ -72,7 +93,7 @@ class Cycle:
         decisions = self._core.decide(started)
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
-        await self._each(decisions.evicted, self._evict)
+        await self._each(decisions.evicted, self.evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.ready, self._ready)
         await self._each(decisions.admitted, self._admit)
@@ -126,30 +147,36 @@ class Cycle:
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
         new = workload_conditions.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
         log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
-        await self._write(workload, new)
-        self._report.admitted(workload, decision, self._clock_ms())
+        if await self._write(workload, new):
+            now = self._clock_ms()
+            self._report.admitted(workload, decision, now)
+            tell_admitted(self._events, workload, decision, now)
 
     async def _ready(self, decision: Admitted) -> None:
         workload = self._find(decision.workload)
         if workload is None or holds(workload, ADMITTED) or holds(workload, EVICTED):
             return
         log.info("%s admitted in %s: its checks are ready", decision.workload, decision.cluster_queue)
-        await self._write(workload, workload_conditions.ready(workload, decision.cluster_queue, self._writer.stamp()))
-        self._report.checks_ready(workload, decision, self._clock_ms())
+        if await self._write(workload, workload_conditions.ready(workload, self._writer.stamp())):
+            now = self._clock_ms()
+            self._report.checks_ready(workload, decision, now)
+            tell_ready(self._events, workload, decision.cluster_queue, now)
 
     async def _preempt(self, decision: Preempted) -> None:
-        message = f"Preempted to accommodate the workload {decision.preemptor}: {decision.reason.value}"
+        preemptor = self._find(decision.preemptor)
+        message = preemption_message(self._view, decision, preemptor, self._queue_of(preemptor))
         await self._stop(decision.workload, PREEMPTED, message, decision.reason.value)
         self._report.preempted(decision)
 
-    async def _evict(self, decision: Evicted) -> None:
+    async def evict(self, decision: Evicted) -> None:
+        """Take the quota from a workload, and set it inactive where the reason says so."""
         workload = self._find(decision.workload)
         if workload is None or holds(workload, EVICTED):
             return
         if (why := deactivation(workload, decision)) is not None:
             await self._deactivate(workload, *why)
             return
-        message = decision.message or f"Evicted by the queue: {decision.reason}"
+        message = decision.message or EVICTIONS.get(decision.reason) or f"Evicted by the queue: {decision.reason}"
         if decision.reason == workload_conditions.CHECK:
             states = admission_checks.states_of(workload)
             message = f"Evicted due to {admission_checks.message(states, admission_checks.RETRY)}"
@@ -162,7 +189,8 @@ class Cycle:
             workload = await self._writer.status(workload, new)
         if workload["spec"].get("active") is not False:
             workload = await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
-        text = f"The workload is deactivated due to {message}"
+            tell_deactivated(self._events, workload, f"{DEACTIVATES}{cause}", message)
+        text = f"{EVICTIONS[DEACTIVATED]} due to {message}"
         await self._stop("/".join(key_of(workload)), f"{DEACTIVATES}{cause}", text, "")
 
     async def _stop(self, key: str, reason: str, message: str, preemption: str) -> None:
@@ -170,22 +198,26 @@ class Cycle:
         if workload is None or holds(workload, EVICTED):
             return
         log.info("%s evicted: %s", key, message)
-        await self._write(
-            workload, workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption)
-        )
-        self._report.evicted(workload, reason)
+        new = workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption)
+        if await self._write(workload, new):
+            self._report.evicted(workload, reason)
+            tell_evicted(self._events, workload, reason, message)
 
-    async def _write(self, workload: Object, new: dict[str, Any]) -> None:
+    async def _write(self, workload: Object, new: dict[str, Any]) -> bool:
+        """Write a status; say whether that was done. Raises Unavailable, after which it may have been."""
         key = key_of(workload)
         self._unsettled[key] = workload
         try:
             await self._writer.status(workload, new)
+            done = True
         except Unavailable:
             raise
         except (StoreError, NotLeading):
+            done = False
             if (fresh := await self._writer.refresh_workload(workload)) is not None:
                 log.debug("%s is at version %s now", "/".join(key), fresh["metadata"]["resourceVersion"])
         del self._unsettled[key]
+        return done
 
     async def _settle(self) -> None:
         """Find out what became of writes without an answer; one that may still be under way is made impossible.
@@ -197,6 +229,11 @@ class Cycle:
             if fresh is not None and version_of(fresh) == version_of(sent):
                 await self._fence(fresh, self._clock_ms())
             del self._unsettled[key]
+
+    def _queue_of(self, workload: Object | None) -> str:
+        """Name the ClusterQueue that a Workload waits in."""
+        name, namespace = str(at(workload or {}, ("spec", "queueName")) or ""), key_of(workload)[0] if workload else ""
+        return str(at(self._view.mirror(LOCAL_QUEUE).get(name, namespace) or {}, ("spec", "clusterQueue")) or "")
 
     def _find(self, key: str) -> Object | None:
         namespace, _, name = key.partition("/")

@@ -7,13 +7,11 @@ Kueue's webhooks and controllers do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
+from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.queues.status import QueueCount
 from webhook.jobs.describe import at
 from webhook.store.objects import Object, key_of
-
-IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
 
 
 def unused(
@@ -31,27 +29,12 @@ def unused(
 
 def unmarked(checks: Iterable[Object]) -> list[Object]:
     """Give the checks that have no finalizer of ours yet."""
-    return [
-        check
-        for check in checks
-        if not check["metadata"].get("deletionTimestamp") and IN_USE not in (check["metadata"].get("finalizers") or ())
-    ]
-
-
-def with_finalizer(obj: Object) -> list[str]:
-    """Give the finalizers of an object and ours."""
-    return [*(obj["metadata"].get("finalizers") or ()), IN_USE]
-
-
-def without_finalizer(obj: Object) -> list[str] | None:
-    """Give the finalizers of an object without ours, None for an empty list: what a merge patch takes away."""
-    return [name for name in obj["metadata"]["finalizers"] if name != IN_USE] or None
+    return [check for check in checks if not check["metadata"].get("deletionTimestamp") and not is_marked(check)]
 
 
 def _leaving(objects: Iterable[Object]) -> Iterator[Object]:
     for obj in objects:
-        metadata = obj["metadata"]
-        if metadata.get("deletionTimestamp") and IN_USE in (metadata.get("finalizers") or ()):
+        if obj["metadata"].get("deletionTimestamp") and is_marked(obj):
             yield obj
 
 

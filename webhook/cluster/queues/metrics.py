@@ -118,7 +118,7 @@ class QueueMetrics:
             self._reserving.labels(name, self._role).set(tally.reserving)
             self._active.labels(name, self._role).set(tally.admitted)
             for status in ("pending", "active", "terminating"):
-                self._status.labels(name, status, self._role).set(int(tally.status == status))
+                self._status.labels(name, status, self._role).set(int(tally.activity.status == status))
             for (flavor, resource), amount in tally.reserved.items():
                 value = amount / 1000 if resource == "cpu" else amount
                 self._usage.labels(tally.cohort, name, flavor, resource, self._role).set(value)

@@ -9,13 +9,15 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from webhook.cluster.api.finalizers import let_go, marked
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.in_use import unmarked, unused, with_finalizer, without_finalizer
+from webhook.cluster.queues.in_use import unmarked, unused
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.protocol import Core
+from webhook.cluster.queues.queue_conditions import Known
 from webhook.cluster.queues.status import QueueCount, QueueCounts, status_of, tally
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place
@@ -70,8 +72,9 @@ class Publisher:
             return
         parked = [key for key, told in self._told.items() if told.place is not Place.ACTIVE]
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
-        flavors = self._view.mirror(FLAVOR).all()
-        counts = tally(queues, doors, flavors, self._counts, parked, self._core.inactive())
+        flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
+        known = Known.of(flavors, checks, self._core.inactive())
+        counts = tally(queues, doors, known, self._counts, parked)
         self._report.tallies(counts.cluster_queues.values(), self._writer.count)
         for queue in queues:
             await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
@@ -84,9 +87,9 @@ class Publisher:
         queues, flavors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(FLAVOR).all()
         checks = self._view.mirror(ADMISSION_CHECK).all()
         for check in unmarked(checks):
-            await self._finalizers(check, with_finalizer(check))
+            await self._finalizers(check, marked(check))
         for obj in list(unused(queues, flavors, checks, counts.cluster_queues)):
-            await self._finalizers(obj, without_finalizer(obj))
+            await self._finalizers(obj, let_go(obj))
 
     async def _finalizers(self, obj: Object, names: list[str] | None) -> None:
         try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
+from webhook.cluster.queues.queue_conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.queue.model import History
@@ -24,8 +25,7 @@ class QueueCount:
 
     name: str
     cohort: str = ""
-    status: str = "active"
-    problem: tuple[str, str] = ("Ready", "Can admit new workloads")
+    activity: Activity = field(default_factory=Activity)
     pending: int = 0
     inadmissible: int = 0
     reserving: int = 0
@@ -56,18 +56,12 @@ class QueueCounts:
 def tally(
     cluster_queues: Iterable[Object],
     local_queues: Iterable[Object],
-    flavors: Iterable[Object],
+    known: Known,
     workloads: WorkloadCounts,
     parked: Iterable[str],
-    inactive: Mapping[str, str],
 ) -> QueueCounts:
-    """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change.
-
-    `inactive` says why ClusterQueues take nothing, by name.
-    """
-    known = {key_of(flavor)[1] for flavor in flavors}
-    named = ((key_of(queue)[1], queue) for queue in cluster_queues)
-    by_name = {name: _cluster_queue(queue, known, inactive.get(name, "")) for name, queue in named}
+    """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change."""
+    by_name = {key_of(queue)[1]: _cluster_queue(queue, known) for queue in cluster_queues}
     doors = {}
     targets = {}
     for queue in local_queues:
@@ -86,50 +80,23 @@ def tally(
     return QueueCounts(by_name, doors)
 
 
-def _cluster_queue(queue: Object, flavors: set[str], why: str) -> QueueCount:
+def _cluster_queue(queue: Object, known: Known) -> QueueCount:
     out = QueueCount(key_of(queue)[1], cohort=str(at(queue, ("spec", "cohortName")) or ""))
-    for group in at(queue, ("spec", "resourceGroups")) or []:
-        for entry in group.get("flavors") or []:
-            for quota in entry.get("resources") or []:
-                key = (str(entry.get("name")), str(quota.get("name")))
-                out.nominal[key] = amounts.amount(key[1], quota.get("nominalQuota") or 0)
-                out.reserved[key] += 0
-                out.used[key] += 0
-    absent = sorted({flavor for flavor, _ in out.reserved} - flavors)
-    if at(queue, ("metadata", "deletionTimestamp")):
-        out.status, out.problem = (
-            "terminating",
-            ("Terminating", "Can't admit new workloads: the ClusterQueue is being deleted"),
-        )
-    elif absent:
-        names = ", ".join(absent)
-        out.status, out.problem = (
-            "pending",
-            ("FlavorNotFound", f"Can't admit new workloads: ResourceFlavor {names} does not exist"),
-        )
-    elif (at(queue, ("spec", "stopPolicy")) or "None") != "None":
-        out.status, out.problem = "pending", ("Stopped", "Can't admit new workloads: the ClusterQueue is stopped")
-    elif why:
-        out.status, out.problem = "pending", ("Inactive", f"Can't admit new workloads: {why}")
+    for entry in flavors_of(queue):
+        for quota in entry.get("resources") or []:
+            key = (str(entry.get("name")), str(quota.get("name")))
+            out.nominal[key] = amounts.amount(key[1], quota.get("nominalQuota") or 0)
+            out.reserved[key] += 0
+            out.used[key] += 0
+    out.activity = of_cluster_queue(queue, known)
     return out
 
 
 def _local_queue(queue: Object, key: str, target: QueueCount | None) -> QueueCount:
-    out = QueueCount(key, problem=("Ready", "Can submit new workloads to the ClusterQueue"))
-    if target is None:
-        out.status, out.problem = (
-            "pending",
-            ("ClusterQueueDoesNotExist", "Can't submit new workloads: the ClusterQueue does not exist"),
-        )
-        return out
-    for key_ in target.reserved:
-        out.reserved[key_] += 0
-        out.used[key_] += 0
-    if (at(queue, ("spec", "stopPolicy")) or "None") != "None":
-        out.status, out.problem = "pending", ("Stopped", "Can't submit new workloads: the LocalQueue is stopped")
-    elif target.status != "active":
-        out.status = "pending"
-        out.problem = ("ClusterQueueIsInactive", "Can't submit new workloads: the ClusterQueue is not active")
+    out = QueueCount(key, activity=of_local_queue(queue, target.activity if target else None))
+    for cell in target.reserved if target else ():
+        out.reserved[cell] += 0
+        out.used[cell] += 0
     return out
 
 
@@ -138,16 +105,18 @@ def status_of(queue: Object, counts: QueueCount, now: str, used: History | None,
 
     `used` is what it used lately, None where no rule asks for that. It is written once per sampling point.
     """
-    reason, message = counts.problem
-    conditions = with_condition(conditions_of(queue), "Active", counts.status == "active", reason, message, now)
+    is_active = counts.activity.status == "active"
+    reason, message = counts.activity.reason, counts.activity.message
+    conditions = with_condition(conditions_of(queue), "Active", is_active, reason, message, now)
+    old = queue.get("status") or {}
     return {
-        **(queue.get("status") or {}),
+        **old,
         "conditions": conditions,
         "pendingWorkloads": counts.pending,
         "reservingWorkloads": counts.reserving,
         "admittedWorkloads": counts.admitted,
-        "flavorsReservation": _rows(counts.reserved, None if local else counts.nominal),
-        "flavorsUsage": _rows(counts.used, None if local else counts.nominal),
+        **_usage(old, "flavorsReservation", counts.reserved, None if local else counts.nominal),
+        **_usage(old, "flavorsUsage", counts.used, None if local else counts.nominal),
         **_fair_sharing(queue, used),
     }
 
@@ -157,6 +126,12 @@ def _fair_sharing(queue: Object, used: History | None) -> dict[str, Any]:
     if used is None or used.at <= history(old.get("admissionFairSharingStatus")).at:
         return {}
     return {"fairSharing": {**old, "admissionFairSharingStatus": history_status(used)}}
+
+
+def _usage(old: Object, field: str, used: Amounts, nominal: Amounts | None) -> dict[str, Any]:
+    """Give a field of usage; where nothing is to be said, none: a merge patch takes away what was there."""
+    rows = _rows(used, nominal)
+    return {field: rows} if rows else {field: None} if field in old else {}
 
 
 def _rows(used: Amounts, nominal: Amounts | None) -> list[dict[str, Any]]:

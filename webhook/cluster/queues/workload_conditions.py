@@ -26,14 +26,26 @@ FINISHED: Final = "Finished"
 DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 CHECK: Final = "AdmissionCheck"
+DEACTIVATED: Final = "Deactivated"
 OVERTIME: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 REQUEUES: Final = {
-    CHECK: "BackoffFinished",
-    "Deactivated": "Reactivated",
-    "ClusterQueueStopped": "ClusterQueueRestarted",
-    "LocalQueueStopped": "LocalQueueRestarted",
+    CHECK: ("BackoffFinished", "The workload backoff was finished"),
+    DEACTIVATED: ("Reactivated", "The workload was reactivated"),
+    "ClusterQueueStopped": ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
+    "LocalQueueStopped": ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
 }
-"""Evictions after which a workload is not queued again until they are undone: reason before -> reason after."""
+"""Evictions after which a workload is not queued again until they are undone: reason before -> what is said then."""
+EVICTIONS: Final = {
+    DEACTIVATED: "The workload is deactivated",
+    "ClusterQueueStopped": "The ClusterQueue is stopped",
+    "LocalQueueStopped": "The LocalQueue is stopped",
+}
+"""Evictions whose message is Kueue's."""
+NO_RESERVATION: Final = ("NoReservation", "The workload has no reservation")
+UNCHECKED: Final = ("UnsatisfiedAdmissionChecks", "The workload has not all checks ready")
+EVALUATION: Final = "PendingEvaluation"
+WAITING: Final = "sluice.dev/Waiting"
+"""A condition of Sluice's own, while a workload waits: what Kueue's conditions have no words for."""
 PAST: Final = "accumulatedPastExecutionTimeSeconds"
 Amount = Callable[[str, int], str]
 """Resource name and the core's int -> a Kubernetes quantity."""
@@ -46,24 +58,18 @@ def admitted(workload: Object, decision: Admitted, target: Object | None, amount
     """
     queue = decision.cluster_queue
     generation = _generation(workload)
-    rows = with_condition(
-        conditions_of(workload),
-        QUOTA_RESERVED,
-        True,
-        "QuotaReserved",
-        f"Quota reserved in ClusterQueue {queue}",
-        now,
-        generation,
-    )
-    if decision.admitted:
-        rows = _admitted(rows, queue, now, generation)
+    rows = [row for row in conditions_of(workload) if row.get("type") != WAITING]
+    message = f"Quota reserved in ClusterQueue {queue}"
+    rows = with_condition(rows, QUOTA_RESERVED, True, "QuotaReserved", message, now, generation)
+    rows = _admitted(rows, now, generation) if decision.admitted else _unchecked(rows, now, generation)
     for type_ in (EVICTED, PREEMPTED):
         if holds(workload, type_):
-            rows = with_condition(rows, type_, False, "QuotaReserved", "the workload has quota again", now, generation)
+            before = f"Previously: {(find(workload, type_) or {}).get('message') or ''}"
+            rows = with_condition(rows, type_, False, "QuotaReserved", before, now, generation)
     held = find(workload, REQUEUED) or {}
     if held.get("status") == "False":
-        again = next((new for old, new in REQUEUES.items() if str(held.get("reason")).startswith(old)), "QuotaReserved")
-        rows = with_condition(rows, REQUEUED, True, again, "the workload was queued again", now, generation)
+        again = undone(held) or ("QuotaReserved", message)
+        rows = with_condition(rows, REQUEUED, True, *again, now, generation)
     assignments = [_assignment(pods, amount) for pods in decision.pod_sets]
     admission = {"clusterQueue": queue, "podSetAssignments": assignments}
     checks = with_checks(workload, target, admission, now)
@@ -78,15 +84,27 @@ def with_checks(workload: Object, target: Object | None, admission: Object, now:
     return {"admissionChecks": new} if new != old else {}
 
 
-def ready(workload: Object, queue: str, now: str) -> Object:
+def undone(held: Object) -> tuple[str, str] | None:
+    """Say what ends the time for which an eviction (reason of `Requeued`) keeps a workload out of its queue."""
+    return next((new for old, new in REQUEUES.items() if str(held.get("reason")).startswith(old)), None)
+
+
+def ready(workload: Object, now: str) -> Object:
     """Give the status of a Workload that had its quota, and whose last check is ready now."""
-    rows = _admitted(conditions_of(workload), queue, now, _generation(workload))
-    return {**_status(workload), "conditions": rows}
+    return {**_status(workload), "conditions": _admitted(conditions_of(workload), now, _generation(workload))}
 
 
-def _admitted(rows: Conditions, queue: str, now: str, generation: int) -> Conditions:
-    message = f"The workload is admitted by ClusterQueue {queue}"
-    return with_condition(rows, ADMITTED, True, "Admitted", message, now, generation)
+def unready(workload: Object, now: str) -> Object:
+    """Give the status of a Workload that has its quota, and waits for its checks."""
+    return {**_status(workload), "conditions": _unchecked(conditions_of(workload), now, _generation(workload))}
+
+
+def _admitted(rows: Conditions, now: str, generation: int) -> Conditions:
+    return with_condition(rows, ADMITTED, True, "Admitted", "The workload is admitted", now, generation)
+
+
+def _unchecked(rows: Conditions, now: str, generation: int) -> Conditions:
+    return with_condition(rows, ADMITTED, False, *UNCHECKED, now, generation)
 
 
 def evicted(workload: Object, reason: str, message: str, now: str, preemption: str = "") -> Object:
@@ -100,12 +118,33 @@ def evicted(workload: Object, reason: str, message: str, now: str, preemption: s
     rows = with_condition(rows, EVICTED, True, reason, message, now, generation)
     if preemption:
         rows = with_condition(rows, PREEMPTED, True, preemption, message, now, generation)
-    status = {**_status(workload), "conditions": rows}
+    status = {**_status(workload), "conditions": rows, **counted(workload, reason)}
     if states:
         status["admissionChecks"] = admission_checks.reset(states, now)
     state = status.get("requeueState") or {}
+    if reason.startswith(DEACTIVATED):
+        return {**status, "requeueState": None} if state else status
     again = max(admission_checks.retry_at(states), str(state.get("requeueAt") or ""))
     return {**status, "requeueState": {**state, "requeueAt": again}} if again else status
+
+
+def split(reason: str) -> tuple[str, str]:
+    """Give reason and underlying cause of an eviction: a deactivation for a cause has both in one word."""
+    cause = reason.removeprefix(f"{DEACTIVATED}DueTo")
+    return (DEACTIVATED, cause) if cause != reason else (reason, "")
+
+
+def counted(workload: Object, reason: str) -> dict[str, Any]:
+    """Give `schedulingStats` with one eviction more, as a part of a status."""
+    word, cause = split(reason)
+    rows = list(at(workload, ("status", "schedulingStats", "evictions")) or ())
+    for number, row in enumerate(rows):
+        if (row.get("reason"), row.get("underlyingCause")) == (word, cause):
+            rows[number] = {**row, "count": int(row.get("count") or 0) + 1}
+            break
+    else:
+        rows.append({"reason": word, "underlyingCause": cause, "count": 1})
+    return {"schedulingStats": {"evictions": rows}}
 
 
 def deactivating(workload: Object, cause: str, message: str, now: str) -> Object:
@@ -118,24 +157,23 @@ def deactivating(workload: Object, cause: str, message: str, now: str) -> Object
 
 def released(workload: Object, now: str) -> Object:
     """Give the status of a Workload whose pods are gone: no quota, waiting again."""
-    generation = _generation(workload)
-    message = "the pods of the job are gone; the workload is pending again"
-    rows = conditions_of(workload)
     why = find(workload, EVICTED) or {}
-    status = {**_status(workload), PAST: _past(workload, now)}
-    for type_ in (QUOTA_RESERVED, ADMITTED):
-        if type_ == QUOTA_RESERVED or holds(workload, type_):
-            rows = with_condition(rows, type_, False, "Pending", message, now, generation)
-    reason = str(why.get("reason") or "")
-    waits = reason != CHECK or _waits(workload, now)
-    if reason.startswith(tuple(REQUEUES)) and waits:
-        rows = with_condition(rows, REQUEUED, False, reason, str(why.get("message") or ""), now, generation)
-    else:
-        rows = with_condition(rows, REQUEUED, True, "QuotaReleased", message, now, generation)
-    return {**status, "conditions": rows, "admission": None}
+    reason, message = str(why.get("reason") or ""), str(why.get("message") or "")
+    status = without_quota(workload, EVALUATION, message, now)
+    held = reason.startswith(tuple(REQUEUES))
+    rows = with_condition(status["conditions"], REQUEUED, not held, reason, message, now, _generation(workload))
+    return {**status, "conditions": rows}
 
 
-def _waits(workload: Object, now: str) -> bool:
+def without_quota(workload: Object, reason: str, message: str, now: str) -> Object:
+    """Give the status of a Workload that gives its quota back: why it has none now, and for how long it ran."""
+    generation = _generation(workload)
+    rows = with_condition(conditions_of(workload), QUOTA_RESERVED, False, reason, message, now, generation)
+    rows = with_condition(rows, ADMITTED, False, *NO_RESERVATION, now, generation)
+    return {**_status(workload), PAST: _past(workload, now), "conditions": rows, "admission": None}
+
+
+def waits(workload: Object, now: str) -> bool:
     """Say whether a back-off runs."""
     return milliseconds(at(workload, ("status", "requeueState", "requeueAt"))) > milliseconds(now)
 
@@ -150,12 +188,6 @@ def _past(workload: Object, now: str) -> int | None:
         return past if isinstance(past, int) else None
     lasted = milliseconds(now) - milliseconds(admitted.get("lastTransitionTime"))
     return int(past or 0) + max(0, lasted // 1000)
-
-
-def pending(workload: Object, reason: str, message: str, now: str) -> Object:
-    """Give the status of a Workload that waits, with why."""
-    rows = with_condition(conditions_of(workload), QUOTA_RESERVED, False, reason, message, now, _generation(workload))
-    return {**_status(workload), "conditions": rows}
 
 
 def finished(workload: Object, finish: Finish, now: str) -> Object:

@@ -57,9 +57,7 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     namespace = state.namespaces.get(workload.namespace)
     selector = pending_queue.queue.namespace_selector
     if selector is None or (selector.requirements and not (namespace and selects(selector, namespace.labels))):
-        message = (
-            f"namespace {workload.namespace} does not match the selector of ClusterQueue {pending_queue.queue.name}"
-        )
+        message = "workload namespace doesn't match ClusterQueue selector"
         return Refusal(Reason.MISCONFIGURED, Outcome.NAMESPACE_MISMATCH, message)
     if workload.problem:
         return Refusal(Reason.MISCONFIGURED, Outcome.MISCONFIGURED, workload.problem)

@@ -26,7 +26,9 @@ from webhook.queue.rules import Facts, Mode, Outcome
 PATIENCE = 100
 """So many calls may go on with one cycle; the next one ends it, whatever that takes."""
 UNASKED = Facts()
-NO_LONGER_FITS = "no longer fits after another workload was admitted in this cycle"
+OVERLAPS = "Workload has overlapping preemption targets with another workload"
+DEFERRED = f"{OVERLAPS}, but will fit after these preemptions complete"
+NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 
 
 class Cycle:
@@ -218,7 +220,7 @@ class Cycle:
     def _process(self, nomination: Nomination) -> None:
         if self._overlaps(nomination):
             if not self.rules.recompute:
-                self._skip(nomination, Outcome.OVERLAP, "another workload of this cycle preempts the same victims")
+                self._skip(nomination, Outcome.OVERLAP, OVERLAPS)
                 return
             nomination = self._again(nomination)
             if nomination.assignment.mode == Mode.FIT:
@@ -230,7 +232,7 @@ class Cycle:
         elif assignment.mode != Mode.FIT and not nomination.targets:
             self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
         elif self._overlaps(nomination):
-            self._skip(nomination, Outcome.OVERLAP, "another workload of this cycle preempts the same victims")
+            self._skip(nomination, Outcome.OVERLAP, OVERLAPS)
         elif not self._fits(nomination):
             self._skip(nomination, Outcome.NO_LONGER_FITS, NO_LONGER_FITS)
         elif nomination.targets:
@@ -288,7 +290,7 @@ class Cycle:
             if not victim.evicted:
                 self._evict(entry, target)
         self._use(nomination)
-        message = f"waiting for {len(nomination.targets)} preempted workload(s) to release their quota"
+        message = f"Pending the preemption of {len(nomination.targets)} workload(s)"
         self.round.waiting[entry] = nomination
         self._fail(nomination, Outcome.PREEMPTING, Reason.WAITING_FOR_PREEMPTED, message)
 
@@ -304,8 +306,7 @@ class Cycle:
     def _defer(self, nomination: Nomination) -> None:
         """Let a head wait for victims of others: when they are gone, it fits without any of its own."""
         self._use(nomination)
-        message = "waiting for workloads that are already preempted"
-        self._fail(nomination, Outcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, message)
+        self._fail(nomination, Outcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, DEFERRED)
 
     def _skip(self, nomination: Nomination, outcome: Outcome, message: str) -> None:
         self.round.waiting.pop(nomination.entry, None)

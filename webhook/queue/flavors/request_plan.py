@@ -133,7 +133,7 @@ def _why_not(pod_set: PodSet, flavor: Flavor, queue: ClusterQueue, rules: Rules)
     if rules.eligible(pod_set, found, queue):
         return ""
     if found.untolerated:
-        return f"taint {found.untolerated} of flavor {flavor.name} is not tolerated"
+        return f"untolerated taint {found.untolerated} in flavor {flavor.name}"
     if not found.affinity:
-        return f"node affinity rules out flavor {flavor.name}"
+        return f"flavor {flavor.name} doesn't match node affinity"
     return f"flavor {flavor.name} is not eligible"

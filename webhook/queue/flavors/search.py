@@ -125,7 +125,7 @@ class Search:
                 return False
             found.append((group, best))
         if pod_set.missing:
-            note = f"no resource group of the queue covers {pod_set.missing}"
+            note = f"resource {pod_set.missing} unavailable in ClusterQueue"
             assignment.lacks.append(Lack(pod_set.name, "", pod_set.missing, -1, 0, 0, 0, Mode.NO_FIT, note))
             return False
         chosen: dict[str, tuple[Choice, int]] = {}

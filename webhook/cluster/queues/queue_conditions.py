@@ -1,0 +1,92 @@
+"""Whether a ClusterQueue or a LocalQueue takes work, and why not: reason and message of its condition `Active`. Pure.
+
+Reasons and messages are those that clients of Kueue read; what only Sluice refuses has the reason `Inactive`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.jobs.describe import at
+from webhook.kube.conditions import holds
+from webhook.store.objects import Object, key_of
+
+_NO: Final = "Can't admit new workloads"
+_NOT_TO: Final = "Can't submit new workloads to clusterQueue"
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """`status` is active, pending or terminating, as the metric has it."""
+
+    status: str = "active"
+    reason: str = "Ready"
+    message: str = "Can admit new workloads"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What ClusterQueues may name: flavors, and checks with whether they are active; `inactive` are those refused."""
+
+    flavors: frozenset[str]
+    checks: Mapping[str, bool]
+    inactive: Mapping[str, str]
+
+    @classmethod
+    def of(cls, flavors: Iterable[Object], checks: Iterable[Object], inactive: Mapping[str, str]) -> Known:
+        """Read the objects."""
+        names = frozenset(key_of(flavor)[1] for flavor in flavors)
+        return cls(names, {key_of(check)[1]: holds(check, "Active") for check in checks}, inactive)
+
+
+def flavors_of(queue: Object) -> Iterator[Any]:
+    """Give the quotas of a ClusterQueue, flavor by flavor."""
+    for group in at(queue, ("spec", "resourceGroups")) or ():
+        yield from group.get("flavors") or ()
+
+
+def of_cluster_queue(queue: Object, known: Known) -> Activity:
+    """Say whether a ClusterQueue takes work."""
+    if at(queue, ("metadata", "deletionTimestamp")):
+        return Activity("terminating", "Terminating", f"{_NO}; clusterQueue is terminating")
+    found = list(_problems(queue, known))
+    if found:
+        return Activity("pending", found[0][0], f"{_NO}: {', '.join(text for _, text in found)}.")
+    why = known.inactive.get(key_of(queue)[1])
+    return Activity("pending", "Inactive", f"{_NO}: {why}.") if why else Activity()
+
+
+def _problems(queue: Object, known: Known) -> Iterator[tuple[str, str]]:
+    if is_stopped(queue):
+        yield "Stopped", "is stopped"
+    absent = [str(quotas.get("name")) for quotas in flavors_of(queue) if quotas.get("name") not in known.flavors]
+    if absent:
+        yield "FlavorNotFound", f"references missing ResourceFlavor(s): {_names(absent)}"
+    uses = at(queue, ("spec", "admissionChecksStrategy", "admissionChecks")) or ()
+    named = sorted(str(use.get("name")) for use in uses)
+    if missing := [name for name in named if name not in known.checks]:
+        yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {_names(missing)}"
+    if idle := [name for name in named if known.checks.get(name) is False]:
+        yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {_names(idle)}"
+
+
+def of_local_queue(queue: Object, target: Activity | None) -> Activity:
+    """Say whether a LocalQueue takes work; `target` is that of its ClusterQueue, None where there is none."""
+    if is_stopped(queue):
+        return Activity("pending", "Stopped", "LocalQueue is stopped")
+    if target is None:
+        return Activity("pending", "ClusterQueueDoesNotExist", _NOT_TO)
+    if target.status != "active":
+        return Activity("pending", "ClusterQueueIsInactive", _NOT_TO)
+    return Activity(message="Can submit new workloads to localQueue")
+
+
+def is_stopped(queue: Object) -> bool:
+    """Say whether somebody stopped a queue, for good or until it is empty."""
+    return (at(queue, ("spec", "stopPolicy")) or "None") != "None"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ",".join(dict.fromkeys(names))

@@ -1,0 +1,210 @@
+"""Keeps the status of each Workload as its queues and the core say: what Kueue's Workload controller does.
+
+A Workload is looked at when it, its queues or its explanation changed, and when its time has come. A status that
+differs only in its messages is written once a minute.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from webhook.api.snapshot.quota import milliseconds
+from webhook.api.snapshot.workload import deadline_of
+from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.finalizers import is_marked, let_go
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.queues import reserved, waiting
+from webhook.cluster.queues.changes import matters_to_core
+from webhook.cluster.queues.protocol import Core
+from webhook.cluster.queues.waiting import CLEARED, GATED, Around
+from webhook.cluster.queues.workload_conditions import (
+    ADMITTED,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    EVALUATION,
+    EVICTED,
+    FINISHED,
+    OVERTIME,
+    QUOTA_RESERVED,
+)
+from webhook.jobs.describe import at
+from webhook.kube.conditions import conditions_of, find, holds
+from webhook.kube.gvk import GroupVersionKind
+from webhook.queue.decisions import Evicted, Pending
+from webhook.store.errors import NotFound, StoreError
+from webhook.store.objects import Object, key_of, merge
+
+log = logging.getLogger(__name__)
+
+AGAIN: Final = 60_000
+"""Milliseconds between two writes of one Workload where only messages differ."""
+_AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
+
+
+class Upkeep:
+    """Looks at Workloads, and writes what is to be written. `evict` takes quota from one that the core cannot see."""
+
+    def __init__(
+        self,
+        view: View,
+        writer: LeaderWriter,
+        core: Core,
+        told: Mapping[str, Pending],
+        events: EventRecorder,
+        evict: Callable[[Evicted], Awaitable[None]],
+        clock_ms: Callable[[], int],
+        retention: timedelta | None = None,
+    ) -> None:
+        self._view, self._writer, self._core, self._told, self._events = view, writer, core, told, events
+        self._evict, self._clock_ms, self._retention = evict, clock_ms, retention
+        self._due: dict[str, None] = {}
+        self._later: list[tuple[int, str]] = []
+        self._written: dict[str, int] = {}
+
+    def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        """Take note of a change in the view."""
+        if (gvk.group, gvk.kind) == (WORKLOAD.group, WORKLOAD.kind):
+            if new is not None:
+                self._due["/".join(key_of(new))] = None
+            elif old is not None:
+                self._written.pop("/".join(key_of(old)), None)
+        elif (gvk.group, gvk.kind) in _AROUND and matters_to_core(gvk, old, new):
+            self.look_at_all()
+
+    def look_at_all(self) -> None:
+        """Look at every Workload the next time."""
+        for workload in self._view.mirror(WORKLOAD).all():
+            self._due["/".join(key_of(workload))] = None
+
+    async def run(self, news: Iterable[str]) -> None:
+        """Look at what changed, or whose time has come; `news` are keys of other explanations. Raises NotLeading."""
+        self._due.update(dict.fromkeys(news))
+        now = self._clock_ms()
+        while self._later and self._later[0][0] <= now:
+            self._due[heapq.heappop(self._later)[1]] = None
+        due, self._due = self._due, {}
+        inactive = self._core.inactive()
+        for key in due:
+            namespace, _, name = key.partition("/")
+            workload = self._view.mirror(WORKLOAD).get(name, namespace)
+            if workload is None:
+                continue
+            try:
+                await self._look(key, workload, inactive)
+            except StoreError as error:
+                log.debug("%s is looked at again: %s", key, error)
+                self._due[key] = None
+
+    async def _look(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
+        if holds(workload, FINISHED):
+            await self._retire(key, workload)
+            return
+        if await self._has_other_priority(workload):
+            return
+        if not holds(workload, QUOTA_RESERVED):
+            await self._wait(key, workload, inactive)
+        elif not holds(workload, EVICTED):
+            await self._hold(key, workload)
+
+    async def _wait(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
+        """See to one that holds no quota."""
+        if holds(workload, DEACTIVATION_TARGET) and waiting.is_active(workload):
+            await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
+            return
+        local = self._local(workload)
+        target = str(at(local or {}, ("spec", "clusterQueue")) or "")
+        found = self._view.mirror(CLUSTER_QUEUE).get(target)
+        around = Around(local, target, found, target in inactive, self._told.get(key))
+        await self._write(key, workload, waiting.status_of(workload, around, self._writer.stamp()))
+
+    async def _hold(self, key: str, workload: Object) -> None:
+        """See to one that holds quota; who is admitted is the core's, unless its ClusterQueue is gone."""
+        name = str(at(workload, ("status", "admission", "clusterQueue")) or "")
+        target = self._view.mirror(CLUSTER_QUEUE).get(name)
+        if holds(workload, ADMITTED):
+            if target is None:
+                await self._beyond_queues(key, workload, name)
+            return
+        around = Around(self._local(workload), name, target)
+        await self._write(key, workload, reserved.status_of(workload, around, self._writer.stamp()))
+
+    async def _beyond_queues(self, key: str, workload: Object, queue: str) -> None:
+        """Evict an admitted one that is set inactive, or whose time is over, though its ClusterQueue is gone."""
+        deadline = deadline_of(workload)
+        if not waiting.is_active(workload):
+            await self._evict(Evicted(key, queue, DEACTIVATED))
+        elif deadline and deadline <= self._clock_ms():
+            await self._evict(Evicted(key, queue, OVERTIME))
+        elif deadline:
+            heapq.heappush(self._later, (deadline, key))
+
+    def _local(self, workload: Object) -> Object | None:
+        name = str(at(workload, ("spec", "queueName")) or "")
+        return self._view.mirror(LOCAL_QUEUE).get(name, key_of(workload)[0])
+
+    async def _has_other_priority(self, workload: Object) -> bool:
+        """Take over the value of the class of one without a job; say whether that was written."""
+        ref = at(workload, ("spec", "priorityClassRef")) or {}
+        if ref.get("kind") != WORKLOAD_CLASS.kind or at(workload, ("metadata", "ownerReferences")):
+            return False
+        found = self._view.mirror(WORKLOAD_CLASS).get(str(ref.get("name")))
+        if found is None or found.get("value") == at(workload, ("spec", "priority")):
+            return False
+        await self._writer.replace({**workload, "spec": {**workload["spec"], "priority": found.get("value")}})
+        return True
+
+    async def _write(self, key: str, workload: Object, status: dict[str, Any]) -> None:
+        old = workload.get("status") or {}
+        if merge(old, status) == old:
+            return
+        now = self._clock_ms()
+        if _skeleton(workload) == _skeleton({"status": status}) and now < self._written.get(key, -AGAIN) + AGAIN:
+            heapq.heappush(self._later, (self._written[key] + AGAIN, key))
+            return
+        self._written[key] = now
+        self._tell(workload, await self._writer.status(workload, status))
+
+    def _tell(self, before: Object, after: Object) -> None:
+        """Tell by an Event why one waits, where that is another reason than before."""
+        old, new = find(before, QUOTA_RESERVED) or {}, find(after, QUOTA_RESERVED) or {}
+        reason, message = str(new.get("reason")), str(new.get("message"))
+        if new.get("status") != "False" or (old.get("reason"), old.get("message")) == (reason, message):
+            return
+        if reason == GATED:
+            gate = waiting.gate_of(after)
+            self._events.tell(after, GATED, f"Workload admission is gated by: {gate}")
+        elif message == CLEARED:
+            self._events.tell(after, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible")
+        elif old.get("reason") != reason and reason not in (EVALUATION, DEACTIVATED):
+            self._events.tell(after, reason, message, warning=True)
+
+    async def _retire(self, key: str, workload: Object) -> None:
+        """Delete one that has finished, and was kept for long enough."""
+        self._written.pop(key, None)
+        if self._retention is None or at(workload, ("metadata", "deletionTimestamp")):
+            return
+        ended = milliseconds((find(workload, FINISHED) or {}).get("lastTransitionTime"))
+        until = ended + int(self._retention.total_seconds() * 1000)
+        if until > self._clock_ms():
+            heapq.heappush(self._later, (until, key))
+            return
+        if is_marked(workload):
+            workload = await self._writer.metadata(workload, {"finalizers": let_go(workload)})
+        try:
+            await self._writer.delete(workload)
+        except NotFound:
+            return
+        self._events.tell(workload, "Deleted", "Deleted finished workload due to elapsed retention")
+
+
+def _skeleton(workload: Object) -> tuple[Any, ...]:
+    """Give what of a status is no message."""
+    status = workload.get("status") or {}
+    rows = sorted((row["type"], row["status"], row.get("reason")) for row in conditions_of(workload))
+    return rows, {name: value for name, value in status.items() if name != "conditions" and value is not None}

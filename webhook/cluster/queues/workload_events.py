@@ -1,0 +1,90 @@
+"""What is told of a Workload by Events and in the message of a preemption, in Kueue's words. Pure, but for the telling."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.api.snapshot.quota import milliseconds
+from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
+from webhook.cluster.api.view import View
+from webhook.cluster.queues.workload_conditions import CHECK, OVERTIME, QUOTA_RESERVED, REQUEUED
+from webhook.jobs.describe import at
+from webhook.kube.conditions import find
+from webhook.queue.decisions import Admitted, Preempted, Why
+from webhook.store.objects import Object, uid_of
+
+JOB_UID: Final = "kueue.x-k8s.io/job-uid"
+UNKNOWN: Final = "UNKNOWN"
+_WHY: Final = {
+    Why.IN_CLUSTER_QUEUE: "prioritization in the ClusterQueue",
+    Why.RECLAIM: "reclamation within the cohort",
+    Why.FAIR_SHARING: "Fair Sharing within the cohort",
+    Why.RECLAIM_WHILE_BORROWING: "reclamation within the cohort while borrowing",
+}
+
+
+def tell_admitted(events: EventRecorder, workload: Object, decision: Admitted, now: int) -> None:
+    """Tell that one got its quota, and that it is admitted where no check is open; `now` in milliseconds."""
+    queue = decision.cluster_queue
+    waited = _seconds(now - queued_at(workload))
+    text = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
+    events.tell(workload, "QuotaReserved", text)
+    if decision.admitted:
+        _tell_admission(events, workload, queue, 0)
+
+
+def tell_ready(events: EventRecorder, workload: Object, queue: str, now: int) -> None:
+    """Tell that one is admitted that had its quota before."""
+    reserved = milliseconds((find(workload, QUOTA_RESERVED) or {}).get("lastTransitionTime"))
+    _tell_admission(events, workload, queue, now - reserved)
+
+
+def _tell_admission(events: EventRecorder, workload: Object, queue: str, waited: int) -> None:
+    text = f"Admitted by ClusterQueue {queue}, wait time since reservation was {_seconds(waited)}s"
+    events.tell(workload, "Admitted", text)
+
+
+def tell_evicted(events: EventRecorder, workload: Object, reason: str, message: str) -> None:
+    """Tell that one must give its quota back."""
+    events.tell(workload, f"EvictedDueTo{reason}", message)
+
+
+def tell_deactivated(events: EventRecorder, workload: Object, reason: str, message: str) -> None:
+    """Warn that one is set inactive, where that has a reason of its own; `reason` as of the eviction."""
+    if reason == OVERTIME:
+        limit = at(workload, ("spec", "maximumExecutionTimeSeconds"))
+        text = f"The maximum execution time ({limit}s) exceeded"
+        events.tell(workload, "MaximumExecutionTimeExceeded", text, warning=True)
+    elif reason.endswith(f"DueTo{CHECK}"):
+        events.tell(workload, "AdmissionCheckRejected", f"Deactivated due to {message}", warning=True)
+
+
+def queued_at(workload: Object) -> int:
+    """Give since when a Workload waits (milliseconds): since it was created, or queued again."""
+    requeued = find(workload, REQUEUED) or {}
+    if requeued.get("status") == "True":
+        return milliseconds(requeued.get("lastTransitionTime"))
+    return milliseconds(at(workload, ("metadata", "creationTimestamp")))
+
+
+def preemption_message(view: View, decision: Preempted, preemptor: Object | None, queue: str) -> str:
+    """Say for whom a Workload is preempted; `queue` is the preemptor's ClusterQueue."""
+    uid = uid_of(preemptor) if preemptor else UNKNOWN
+    job = (at(preemptor or {}, ("metadata", "labels")) or {}).get(JOB_UID) or UNKNOWN
+    paths = f"preemptor path: {path(view, queue)}; preemptee path: {path(view, decision.cluster_queue)}"
+    return f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job}) due to {_WHY[decision.reason]}; {paths}"
+
+
+def path(view: View, queue: str) -> str:
+    """Name a ClusterQueue with the cohorts above it, the root first."""
+    names, found = [queue], view.mirror(CLUSTER_QUEUE).get(queue)
+    above = str(at(found or {}, ("spec", "cohortName")) or "")
+    while above and above not in names[1:]:
+        names.append(above)
+        above = str(at(view.mirror(COHORT).get(above) or {}, ("spec", "parentName")) or "")
+    return "/" + "/".join(reversed(names)) if queue else UNKNOWN
+
+
+def _seconds(milliseconds_: int) -> str:
+    return f"{max(0, milliseconds_) / 1000:.0f}"
