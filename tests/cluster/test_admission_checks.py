@@ -74,7 +74,7 @@ def test_a_job_starts_when_its_last_check_is_ready():
     assert stopped["spec"]["suspend"] is True
     assert not holds(half, "Admitted")
     assert holds(done, "Admitted")
-    assert find(done, "Admitted")["message"] == "The workload is admitted by ClusterQueue cq"
+    assert find(done, "Admitted")["message"] == "The workload is admitted"
 
 
 def test_only_the_checks_of_the_flavor_are_asked():

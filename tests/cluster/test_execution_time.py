@@ -31,7 +31,7 @@ def test_a_job_is_stopped_when_its_time_is_over():
     assert stopped["spec"]["suspend"] is True
     assert found["spec"]["active"] is False
     assert find(found, "Evicted")["reason"] == "DeactivatedDueToMaximumExecutionTimeExceeded"
-    assert "maximum execution time of 1 seconds" in find(found, "Evicted")["message"]
+    assert "exceeding the maximum execution time" in find(found, "Evicted")["message"]
     assert "accumulatedPastExecutionTimeSeconds" not in found["status"]
 
 

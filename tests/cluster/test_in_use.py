@@ -3,8 +3,8 @@
 import asyncio
 
 from tests.cluster.world import job, queues, world
-from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR
 from webhook.cluster.api.finalizers import FINALIZER as IN_USE
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR
 from webhook.kube.conditions import find
 from webhook.store.errors import NotFound
 from webhook.store.objects import merge

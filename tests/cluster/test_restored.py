@@ -194,16 +194,16 @@ def test_overhead_of_a_runtime_class_counts_in_the_cluster():
 
             async def says():
                 found = await w.store.get(WORKLOAD, "by-hand", "team-a")
-                return ((found.get("status") or {}).get("conditions") or [{}])[0]
+                return {row["type"]: row for row in (found.get("status") or {}).get("conditions") or ()}
 
             async def waits():
-                return "requests 2500m cpu" in ((await says()).get("message") or "")
+                return "requests 2500m cpu" in (await says()).get("sluice.dev/Waiting", {}).get("message", "")
 
             await w.until(waits, "it asks for its overhead too")
             await w.store.patch(RUNTIME_CLASS, "vm", None, {"overhead": {"podFixed": {"cpu": "1"}}})
 
             async def has_quota():
-                return (await says()).get("status") == "True"
+                return (await says())["QuotaReserved"]["status"] == "True"
 
             await w.until(has_quota, "it fits with less overhead")
 

@@ -11,6 +11,7 @@ from tests.patience import until
 from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.queues.counts import WorkloadCounts
+from webhook.cluster.queues.queue_conditions import Known
 from webhook.cluster.queues.queue_core import QueueCore
 from webhook.cluster.queues.status import status_of, tally
 from webhook.policy.queue_rules.files import rules_named
@@ -62,7 +63,7 @@ def published(core, objects):
     """The queues with the status that is written for them."""
     known = [o for o in objects if o["kind"] in ("ClusterQueue", "LocalQueue")]
     shown = [[o for o in known if o["kind"] == kind] for kind in ("ClusterQueue", "LocalQueue")]
-    counts = tally(*shown, [], WorkloadCounts(), [], {})
+    counts = tally(*shown, Known.of([], [], {}), WorkloadCounts(), [])
     out = []
     for obj in objects:
         if obj in known:

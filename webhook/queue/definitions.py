@@ -87,7 +87,7 @@ class Definitions:
         if workload.evicted:
             return "the workload is being evicted"
         if workload.held:
-            return f"the workload is not requeued yet: {workload.held}"
+            return f"the workload is {workload.held}"
         local = self.local_queues.get(f"{workload.namespace}/{workload.queue}")
         if local is None:
             return f'LocalQueue "{workload.queue}" does not exist' if workload.queue else "no queue name is set"

@@ -287,9 +287,10 @@ class Workload:
     `first`: workloads are being evicted for it, so it is considered before others can use their quota.
     `arrival` orders workloads that were created in the same second, if their order is known.
     `problem` says why it cannot be queued as it is (LimitRange, requests above limits), empty if it can.
-    `held` says why it is not requeued yet (condition `Requeued` False), empty if it can be. `deadline` is the time at
-    which its maximum execution time ends, 0 if it has none. `unready_since` is the time since which its pods are not
-    ready (condition `PodsReady` False), 0 if they are ready or the condition is missing.
+    `held` says what keeps it out of its queue (condition `Requeued` False, an annotation that gates its admission),
+    empty if nothing does. `deadline` is the time at which its maximum execution time ends, 0 if it has none.
+    `unready_since` is the time since which its pods are not ready (condition `PodsReady` False), 0 if they are ready or
+    the condition is missing.
     """
 
     namespace: str

@@ -48,11 +48,10 @@ _LIFE: Final = (
     ),
     Feature(
         "admission gated by annotation",
-        State.NO,
-        "use an AdmissionCheck, or a rule of `admit`",
-        "tests/api/test_unsupported.py",
+        State.YES,
+        "the annotation admission-gated-by of a job or a Workload",
+        "tests/cluster/test_waiting.py",
         ("AdmissionGatedBy",),
-        by_annotation("job", "admission-gated-by"),
     ),
     Feature(
         "maximum execution time",

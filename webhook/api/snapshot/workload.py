@@ -30,6 +30,8 @@ Creation times have whole seconds only; among jobs of one second the version tel
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
 EVICTION_ORDERS: Final = ("PodsReadyTimeout", "AdmissionCheck")
 """Reasons of an eviction after which a workload is ordered by the time it was evicted."""
+GATE: Final = "kueue.x-k8s.io/admission-gated-by"
+"""An annotation: who has to let a Workload go before it may be admitted, comma separated."""
 KNOWN_END: Final = ("PodsReadyTimeout", "AdmissionCheck", "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
 """How the reasons begin for which `Requeued` is False until something that the core sees by itself."""
 
@@ -109,7 +111,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         requeue_at=milliseconds(requeue.get("requeueAt")),
         requeue_count=int(requeue.get("count") or 0),
         problem=pods.invalid or unsupported.reason_of_workload(obj) or pods.refused,
-        held=_held(status),
+        held=_gated(labels["annotations"]) or _held(status),
         deadline=_deadline(spec, status, conditions),
         unready_since=_unready_since(status, admission),
         checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},
@@ -245,7 +247,11 @@ def _held(status: Object) -> str:
     if row is None:
         return ""
     reason = str(row.get("reason") or "Unknown")
-    return "" if reason.startswith(KNOWN_END) else reason
+    return "" if reason.startswith(KNOWN_END) else f"not requeued yet: {reason}"
+
+
+def _gated(annotations: Mapping[str, str]) -> str:
+    return f"gated by {gate}" if (gate := annotations.get(GATE)) else ""
 
 
 def deadline_of(obj: Object) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.pending_message import EVALUATED, condition_of, message_of
+from webhook.api.snapshot.workload import GATE
 from webhook.cluster.queues import admission_checks
 from webhook.cluster.queues.queue_conditions import is_stopped
 from webhook.cluster.queues.workload_conditions import (
@@ -33,8 +34,6 @@ from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.queue.decisions import Pending, Reason
 from webhook.store.objects import Object
 
-GATE: Final = "kueue.x-k8s.io/admission-gated-by"
-"""An annotation: who has to let a Workload go before it may be admitted, comma separated."""
 GATED: Final = "AdmissionGated"
 CLEARED: Final = "AdmissionGatedBy cleared, waiting for quota reservation"
 _UNTIL_TIME: Final = ("AdmissionCheck", "PodsReadyTimeout")

@@ -1,4 +1,4 @@
-"""What is told of a Workload by Events and in the message of a preemption, in Kueue's words. Pure, but for the telling."""
+"""What is told of a Workload by Events and in the message of a preemption, in Kueue's words."""
 
 from __future__ import annotations
 

@@ -1,0 +1,267 @@
+"""What a Workload without quota says, in Kueue's reasons and messages; one without a job of ours is seen to as well."""
+
+import asyncio
+
+import pytest
+
+from tests.cluster.world import queues, world
+from webhook.api.pending_message import condition_of
+from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.queues import reserved, waiting
+from webhook.cluster.queues.waiting import Around
+from webhook.kube.conditions import find
+from webhook.kube.gvk import GroupVersionKind
+from webhook.queue.decisions import Pending, Place, Reason, Shortage
+from webhook.store.errors import NotFound
+from webhook.store.objects import merge
+
+NOW = "2026-01-01T00:01:00Z"
+PAST = "2026-01-01T00:00:00Z"
+STOPPED = {"spec": {"stopPolicy": "Hold", "clusterQueue": "cq"}}
+LOCAL = {"spec": {"clusterQueue": "cq"}}
+TARGET = {"metadata": {"name": "cq"}, "spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}}}
+EVALUATED = ("PendingEvaluation", "Workload is pending evaluation in the scheduling queue")
+
+
+def workload(*conditions, queue="main", **status):
+    """A Workload with some conditions: (type, status, reason)."""
+    rows = [
+        {"type": t, "status": s, "reason": r, "message": f"about {r}", "lastTransitionTime": PAST}
+        for t, s, r in conditions
+    ]
+    metadata = {"name": "w", "namespace": "team-a", "generation": 1}
+    return {"metadata": metadata, "spec": {"queueName": queue}, "status": {"conditions": rows, **status}}
+
+
+def told(reason, message="", *shortages, outcome=""):
+    return Pending("team-a/w", "cq", Place.ACTIVE, reason, message, shortages, outcome=outcome)
+
+
+def lack(asked, free, most, pod_set="main", beside=0, note=""):
+    return Shortage(pod_set, "spot", "cpu", asked, free, most, most, note=note, beside=beside)
+
+
+@pytest.mark.parametrize(
+    ("around", "expected"),
+    [
+        (Around(None), ("Misconfigured", "LocalQueue main doesn't exist")),
+        (Around(STOPPED), ("Suspended", "LocalQueue main is inactive")),
+        (Around(LOCAL, "cq"), ("Misconfigured", "ClusterQueue cq doesn't exist")),
+        (Around(LOCAL, "cq", TARGET, inactive=True), ("Suspended", "ClusterQueue cq is inactive")),
+        (Around(LOCAL, "cq", TARGET), EVALUATED),
+        (Around(LOCAL, "cq", TARGET, pending=told(Reason.BEHIND_HEAD, "blocked")), EVALUATED),
+    ],
+)
+def test_why_there_is_no_quota(around, expected):
+    """The first thing in the way is told; Admitted says that nothing is reserved."""
+    status = waiting.status_of(workload(), around, NOW)
+    row = find({"status": status}, "QuotaReserved")
+    assert (row["status"], row["reason"], row["message"]) == ("False", *expected)
+    admitted = find({"status": status}, "Admitted")
+    assert (admitted["status"], admitted["reason"], admitted["message"]) == (
+        "False",
+        "NoReservation",
+        "The workload has no reservation",
+    )
+
+
+def test_checks_are_asked_before_there_is_quota():
+    """Those that the ClusterQueue asks for on all flavors."""
+    status = waiting.status_of(workload(), Around(LOCAL, "cq", TARGET), NOW)
+    assert [(row["name"], row["state"]) for row in status["admissionChecks"]] == [("a", "Pending")]
+
+
+FULL = "couldn't assign flavors to pod set main: "
+
+
+@pytest.mark.parametrize(
+    ("pending", "expected"),
+    [
+        (
+            told(Reason.WAITING_FOR_QUOTA, "", lack(3000, 2000, 9000)),
+            FULL + "insufficient unused quota for cpu in flavor spot, 1 more needed",
+        ),
+        (
+            told(Reason.EXCEEDS_MAX_QUOTA, "", lack(5000, 0, 4000, beside=2000)),
+            FULL + "insufficient quota for cpu in flavor spot, previously considered podsets requests (2)"
+            " + current podset request (3) > maximum capacity (4)",
+        ),
+        (
+            told(Reason.NO_MATCHING_FLAVOR, "", lack(0, 0, 0, note="flavor spot doesn't match node affinity")),
+            FULL + "flavor spot doesn't match node affinity",
+        ),
+        (
+            told(Reason.WAITING_FOR_QUOTA, "", lack(2000, 0, 9000), lack(1500, 0, 9000, "other")),
+            FULL + "insufficient unused quota for cpu in flavor spot, 2 more needed; couldn't assign flavors to pod set"
+            " other: insufficient unused quota for cpu in flavor spot, 1500m more needed",
+        ),
+        (
+            told(Reason.WAITING_FOR_PREEMPTED, "Pending the preemption of 2 workload(s)", lack(3000, 2000, 9000)),
+            FULL + "insufficient unused quota for cpu in flavor spot, 1 more needed."
+            " Pending the preemption of 2 workload(s)",
+        ),
+        (
+            told(Reason.WAITING_FOR_QUOTA, "Workload no longer fits", lack(3000, 2000, 9000), outcome="NoLongerFits"),
+            "Workload no longer fits",
+        ),
+    ],
+)
+def test_the_words_of_a_shortage(pending, expected):
+    assert condition_of(pending) == (pending.reason.value, expected)
+
+
+def test_one_set_inactive_is_evicted_without_back_off():
+    """Though it holds nothing; set active again it is queued again."""
+    old = workload(requeueState={"count": 2, "requeueAt": "2030-01-01T00:00:00Z"})
+    old["spec"]["active"] = False
+    status = waiting.status_of(old, Around(LOCAL, "cq", TARGET), NOW)
+    for type_, state in (("QuotaReserved", "False"), ("Evicted", "True")):
+        row = find({"status": status}, type_)
+        assert (row["status"], row["reason"], row["message"]) == (state, "Deactivated", "The workload is deactivated")
+    assert status["requeueState"] is None
+    assert status["schedulingStats"]["evictions"] == [{"reason": "Deactivated", "underlyingCause": "", "count": 1}]
+    again = waiting.status_of({**old, "status": status}, Around(LOCAL, "cq", TARGET), NOW)
+    assert merge(merge({}, status), again) == merge({}, status), "said once"
+
+
+@pytest.mark.parametrize(
+    ("reason", "around", "at", "said"),
+    [
+        ("Deactivated", Around(LOCAL), None, ("Reactivated", "The workload was reactivated")),
+        ("AdmissionCheck", Around(LOCAL), PAST, ("BackoffFinished", "The workload backoff was finished")),
+        ("AdmissionCheck", Around(LOCAL), "2030-01-01T00:00:00Z", None),
+        (
+            "LocalQueueStopped",
+            Around(LOCAL),
+            None,
+            ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
+        ),
+        ("LocalQueueStopped", Around(STOPPED), None, None),
+        (
+            "ClusterQueueStopped",
+            Around(LOCAL, "cq", TARGET),
+            None,
+            ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
+        ),
+        ("ByHand", Around(LOCAL), None, None),
+    ],
+)
+def test_what_puts_one_back_into_its_queue(reason, around, at, said):
+    old = workload(("Requeued", "False", reason), requeueState={"count": 1, "requeueAt": at})
+    row = find({"status": waiting.status_of(old, around, NOW)}, "Requeued")
+    assert (row["status"] == "True", (row["reason"], row["message"])) == (
+        bool(said),
+        said or (reason, f"about {reason}"),
+    )
+
+
+def held(state, **fields):
+    return workload(
+        ("QuotaReserved", "True", "QuotaReserved"),
+        admission={"clusterQueue": "cq", "podSetAssignments": []},
+        admissionChecks=[{"name": "a", "state": state, "message": "", "lastTransitionTime": PAST}],
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    ("around", "expected"),
+    [
+        (
+            Around(LOCAL, "cq", TARGET),
+            ("Admitted", "UnsatisfiedAdmissionChecks", "The workload has not all checks ready"),
+        ),
+        (Around(STOPPED, "cq", TARGET), ("QuotaReserved", "Suspended", "LocalQueue main is stopped")),
+        (Around(None, "cq", TARGET), ("QuotaReserved", "Misconfigured", "LocalQueue main is terminating or missing")),
+        (Around(LOCAL, "cq"), ("QuotaReserved", "Misconfigured", "ClusterQueue cq is terminating or missing")),
+    ],
+)
+def test_quota_that_waits_for_checks(around, expected):
+    """It goes back where a queue is stopped or gone before the checks answer."""
+    type_, reason, message = expected
+    row = find({"status": reserved.status_of(held("Pending"), around, NOW)}, type_)
+    assert (row["status"], row["reason"], row["message"]) == ("False", reason, message)
+
+
+def test_one_whose_cluster_queue_is_gone_is_admitted_by_its_checks():
+    status = reserved.status_of(held("Ready"), Around(None, "cq"), NOW)
+    assert find({"status": status}, "Admitted")["message"] == "The workload is admitted"
+
+
+EVENT = GroupVersionKind("", "v1", "Event")
+
+
+def by_hand(name="w", **metadata):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
+    head = {"apiVersion": WORKLOAD.api_version, "kind": "Workload"}
+    ref = {"kind": "WorkloadPriorityClass", "group": "kueue.x-k8s.io", "name": "p"}
+    spec = {"queueName": "main", "podSets": [pods], "priorityClassRef": ref, "priority": 1}
+    return {**head, "metadata": {"name": name, "namespace": "team-a", **metadata}, "spec": spec}
+
+
+def test_a_gate_holds_a_workload_until_it_is_taken_away():
+    """Said in the condition and by Events; then it is admitted as any other, and that is told too."""
+    gate = {"annotations": {"kueue.x-k8s.io/admission-gated-by": "example.com/one"}}
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            await w.create(by_hand(**gate))
+
+            async def says(type_, reason):
+                found = await w.store.get(WORKLOAD, "w", "team-a")
+                return (find(found, type_) or {}).get("reason") == reason
+
+            await w.until(lambda: says("QuotaReserved", "AdmissionGated"), "it is gated")
+            found = await w.store.get(WORKLOAD, "w", "team-a")
+            await w.store.patch(WORKLOAD, "w", "team-a", {"metadata": {"annotations": None}})
+            await w.until(lambda: says("Admitted", "Admitted"), "it is admitted")
+
+            async def reasons():
+                return {event["reason"] for event in (await w.store.list(EVENT)).items}
+
+            async def all_told():
+                return {"AdmissionGated", "QuotaReserved", "Admitted"} <= await reasons()
+
+            await w.until(all_told, "Events tell of it")
+            return find(found, "QuotaReserved")["message"]
+
+    assert asyncio.run(go()) == "Admission is gated by: example.com/one"
+
+
+def test_a_workload_without_a_job_follows_its_class():
+    """The value of its WorkloadPriorityClass is its priority, whether it waits or runs."""
+    level = {"apiVersion": WORKLOAD_CLASS.api_version, "kind": "WorkloadPriorityClass", "metadata": {"name": "p"}}
+
+    async def go():
+        async with world(*queues("1"), {**level, "value": 1}, seconds=None) as w:
+            await w.create(by_hand("runs"), by_hand("waits"))
+            await w.store.patch(WORKLOAD_CLASS, "p", None, {"value": 7})
+
+            async def both():
+                return {o["spec"]["priority"] for o in (await w.store.list(WORKLOAD)).items} == {7}
+
+            await w.until(both, "both have the new value")
+
+    asyncio.run(go())
+
+
+def test_the_queue_that_comes_late_is_found():
+    """A Workload says that its LocalQueue is missing, and is admitted when it is there."""
+    objects = queues("1")
+
+    async def go():
+        async with world(*objects[:-1], seconds=None) as w:
+            await w.create(by_hand())
+
+            async def says(type_, reason):
+                found = await w.store.get(WORKLOAD, "w", "team-a")
+                return (find(found, type_) or {}).get("reason") == reason
+
+            await w.until(lambda: says("QuotaReserved", "Misconfigured"), "its queue is missing")
+            await w.create(objects[-1])
+            await w.until(lambda: says("Admitted", "Admitted"), "it is admitted")
+            with pytest.raises(NotFound):
+                await w.store.get(LOCAL_QUEUE, "other", "team-a")
+
+    asyncio.run(go())
