@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Iterator
 
 from tests.cluster.world import CLOCKS, queues
+from webhook.api.configuration.model import Retention
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.pending_reasons import Explainer
-from webhook.cluster.queues.upkeep import AGAIN, Upkeep
+from webhook.cluster.queues.upkeep import AGAIN, Acts, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.store.memory import MemoryStore
@@ -47,7 +48,8 @@ def test_new_numbers_come_later_but_come():
         await view.wait()
         explainer, writer = Explainer(core), LeaderWriter(view, lambda: True, CLOCKS.now)
         events = EventRecorder(store, CLOCKS.now)
-        upkeep = Upkeep(view, writer, core, explainer.told, events, nothing, lambda: clock[0])
+        acts = Acts(writer, events, nothing, lambda: clock[0])
+        upkeep = Upkeep(view, core, explainer.told, acts, Retention())
         seen = []
         for later, revision, message in (
             (0, 1, "3 free"),

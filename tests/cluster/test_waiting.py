@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from tests.cluster.world import queues, world
+from webhook.api.configuration.model import QueueSettings, Retention
 from webhook.api.pending_message import condition_of
+from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
 from webhook.cluster.queues import reserved, waiting
 from webhook.cluster.queues.waiting import Around
@@ -263,5 +265,30 @@ def test_the_queue_that_comes_late_is_found():
             await w.until(lambda: says("Admitted", "Admitted"), "it is admitted")
             with pytest.raises(NotFound):
                 await w.store.get(LOCAL_QUEUE, "other", "team-a")
+
+    asyncio.run(go())
+
+
+def test_a_finished_workload_is_kept_for_a_time():
+    """It is deleted, finalizer or not, and that is told; one that has not ended stays."""
+
+    async def go():
+        settings = QueueSettings(retention=Retention(after_finished=200))
+        async with world(*queues("9"), seconds=None, settings=settings) as w:
+            await w.create(by_hand("ended", finalizers=[FINALIZER]), by_hand("runs"))
+            finished = {"type": "Finished", "status": "True", "reason": "Succeeded", "lastTransitionTime": w.stamp()}
+            await w.store.patch(
+                WORKLOAD, "ended", "team-a", {"status": {"conditions": [finished]}}, subresource="status"
+            )
+
+            async def deleted():
+                return [o["metadata"]["name"] for o in (await w.store.list(WORKLOAD)).items] == ["runs"]
+
+            await w.until(deleted, "only what runs is left")
+
+            async def told():
+                return "Deleted" in {event["reason"] for event in (await w.store.list(EVENT)).items}
+
+            await w.until(told, "an Event tells of it")
 
     asyncio.run(go())

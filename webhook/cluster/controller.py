@@ -28,7 +28,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.pending_reasons import Explainer
 from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.publish import Publisher
-from webhook.cluster.queues.upkeep import Upkeep
+from webhook.cluster.queues.upkeep import Acts, Upkeep
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending
 from webhook.store.errors import StoreError
@@ -82,7 +82,8 @@ class Controller:
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(core)
         told = self._explainer.told
-        self._upkeep = Upkeep(view, self._writer, core, told, self._events, self._cycle.evict, clocks.milliseconds)
+        acts = Acts(self._writer, self._events, self._cycle.evict, clocks.milliseconds)
+        self._upkeep = Upkeep(view, core, told, acts, settings.retention)
         self._publisher = Publisher(view, self._writer, report, core, told, clocks.milliseconds)
         self._task: asyncio.Task[None] | None = None
 

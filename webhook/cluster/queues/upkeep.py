@@ -9,9 +9,10 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.api.configuration.model import Retention
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.workload import deadline_of
 from webhook.cluster.api.event_recorder import EventRecorder
@@ -47,22 +48,22 @@ AGAIN: Final = 60_000
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
-class Upkeep:
-    """Looks at Workloads, and writes what is to be written. `evict` takes quota from one that the core cannot see."""
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What can be done: write, tell, and take the quota from one that the core cannot see; by the clock."""
 
-    def __init__(
-        self,
-        view: View,
-        writer: LeaderWriter,
-        core: Core,
-        told: Mapping[str, Pending],
-        events: EventRecorder,
-        evict: Callable[[Evicted], Awaitable[None]],
-        clock_ms: Callable[[], int],
-        retention: timedelta | None = None,
-    ) -> None:
-        self._view, self._writer, self._core, self._told, self._events = view, writer, core, told, events
-        self._evict, self._clock_ms, self._retention = evict, clock_ms, retention
+    writer: LeaderWriter
+    events: EventRecorder
+    evict: Callable[[Evicted], Awaitable[None]]
+    clock_ms: Callable[[], int]
+
+
+class Upkeep:
+    """Looks at Workloads, and writes what is to be written."""
+
+    def __init__(self, view: View, core: Core, told: Mapping[str, Pending], acts: Acts, retention: Retention) -> None:
+        self._view, self._core, self._told, self._retention = view, core, told, retention
+        self._writer, self._events, self._evict, self._clock_ms = acts.writer, acts.events, acts.evict, acts.clock_ms
         self._due: dict[str, None] = {}
         self._later: list[tuple[int, str]] = []
         self._written: dict[str, int] = {}
@@ -187,10 +188,10 @@ class Upkeep:
     async def _retire(self, key: str, workload: Object) -> None:
         """Delete one that has finished, and was kept for long enough."""
         self._written.pop(key, None)
-        if self._retention is None or at(workload, ("metadata", "deletionTimestamp")):
+        if self._retention.after_finished is None or at(workload, ("metadata", "deletionTimestamp")):
             return
         ended = milliseconds((find(workload, FINISHED) or {}).get("lastTransitionTime"))
-        until = ended + int(self._retention.total_seconds() * 1000)
+        until = ended + self._retention.after_finished
         if until > self._clock_ms():
             heapq.heappush(self._later, (until, key))
             return
