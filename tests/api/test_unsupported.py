@@ -36,10 +36,6 @@ WORKLOADS = {
         merge(workload(), {"metadata": {"labels": {KEY + "pod-group-name": "g"}}}),
         f'metadata.labels["{KEY}pod-group-name"] uses pod groups',
     ),
-    "elastic job": (
-        merge(workload(), {"metadata": {"annotations": {KEY + "elastic-job": "true"}}}),
-        f'metadata.annotations["{KEY}elastic-job"] uses elastic jobs',
-    ),
     "preemption gate": (
         merge(workload(), {"spec": {"preemptionGates": [{"name": "x"}]}}),
         "spec.preemptionGates uses MultiKueue",
@@ -62,17 +58,16 @@ def test_a_workload_that_asks_for_it_waits(wanted, message):
     [
         workload(topologyRequest={}),
         with_template({"spec": {"resourceClaims": []}}),
-        merge(workload(), {"metadata": {"annotations": {KEY + "elastic-job": "false"}}}),
     ],
 )
 def test_an_empty_request_asks_for_nothing(wanted):
-    """An empty list, an empty map, and a switch that is off."""
+    """An empty list, and an empty map."""
     assert told(*queues(), wanted)[0] == ["team-a/w"]
 
 
 def test_a_job_takes_what_it_asks_for_to_its_workload():
     """Annotations of Kueue are carried, so that the Workload of a job waits as one from a file does."""
-    wanted = merge(job("a"), {"metadata": {"annotations": {KEY + "elastic-job": "true"}, "uid": "u"}})
+    wanted = merge(job("a"), {"metadata": {"annotations": {KEY + "admission-gated-by": "x"}, "uid": "u"}})
     made = workload_of(wanted, describe(wanted))
     assert told(*queues(), made)[0] == []
 

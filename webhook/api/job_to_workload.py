@@ -49,12 +49,14 @@ def priority_of(job: Job, classes: Iterable[Mapping[str, Any]]) -> Priority:
     return _priority(by_name, POD_CLASS, default["metadata"]["name"]) if default else Priority()
 
 
-def workload_name(kind: str, group: str, name: str, uid: str) -> str:
+def workload_name(kind: str, group: str, name: str, uid: str, *, generation: str = "") -> str:
     """Name the Workload of a job as Kueue does, so that its clients and dashboards find it.
 
-    `<kind>-<name>-<hash>`, at most 253 letters; the hash tells namesakes apart, and keeps no secret.
+    `<kind>-<name>-<hash>`, at most 253 letters; the hash tells namesakes apart, and keeps no secret. An elastic job has
+    a Workload for each of its generations.
     """
-    digest = hashlib.sha1("\n".join((kind, group, name, uid)).encode(), usedforsecurity=False).hexdigest()
+    parts = (kind, group, name, uid, *((generation,) if generation else ()))
+    digest = hashlib.sha1("\n".join(parts).encode(), usedforsecurity=False).hexdigest()
     prefix = f"{kind.lower()}-{name}"[: NAME_LIMIT - 1 - HASH_LENGTH]
     return f"{prefix}-{digest[:HASH_LENGTH]}"
 

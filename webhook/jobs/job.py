@@ -88,6 +88,8 @@ class JobKind:
     """The kinds of the objects that the kind's controller makes and names itself as controller of (`owners.py`)."""
     wraps: bool = False
     """Whether the objects it makes stand whole in its own spec (AppWrapper), and nothing else is made."""
+    elastic: bool = False
+    """Whether a job of this kind can change its size while it runs, by a gate in its template (`elastic.py`)."""
     gate: str = ""
     """The scheduling gate that holds the object, where it has no suspend field: taken off once, never put back."""
 

@@ -71,6 +71,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         _SUSPEND,
         (Template(("spec", "template"), counts.job, name="main"),),
         min_count_annotation="kueue.x-k8s.io/job-min-parallelism",
+        elastic=True,
         makes=(_POD,),
     ),
     JobKind(

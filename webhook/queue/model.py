@@ -247,7 +247,8 @@ class Namespace:
 class PodSet:
     """Pods of one template. `requests` is for one pod; `min_count` None means all or none.
 
-    `count` is the number of pods without those that are done (reclaimable).
+    `count` is the number of pods without those that are done (reclaimable). `flavors` are those that its resources
+    must have, since other pods of the set run on them.
     """
 
     name: str
@@ -257,6 +258,7 @@ class PodSet:
     node_selector: Mapping[str, str] = EMPTY
     affinity: tuple[Selector, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
+    flavors: Mapping[str, str] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)

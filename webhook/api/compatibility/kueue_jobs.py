@@ -75,11 +75,10 @@ _LIFE: Final = (
     ),
     Feature(
         "elastic jobs by workload slices",
-        State.NO,
-        "a job keeps its admitted size; remove the annotation",
-        "tests/api/test_unsupported.py",
+        State.PART,
+        "of the job kinds, only Job; another kind with the annotation keeps its admitted size",
+        "tests/cluster/test_elastic.py",
         ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
-        by_annotation("job", "elastic-job", value="true"),
     ),
     Feature(
         "prebuilt workloads",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from webhook.api import volcano
 from webhook.api.configuration.model import Resources
-from webhook.api.snapshot import quota
+from webhook.api.snapshot import quota, slices
 from webhook.api.snapshot import workload as load
 from webhook.api.snapshot.workload import Surroundings
 from webhook.queue.events import (
@@ -79,6 +79,7 @@ class Reader:
                     self._objects.setdefault(kind, {})[_name(item)] = item
         self._around = self._surroundings()
         self._workloads: dict[str, Workload] = {}
+        self._heirs: dict[str, dict[str, None]] = {}
 
     def snapshot(self) -> Snapshot:
         """Give the snapshot of all objects seen."""
@@ -157,6 +158,15 @@ class Reader:
         return quota.namespace(obj, [q for q in self._all("ResourceQuota") if q["metadata"].get("namespace") == space])
 
     def _one(self, key: str, obj: Object | None) -> list[Event]:
+        """Read a Workload again, and those that replace it: they ask for what it does not hold."""
+        events = self._itself(key, obj)
+        if not events:
+            return events
+        found = self._objects["Workload"]
+        heirs = [other for other in self._heirs.get(key, ()) if other in found]
+        return [*events, *(event for other in heirs for event in self._itself(other, found[other]))]
+
+    def _itself(self, key: str, obj: Object | None) -> list[Event]:
         if obj is None:
             return [WorkloadGone(key)] if self._workloads.pop(key, None) is not None else []
         workload = self._workload(obj)
@@ -184,6 +194,15 @@ class Reader:
             return Surroundings(counting=self._counting)
 
     def _workload(self, obj: Object) -> Workload:
+        """Read a Workload; of one that replaces another, what it asks for beyond that."""
+        workload, before = self._alone(obj), slices.replaced(obj)
+        if not before:
+            return workload
+        self._heirs.setdefault(before, {})[workload.key] = None
+        old = self._objects["Workload"].get(before)
+        return slices.beyond(workload, self._alone(old) if old is not None else None)
+
+    def _alone(self, obj: Object) -> Workload:
         if not self._tolerant:
             return load.workload(obj, self._around)
         key = f"Workload {_name(obj)}"

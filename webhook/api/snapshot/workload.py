@@ -87,7 +87,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     done = _done(status)
     pods = _pods(obj, namespace, done, around)
     created = milliseconds(metadata.get("creationTimestamp"))
-    admission = _admission(status, conditions, done)
+    admission = _admission(obj, conditions)
     evicted = conditions.get("Evicted")
     requeue = status.get("requeueState") or {}
     labels = labelled(obj)
@@ -212,25 +212,25 @@ def _done(status: Object) -> dict[str, int]:
 
 
 def assignments_of(obj: Object) -> tuple[PodSetAssignment, ...]:
-    """Give what the pod sets of a Workload hold: without pods that are done."""
+    """Give what the pod sets of a Workload hold: without pods that are done, and those that its job has no more."""
     status = obj.get("status") or {}
-    admission = status.get("admission") or {}
-    return tuple(_assignment(p, _done(status)) for p in admission.get("podSetAssignments") or ())
+    admission, done = status.get("admission") or {}, _done(status)
+    most = {p.get("name"): int(p.get("count", 1)) for p in (obj.get("spec") or {}).get("podSets") or ()}
+    return tuple(_assignment(p, most, done) for p in admission.get("podSetAssignments") or ())
 
 
-def _admission(status: Object, conditions: Mapping[str, Object], done: Mapping[str, int]) -> Admission | None:
-    value = status.get("admission")
+def _admission(obj: Object, conditions: Mapping[str, Object]) -> Admission | None:
+    value = (obj.get("status") or {}).get("admission")
     reserved = conditions.get("QuotaReserved")
     if not value or reserved is None:
         return None
-    assignments = tuple(_assignment(p, done) for p in value.get("podSetAssignments") or ())
-    return Admission(value["clusterQueue"], assignments, milliseconds(reserved.get("lastTransitionTime")))
+    return Admission(value["clusterQueue"], assignments_of(obj), milliseconds(reserved.get("lastTransitionTime")))
 
 
-def _assignment(value: Object, done: Mapping[str, int]) -> PodSetAssignment:
+def _assignment(value: Object, most: Mapping[Any, int], done: Mapping[str, int]) -> PodSetAssignment:
     name = value.get("name") or "main"
     count = int(value.get("count") or 0)
-    left = max(0, count - done.get(name, 0))
+    left = max(0, min(count, most.get(name, count)) - done.get(name, 0))
     usage = {r: amount(r, q) for r, q in (value.get("resourceUsage") or {}).items()}
     if count and left < count:
         usage = {r: n // count * left for r, n in usage.items()}

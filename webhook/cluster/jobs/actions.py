@@ -15,6 +15,7 @@ from webhook.api.job_to_workload import (
     owner_reference,
     priority_fields,
     priority_of,
+    workload_name,
     workload_of,
 )
 from webhook.api.snapshot.workload import ARRIVAL
@@ -24,11 +25,13 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, P
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
-from webhook.cluster.jobs.placement import PlacementConflict, restored, started, suspend, ungated
+from webhook.cluster.jobs.managed import key_of_job
+from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, suspend, ungated
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
 from webhook.cluster.queues import workload_conditions
 from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED
-from webhook.jobs.describe import at
+from webhook.jobs.describe import at, describe
+from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.reclaimable import reclaimable
@@ -40,7 +43,7 @@ log = logging.getLogger(__name__)
 
 TERMINATION: Final = "TerminationTarget"
 """The condition of a Pod that is about to be deleted; its reason is that of the eviction. Kueue's word."""
-OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH})
+OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES})
 """Annotations of a Workload that are not its job's."""
 NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was ungated by something other than its queue"}
 
@@ -106,11 +109,36 @@ class Actions:
         queue = self._view.mirror(CLUSTER_QUEUE).get(str(admission.get("clusterQueue")))
         return workload_conditions.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
 
+    def _new(self, job: Object, described: Job, current: Object | None) -> Object:
+        """Give the Workload to create; of an elastic job that has one (`current`), the one that is to replace it."""
+        if not is_elastic(job):
+            return self.draft(job, described)[0]
+        source = job if current is None else as_grown(job, described, current)
+        draft, _ = self.draft(source, describe(source) or described)
+        key, generation = key_of_job(job), str(job["metadata"].get("generation") or 0)
+        name = workload_name(key.gvk.kind, key.gvk.group, key.name, key.uid, generation=generation)
+        marks = {SLICE: name}
+        if current is not None:
+            chain = annotation(current, SLICE) or key_of(current)[1]
+            marks = {SLICE: chain, REPLACES: "/".join(key_of(current))}
+        metadata = {**draft["metadata"], "name": name, "annotations": {**draft["metadata"]["annotations"], **marks}}
+        return {**draft, "metadata": metadata}
+
+    async def _resize(self, job: Object, described: Job, workload: Object) -> None:
+        """Give a Workload the number of pods that its elastic job has."""
+        source = as_grown(job, described, workload)
+        draft, digest = self.draft(source, describe(source) or described)
+        counts = {pods["name"]: pods["count"] for pods in draft["spec"]["podSets"]}
+        pod_sets = [{**pods, "count": counts.get(pods["name"], 0)} for pods in workload["spec"]["podSets"]]
+        metadata = workload["metadata"]
+        marked = {**metadata, "annotations": {**(metadata.get("annotations") or {}), DIGEST: digest}}
+        await self._writer.replace({**workload, "metadata": marked, "spec": {**workload["spec"], "podSets": pod_sets}})
+
     async def take(self, step: JobStep, job: Object, described: Job, workload: Object | None) -> None:
         """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
         log.info("%s %s: %s", job["kind"], "/".join(key_of(job)), step.value)
-        if step is JobStep.CREATE:
-            created = await self._writer.create(self.draft(job, described)[0])
+        if step in (JobStep.CREATE, JobStep.GROW):
+            created = await self._writer.create(self._new(job, described, workload))
             self._events.tell(job, "CreatedWorkload", f"Created Workload: {_name(created)}")
         elif step is JobStep.START and workload is not None:
             await self._start(job, described, workload)
@@ -132,6 +160,14 @@ class Actions:
             await self._adopt(job, workload)
         elif step is JobStep.REJECT:
             message = "The prebuilt workload is out of sync with its user job"
+            await self.finish(job, workload, Finish("OutOfSync", message))
+        elif step is JobStep.RESIZE:
+            await self._resize(job, described, workload)
+        elif step is JobStep.REPLACED:
+            message = "Replaced to accommodate a new workload slice"
+            await self.finish(job, workload, Finish("WorkloadSliceReplaced", message))
+        elif step is JobStep.OBSOLETE:
+            message = "The workload slice is out of sync with its parent job"
             await self.finish(job, workload, Finish("OutOfSync", message))
         elif step is JobStep.OUTGROWN:
             await self.drop(job, workload)

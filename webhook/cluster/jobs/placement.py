@@ -12,6 +12,7 @@ from typing import Any
 from webhook.api.requests import pod_requests
 from webhook.cluster.queues.admission_checks import states_of
 from webhook.jobs.describe import at
+from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job, JobPodSet, Path
 from webhook.store.objects import Object, copy_json
 
@@ -58,11 +59,31 @@ def started(job: Object, described: Job, workload: Object, flavors: Mapping[str,
             for check, update in _updates(workload, pods.name):
                 out = _updated(out, pods.path, check, update)
         out = _resize(out, described, pods.count, assignment.get("count"))
+    if is_elastic(job):
+        out = _marked(out, described, workload)
     if described.kind.gate:
         return ungated(out, described)
     if out is not job:
         out = _with(out, ("metadata", "annotations", PLACED), "true")
     return suspend(out, described, False)
+
+
+def _marked(job: Object, described: Job, workload: Object) -> Object:
+    """Give an elastic job whose pods say to which chain of Workloads they belong, whatever they said before."""
+    chain = annotation(workload, SLICE) or workload["metadata"]["name"]
+    for pods in described.pod_sets:
+        job = _with(job, (*pods.path, "metadata", "annotations", SLICE), chain)
+        job = _with(job, (*pods.path, "metadata", "labels", POD_SET), pods.name)
+    return job
+
+
+def as_grown(job: Object, described: Job, current: Object) -> Object:
+    """Give a running elastic job as the next of its Workloads describes it: without flavors, in the same chain."""
+    out = restored(job, described, current)
+    for pods in described.pod_sets:
+        if chain := annotation(pods.template, SLICE):
+            out = _with(out, (*pods.path, "metadata", "annotations", SLICE), chain)
+    return out
 
 
 def _updates(workload: Object, pod_set: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -20,10 +20,13 @@ from webhook.cluster.jobs.managed import (
     is_followed,
 )
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
+from webhook.cluster.jobs.slices import Next, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
+from webhook.cluster.jobs.ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, describe, prebuilt_of, suspended
+from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import DEPTH, ancestors, controller_of, owned
@@ -58,6 +61,7 @@ class Reconciler:
         self._owners = ViewOwners(view)
         self.workloads = JobWorkloads(view)
         self.actions = Actions(view, writer, events)
+        self._ungater = SliceUngater(view, writer)
 
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
@@ -80,6 +84,9 @@ class Reconciler:
         if job is None or uid_of(job) != key.uid:
             after = [await self._without_job(key, workload) for workload in self.workloads.of(key)]
             return min((seconds for seconds in after if seconds is not None), default=None)
+        if chain := chain_of(job):
+            await self._ungater.ungate(key.namespace, chain)
+            return None
         workload, surplus = self.workloads.choose(key, job)
         described = as_managed(job, self._view, self._opted)
         if described is None:
@@ -90,34 +97,44 @@ class Reconciler:
         for other in surplus:
             await self.actions.drop(job, other)
         try:
-            step = self._next(job, described, workload)
+            step, workload = self._next(key, job, described, workload)
         except MALFORMED as error:
             log.error("%s is malformed and is skipped: %r", key, error)
             return None
         if step is JobStep.WAIT:
             return POLL
         if step is JobStep.NONE:
+            await self._ungater.ungate_of(workload)
             return None
         await self.actions.take(step, job, described, workload)
         return POLL if step is JobStep.RELEASE else SOON
 
-    def _next(self, job: Object, described: Job, workload: Object | None) -> JobStep:
-        """Give the next step. Raises what reading a malformed job does: custom kinds may hold anything."""
+    def _next(self, key: JobKey, job: Object, described: Job, workload: Object | None) -> Next:
+        """Give the next step, and the Workload that it is about.
+
+        Raises what reading a malformed job does: custom kinds may hold anything.
+        """
         lacks = self.actions.lacks_class(job, described)
         if prebuilt_of(job) and (step := _of_prebuilt(job, described, workload)) is not None:
-            return step
+            return step, workload
+        if is_elastic(job) and not prebuilt_of(job):
+            live = [w for w in self.workloads.of(key) if not holds(w, FINISHED)]
+            step, about = slice_step(job, described, live, lambda w: self._differences(job, described, w, lacks))
+            return (JobStep.NONE, None) if lacks and about is None else (step, about)
         if workload is None:
-            return JobStep.NONE if lacks else next_step(job, described, None, Differences())
+            return JobStep.NONE if lacks else next_step(job, described, None, Differences()), None
+        return next_step(job, described, workload, self._differences(job, described, workload, lacks)), workload
+
+    def _differences(self, job: Object, described: Job, workload: Object, lacks: bool) -> Differences:
         waits, evicted = not holds(workload, QUOTA_RESERVED), holds(workload, EVICTED)
-        differs = Differences(
+        return Differences(
             spec=waits and not lacks and self.actions.is_other(job, described, workload),
             priority=not waits and not lacks and self.actions.has_other_priority(described, workload),
             checks=not waits and self.actions.has_other_checks(workload),
             reclaimable=not waits and reclaimable(job, described) != _reclaimed(workload),
-            bigger=not waits and is_bigger(described, workload),
+            bigger=not waits and not is_elastic(job) and is_bigger(described, workload),
             templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
         )
-        return next_step(job, described, workload, differs)
 
     async def _not_ours(self, key: JobKey, job: Object, workload: Object | None) -> float | None:
         """See to an object that no queue holds: a child that runs too early, and what is left of a Workload of its own.
@@ -129,7 +146,8 @@ class Reconciler:
         if workload is not None and not holds(workload, FINISHED) and not is_followed(job):
             return await self._without_job(key, workload)
         described = describe(job)
-        if described is not None and described.suspended is False and await self._is_early(job):
+        runs = described is not None and described.kind.suspend_path is not None and described.suspended is False
+        if described is not None and runs and await self._is_early(job):
             await self.actions.suspend_child(job, described)
         return None
 

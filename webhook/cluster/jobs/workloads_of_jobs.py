@@ -10,6 +10,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.jobs.managed import JobKey, key_of_owner
 from webhook.cluster.queues.workload_conditions import FINISHED
 from webhook.jobs.describe import prebuilt_of
+from webhook.jobs.elastic import is_elastic
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of
 
@@ -44,11 +45,14 @@ class JobWorkloads:
     def choose(self, key: JobKey, job: Object) -> tuple[Object | None, tuple[Object, ...]]:
         """Give the Workload of a job, and those that it has besides and that have not ended.
 
+        An elastic job has several, none of which is too many; `slices.py` tells which is which.
         It is the one that the job names; else the one of our name; else the oldest, which an older Kueue has named.
         """
         if name := prebuilt_of(job):
             return self._prebuilt(key, name), ()
         mine = self.of(key)
+        if is_elastic(job):
+            return None, ()
         own = next((w for w in mine if key_of(w)[1] == key.workload), mine[0] if mine else None)
         return own, tuple(w for w in mine if w is not own and not holds(w, FINISHED))
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api import amounts
+from webhook.api.snapshot import slices
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
@@ -144,6 +146,14 @@ class Cycle:
         workload = self._find(decision.workload)
         if workload is None or holds(workload, QUOTA_RESERVED):
             return
+        if (
+            (old := self._find(slices.replaced(workload))) is not None
+            and holds(old, QUOTA_RESERVED)
+            and not holds(old, FINISHED)
+        ):
+            decision = replace(decision, pod_sets=slices.whole(decision.pod_sets, old))
+            if {pods.name: pods.count for pods in decision.pod_sets} != slices.counts(workload):
+                return  # the job changed meanwhile: the next round decides by what it asks for now
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
         new = workload_conditions.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
         log.info("%s admitted in %s", decision.workload, decision.cluster_queue)

@@ -77,6 +77,7 @@ def shape_of(pod_sets: tuple[PodSet, ...]) -> Shape:
             tuple(sorted(p.node_selector.items())),
             p.affinity,
             p.tolerations,
+            tuple(sorted(p.flavors.items())),
         )
         for p in pod_sets
     )
@@ -120,6 +121,8 @@ def _group_plan(
     for quotas in group.flavors:
         flavor = flavors.get(quotas.flavor)
         why = _why_not(pod_set, flavor, queue, rules) if flavor else f"flavor {quotas.flavor} not found"
+        if other := next((f for r in asked if (f := pod_set.flavors.get(r, quotas.flavor)) != quotas.flavor), ""):
+            why = f"pods of the job run on flavor {other}"
         columns = ((r, node.tree.column(quotas.flavor, r)) for r in asked)
         asks = tuple((r, c, requests[r]) for r, c in columns if c is not None)
         choices.append(Choice(quotas.flavor, why, asks))

@@ -1,0 +1,198 @@
+"""Elastic jobs: they grow by a second Workload that replaces the first, shrink in place, and their pods wait for it."""
+
+import asyncio
+
+from tests.cluster.world import JOB, job, queues, world
+from webhook.api.snapshot.slices import counts
+from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.jobs.ungater import to_let_go
+from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
+from webhook.kube.conditions import find, holds
+from webhook.store.objects import merge
+
+GATE = {"name": ELASTIC}
+
+
+def elastic(name, pods=1, cpu="1"):
+    """A Job that may change its size."""
+    return merge(job(name, cpu, parallelism=pods, completions=9), {"metadata": {"annotations": {ELASTIC: "true"}}})
+
+
+def pod(name, chain="", gated=True, phase="Pending", **labels):
+    """A pod of an elastic job, as its template and the policy elastic-pods make it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "team-a",
+            "labels": {"sluice.dev/gated": "true", POD_SET: "main", **labels},
+            "annotations": {SLICE: chain},
+        },
+        "spec": {"containers": [], "schedulingGates": [{"name": "example.com/other"}, *([GATE] if gated else [])]},
+        "status": {"phase": phase},
+    }
+
+
+async def slices(w, name="a"):
+    """The Workloads of a job, the oldest first."""
+    found = (await w.store.list(WORKLOAD)).items
+    mine = [s for s in found if s["metadata"]["ownerReferences"][0]["name"] == name]
+    return sorted(mine, key=lambda s: REPLACES in s["metadata"]["annotations"])
+
+
+async def scale(w, pods, name="a"):
+    await w.store.patch(JOB, name, "team-a", {"spec": {"parallelism": pods}})
+
+
+def admitted(workload, pods):
+    return holds(workload, "Admitted") and not holds(workload, "Finished") and counts(workload) == {"main": pods}
+
+
+async def until_admitted(w, pods, name="a"):
+    async def one():
+        return any(admitted(s, pods) for s in await slices(w, name))
+
+    await w.until(one, f"{name} is admitted with {pods} pods")
+
+
+async def until_one_ended(w):
+    async def ended():
+        return any(holds(s, "Finished") for s in await slices(w))
+
+    await w.until(ended, "a Workload of a has ended")
+
+
+async def free(w):
+    """The names of the pods that were let go."""
+    return {p["metadata"]["name"] for p in (await w.store.list(POD)).items if GATE not in p["spec"]["schedulingGates"]}
+
+
+def test_a_job_grows_by_a_second_workload_that_asks_for_the_difference():
+    """Of 3 CPU the first holds 2; three fit, since the second replaces it. The job is not stopped, the first ends."""
+
+    async def go():
+        async with world(*queues("3", labels={"pool": "x"}), seconds=None) as w:
+            await w.create(elastic("a", 2))
+            await w.until_runs("a")
+            await scale(w, 3)
+            await until_admitted(w, 3)
+            await until_one_ended(w)
+            return await slices(w), await w.job("a"), w.kubelet.starts
+
+    (old, new), ran, starts = asyncio.run(go())
+    assert find(old, "Finished")["reason"] == "WorkloadSliceReplaced"
+    chain = old["metadata"]["name"]
+    assert new["metadata"]["annotations"][SLICE] == chain
+    assert new["metadata"]["annotations"][REPLACES] == f"team-a/{chain}"
+    assert new["status"]["admission"]["podSetAssignments"][0]["count"] == 3
+    assert new["status"]["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "3"}
+    assert "nodeSelector" not in new["spec"]["podSets"][0]["template"]["spec"]
+    assert ran["spec"]["template"]["metadata"]["annotations"][SLICE] == chain
+    assert starts == ["a"]
+
+
+def test_what_does_not_fit_waits_while_the_job_runs_on():
+    """The second Workload is pending; when the job shrinks again, it ends as out of step, and the first stays."""
+
+    async def go():
+        async with world(*queues("2"), seconds=None) as w:
+            await w.create(elastic("a", 2))
+            await w.until_runs("a")
+            await scale(w, 3)
+
+            async def waits():
+                found = await slices(w)
+                return len(found) == 2 and (find(found[1], "QuotaReserved") or {}).get("status") == "False"
+
+            await w.until(waits, "the second Workload waits")
+            await scale(w, 2)
+            await until_one_ended(w)
+            return await slices(w), await w.job("a")
+
+    (old, new), ran = asyncio.run(go())
+    ended = [s for s in (old, new) if holds(s, "Finished")]
+    assert [s["metadata"]["annotations"].get(REPLACES) is None for s in ended] == [False]
+    assert find(ended[0], "Finished")["reason"] == "OutOfSync"
+    assert not ran["spec"]["suspend"]
+
+
+def test_a_job_that_shrinks_gives_its_quota_back_in_place():
+    """Its Workload stays, with fewer pods, and another job starts."""
+
+    async def go():
+        async with world(*queues("3"), seconds=None) as w:
+            await w.create(elastic("a", 3))
+            await w.until_runs("a")
+            before = await slices(w)
+            await w.create(job("b", "2"))
+            await w.until_condition("b", "QuotaReserved", "False")
+            await scale(w, 1)
+            await w.until_runs("b")
+            return before, await slices(w), await w.local_status()
+
+    before, after, _ = asyncio.run(go())
+    assert [s["metadata"]["uid"] for s in after] == [s["metadata"]["uid"] for s in before]
+    assert admitted(after[0], 1)
+
+
+def test_when_the_first_is_evicted_its_replacement_waits_alone():
+    """The job stops, the first Workload ends, and the second asks for everything."""
+
+    async def go():
+        async with world(*queues("2"), seconds=None) as w:
+            await w.create(elastic("a", 2))
+            await w.until_runs("a")
+            await scale(w, 3)
+
+            async def two():
+                return len(await slices(w)) == 2
+
+            await w.until(two, "the job has two Workloads")
+            first = (await slices(w))[0]
+            await w.store.patch(WORKLOAD, first["metadata"]["name"], "team-a", {"spec": {"active": False}})
+            await until_one_ended(w)
+            return await slices(w), await w.job("a")
+
+    (old, new), stopped = asyncio.run(go())
+    assert find(old, "Finished")["reason"] == "WorkloadSliceReplaced"
+    assert not holds(new, "QuotaReserved")
+    assert stopped["spec"]["suspend"]
+
+
+def test_pods_are_let_go_as_many_as_were_admitted():
+    """By name; those that came with the growth when it is admitted. The gates of others stay."""
+
+    async def go():
+        async with world(*queues("2"), seconds=None) as w:
+            await w.create(elastic("a", 1))
+            await w.until_runs("a")
+            chain = (await slices(w))[0]["metadata"]["name"]
+            await w.create(pod("p1", chain), pod("p2", chain), pod("q", "another"))
+
+            async def one():
+                return await free(w) == {"p1"}
+
+            await w.until(one, "p1 is let go")
+            await scale(w, 2)
+
+            async def both():
+                return await free(w) == {"p1", "p2"}
+
+            await w.until(both, "p2 is let go too")
+            return (await w.store.get(POD, "p1", "team-a"))["spec"]["schedulingGates"]
+
+    assert asyncio.run(go()) == [{"name": "example.com/other"}]
+
+
+def test_a_pod_that_has_ended_leaves_its_place():
+    """What runs counts, what has ended does not; a pod of an unknown set is never let go."""
+    pods = [
+        pod("done", gated=False, phase="Succeeded"),
+        pod("runs", gated=False, phase="Running"),
+        pod("next"),
+        pod("after"),
+        pod("odd", **{POD_SET: "other"}),
+    ]
+    assert [p["metadata"]["name"] for p in to_let_go({"main": 2}, pods)] == ["after"]
+    assert to_let_go({}, pods) == []

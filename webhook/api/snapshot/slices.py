@@ -1,0 +1,68 @@
+"""A Workload that replaces another of the same job asks for the difference only, while the other holds its quota.
+
+Source: KEP 77. The pods that run stay on their flavors, so the new ones get the same. When the other has ended, the
+Workload is read again, as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from webhook.api.snapshot.workload import assignments_of
+from webhook.jobs.elastic import REPLACES
+from webhook.queue.model import PodSet, PodSetAssignment, Workload
+
+
+def replaced(obj: Mapping[str, Any]) -> str:
+    """Give the `namespace/name` of the Workload that this one replaces, "" where it replaces none.
+
+    One of another namespace is none of its job.
+    """
+    metadata = obj.get("metadata") or {}
+    key = str((metadata.get("annotations") or {}).get(REPLACES) or "")
+    return key if key.partition("/")[0] == (metadata.get("namespace") or "default") else ""
+
+
+def counts(obj: Mapping[str, Any]) -> dict[str, int]:
+    """Give the number of pods that a Workload asks for, by pod set."""
+    return {str(p.get("name")): int(p.get("count", 1)) for p in (obj.get("spec") or {}).get("podSets") or ()}
+
+
+def beyond(new: Workload, old: Workload | None) -> Workload:
+    """Give `new` with what it asks for, or holds, beyond `old`; as it is where `old` holds nothing."""
+    if old is None or old.finished or old.admission is None:
+        return new
+    held = {assignment.name: assignment for assignment in old.admission.pod_sets}
+    out = replace(new, pod_sets=tuple(_asked(p, held.get(p.name)) for p in new.pod_sets))
+    if new.admission is not None:
+        rest = tuple(_held(a, held.get(a.name)) for a in new.admission.pod_sets)
+        out = replace(out, admission=replace(new.admission, pod_sets=rest))
+    return out
+
+
+def whole(more: Iterable[PodSetAssignment], obj: Mapping[str, Any]) -> tuple[PodSetAssignment, ...]:
+    """Give what a Workload gets (`more`) together with what the one that it replaces holds."""
+    old = {assignment.name: assignment for assignment in assignments_of(obj)}
+    return tuple(_together(assignment, old.get(assignment.name)) for assignment in more)
+
+
+def _together(more: PodSetAssignment, old: PodSetAssignment | None) -> PodSetAssignment:
+    if old is None:
+        return more
+    usage = {r: more.usage.get(r, 0) + old.usage.get(r, 0) for r in {**old.usage, **more.usage}}
+    return PodSetAssignment(more.name, {**old.flavors, **more.flavors}, usage, more.count + old.count)
+
+
+def _asked(pods: PodSet, old: PodSetAssignment | None) -> PodSet:
+    if old is None:
+        return pods
+    return replace(pods, count=max(0, pods.count - old.count), min_count=None, flavors=old.flavors)
+
+
+def _held(pods: PodSetAssignment, old: PodSetAssignment | None) -> PodSetAssignment:
+    if old is None:
+        return pods
+    usage = {resource: max(0, amount - old.usage.get(resource, 0)) for resource, amount in pods.usage.items()}
+    return replace(pods, usage=usage, count=max(0, pods.count - old.count))

@@ -1,0 +1,68 @@
+"""What to do next for an elastic job, whose size changes while it runs: a pure function of it and its Workloads.
+
+The job has one Workload that holds quota, and at most one more that is to replace it:
+
+    grew while it held quota: GROW, a second Workload asks for the difference
+    the second is admitted: REPLACED, the first ends
+    grew further before that: RESIZE the second    shrank again: OBSOLETE, the second ends
+    shrank: RESIZE the one that holds quota
+
+Pods that came with the growth wait behind a gate in their template, so the job itself need not stop. With KEP 77.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from webhook.api.snapshot.slices import counts
+from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
+from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, QUOTA_RESERVED
+from webhook.jobs.elastic import REPLACES, annotation
+from webhook.jobs.finish import finish_of
+from webhook.jobs.job import Job
+from webhook.kube.conditions import holds
+from webhook.store.objects import Object, key_of
+
+Next = tuple[JobStep, Object | None]
+"""A step, and the Workload that it is about."""
+Differ = Callable[[Object], Differences]
+
+
+def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Differ) -> Next:
+    """Give the next step. `live` are the job's Workloads that have not ended, the oldest first."""
+    if finish_of(job) is not None:
+        return (JobStep.FINISH, live[0]) if live else (JobStep.NONE, None)
+    if (old := _superseded(live)) is not None:
+        return JobStep.REPLACED, old
+    waiting = [workload for workload in live if not holds(workload, QUOTA_RESERVED)]
+    if len(waiting) > 1:
+        return JobStep.OBSOLETE, waiting[0]
+    holding = [workload for workload in live if holds(workload, QUOTA_RESERVED)]
+    if not holding:
+        alone = waiting[0] if waiting else None
+        step = next_step(job, described, alone, differ(alone) if alone is not None else Differences())
+        return step, alone
+    current, heir = holding[0], (*holding[1:], *waiting, None)[0]
+    if holds(current, EVICTED) or gone(current):
+        step = next_step(job, described, current, differ(current))
+        return JobStep.REPLACED if step is JobStep.RELEASE and heir is not None else step, current
+    return _resized(described, current, heir) or (next_step(job, described, current, differ(current)), current)
+
+
+def _superseded(live: Sequence[Object]) -> Object | None:
+    """Give a Workload whose replacement is admitted."""
+    heirs = {annotation(w, REPLACES): w for w in live if holds(w, ADMITTED) and not holds(w, EVICTED)}
+    return next((w for w in live if heirs.get("/".join(key_of(w)), w) is not w), None)
+
+
+def _resized(described: Job, current: Object, heir: Object | None) -> Next | None:
+    """Give the step by which the Workloads follow the job's size, None where they have it."""
+    wanted, has = {pods.name: pods.count for pods in described.pod_sets}, counts(current)
+    grew = any(count > has.get(name, 0) for name, count in wanted.items())
+    if heir is not None and not grew:
+        return JobStep.OBSOLETE, heir
+    if heir is not None:
+        return (JobStep.RESIZE, heir) if counts(heir) != wanted and not holds(heir, QUOTA_RESERVED) else None
+    if grew:
+        return JobStep.GROW, current
+    return (JobStep.RESIZE, current) if wanted != has else None

@@ -1,0 +1,41 @@
+"""Elastic jobs: they may change their number of pods while they run, one Workload replacing another (KEP 77)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from webhook.jobs.describe import at, row_of
+
+ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
+"""The annotation, "true", that makes a job elastic; and the scheduling gate of its pods."""
+SLICE: Final = "kueue.x-k8s.io/workload-slice-name"
+"""The annotation of its Workloads and pods: the name of the first Workload of the chain."""
+REPLACES: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
+"""The annotation of a Workload: the `namespace/name` of the one that it replaces once it is admitted."""
+POD_SET: Final = "kueue.x-k8s.io/podset"
+"""The label of a pod: its pod set."""
+
+Object = dict[str, Any]
+
+
+def is_elastic(job: Object) -> bool:
+    """Say whether a job may change its size while it runs: it says so, and its kind can."""
+    row = row_of(job)
+    return row is not None and row.elastic and annotation(job, ELASTIC) == "true"
+
+
+def annotation(obj: Object, name: str) -> str:
+    """Give an annotation, "" where there is none."""
+    return str((at(obj, ("metadata", "annotations")) or {}).get(name) or "")
+
+
+def is_gated(pod: Object) -> bool:
+    """Say whether a pod waits for the slice that it belongs to."""
+    return any(isinstance(g, dict) and g.get("name") == ELASTIC for g in at(pod, ("spec", "schedulingGates")) or ())
+
+
+def without_gate(pod: Object) -> Object:
+    """Give the pod let go; the gates of others stay."""
+    rest = [gate for gate in pod["spec"]["schedulingGates"] if gate.get("name") != ELASTIC]
+    spec = {name: value for name, value in pod["spec"].items() if name != "schedulingGates"}
+    return {**pod, "spec": {**spec, "schedulingGates": rest} if rest else spec}
