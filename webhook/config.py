@@ -69,6 +69,11 @@ class Config:
     """The share of reviews that is recorded, 0 to 1."""
     record_megabytes: float = 256.0
     """All that recordings take on the disk, in MiB: the oldest go first."""
+    journal_folder: Path | None = None
+    """Where the queues' decisions are written down for `sluice journal`; none: nowhere."""
+    journal_days: float = 31.0
+    journal_megabytes: float = 1024.0
+    """All that the journal takes on the disk, in MiB: the oldest files go first."""
     log_level: str = "info"
     kueue_config: Path | None = None
     """A Configuration of Kueue to take `queues` from; what else is said of them goes before it."""
@@ -92,6 +97,8 @@ RANGES: Final = {
     "shutdown_delay": Range(0, 3_600, "seconds"),
     "record_sample": Range(0, 1),
     "record_megabytes": Range(1, 2**20, "MiB"),
+    "journal_days": Range(1, 3_650, "days"),
+    "journal_megabytes": Range(1, 2**20, "MiB"),
 }
 LEVELS: Final = ("debug", "info", "warning", "error")
 MAY_BE_EMPTY: Final = frozenset({"context", "identity", "state_listen"})
@@ -238,6 +245,7 @@ _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "kubeconfig": _path,
     "record_folder": _path,
     "kueue_config": _path,
+    "journal_folder": _path,
     "mode": _mode,
     "namespace": setting_values.label,
     "namespace_selector": _selector,
@@ -264,6 +272,7 @@ def _absolute(config: Config) -> Config:
         kubeconfig=config.kubeconfig.absolute() if config.kubeconfig else None,
         record_folder=config.record_folder.absolute() if config.record_folder else None,
         kueue_config=config.kueue_config.absolute() if config.kueue_config else None,
+        journal_folder=config.journal_folder.absolute() if config.journal_folder else None,
     )
 
 

@@ -29,8 +29,10 @@ from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.queues.queue_core import BUDGET, QueueCore
 from webhook.config import Config, QueueMode
+from webhook.journal.journal import Journal, Origin
+from webhook.journal.writer import JournalLimits, JournalWriter
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
@@ -88,13 +90,16 @@ class Daemon:
         self.policies = PolicyFiles(
             config.policies, self._swap, configured(config.queues, config.queue_rules), self._lacks
         )
+        self._identity = config.identity or f"{socket.gethostname()}-{os.getpid()}"
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         embedded = config.mode is QueueMode.EMBEDDED
         self._kinds = (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode])
         self.view = View(store, self._kinds, self._heard)
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
-        self.core = QueueCore(self.policies.current.rules, settings=config.queues) if embedded else None
+        self._journal = self._make_journal() if embedded and config.journal_folder else None
+        rules, journal = self.policies.current.rules, self._journal
+        self.core = QueueCore(rules, settings=config.queues, journal=journal) if embedded else None
         gate = view_gate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
@@ -149,6 +154,8 @@ class Daemon:
         await self.view.stop()
         if self._recorder is not None:
             await asyncio.to_thread(self._recorder.close)
+        if self._journal is not None:
+            await asyncio.to_thread(self._journal.writer.close)
         log.info("stopped")
 
     def _make_controller(self, store: ObjectStore) -> Controller:
@@ -158,11 +165,23 @@ class Daemon:
         if config.leader_election:
             duration = config.lease_seconds
             times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
-            identity = config.identity or f"{socket.gethostname()}-{os.getpid()}"
-            leader = Leader(store, identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
+            leader = Leader(store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
         report = QueueMetrics(self.registry, "follower" if leader else "standalone")
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
         return Controller(self.view, self.core, clocks, report, opted, config.queues, leader)
+
+    def _make_journal(self) -> Journal:
+        config = self.config
+        assert config.journal_folder is not None
+        limits = JournalLimits(int(config.journal_megabytes * 2**20), int(config.journal_days))
+        return Journal(JournalWriter(config.journal_folder, limits), self._origin, BUDGET)
+
+    def _origin(self) -> Origin:
+        """Say who decides now, and by what, for the journal."""
+        bundle, controller = self.policies.current.bundle, self.controller
+        epoch = controller.epoch if controller is not None else 0
+        rules = configured(self.config.queues, self.config.queue_rules)
+        return Origin(self._identity, epoch, rules, bundle.digest)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         if self.controller is not None:
@@ -204,7 +223,15 @@ class Daemon:
         recorder, counts = self._recorder, None
         if recorder is not None:
             counts = {"written": recorder.written, "dropped": recorder.dropped, "too_large": recorder.skipped}
-        return ProcessState(bundle.digest, len(bundle.policies), files.loads, not files.problem, expires, counts)
+        return ProcessState(
+            bundle.digest,
+            len(bundle.policies),
+            files.loads,
+            not files.problem,
+            expires,
+            counts,
+            None if self._journal is None else self._journal.writer.counts(),
+        )
 
     def _policies_condition(self) -> Condition:
         bundle = self.policies.current.bundle

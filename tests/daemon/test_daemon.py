@@ -18,7 +18,10 @@ from tests.shared import ROOT
 from webhook.config import Config, QueueMode
 from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
+from webhook.journal.read import journal_files
+from webhook.journal.replay import replay as replay_journal
 from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.plan.rule_sets import rules_of
 from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.queue_rules.file_rules import FileRules
@@ -431,6 +434,57 @@ def test_a_full_disk_stops_recording_and_nothing_else(tmp_path, policies):
             return [(await talk.judge(name))["allowed"] for name in ("FORBIDDEN", "other")]
 
     assert asyncio.run(go()) == [False, True]
+
+
+def test_decisions_are_written_down_and_decided_again(tmp_path, policies):
+    """With a folder for it the queues keep a journal: it has the job's admission, and replays to the same."""
+
+    async def go():
+        store = MemoryStore()
+        for obj in queues("2"):
+            await store.create(obj)
+        kubelet = Kubelet(store)
+        kubelets = asyncio.create_task(kubelet.run())
+        async with running(tmp_path, policies, store, journal_folder=tmp_path / "journal") as (_, talk):
+            await store.create(job("a"))
+
+            async def finished():
+                return "a" in kubelet.starts and not kubelet.running
+
+            await until(finished, "a has ended")
+            metrics = (await talk.get("/metrics"))[1]
+        kubelets.cancel()
+        await asyncio.gather(kubelets, return_exceptions=True)
+        return metrics
+
+    assert 'sluice_journal_records_total{result="dropped"} 0.0' in asyncio.run(go())
+    (file,) = journal_files([tmp_path / "journal"])
+    calls = list(replay_journal(file.records(), rules_of(file.begin.rules)))
+    assert [a.cluster_queue for call in calls for a in call.then.admitted] == ["cq"]
+    assert all(call.same for call in calls)
+
+
+def test_a_journal_that_cannot_be_written_stops_nothing(tmp_path, policies):
+    """Where the folder cannot be made, jobs are admitted as ever."""
+    (tmp_path / "file").write_text("")
+
+    async def go():
+        store = MemoryStore()
+        for obj in queues("2"):
+            await store.create(obj)
+        kubelet = Kubelet(store)
+        kubelets = asyncio.create_task(kubelet.run())
+        async with running(tmp_path, policies, store, journal_folder=tmp_path / "file/in"):
+            await store.create(job("a"))
+
+            async def started():
+                return "a" in kubelet.starts
+
+            await until(started, "a has started")
+        kubelets.cancel()
+        await asyncio.gather(kubelets, return_exceptions=True)
+
+    asyncio.run(go())
 
 
 def test_a_job_that_no_pod_can_be_made_of_is_refused(tmp_path, policies):

@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "generate": ("webhook.cli.commands.generate:generate_command", "Generate native policies or JSON Schemas."),
     "import": ("webhook.cli.commands.import_policies:import_command", "Import policies of Kyverno or Gatekeeper."),
     "init": ("webhook.cli.commands.init:init_command", "Create a policy repository."),
+    "journal": ("webhook.cli.commands.journal:journal_command", "Ask and replay the queue's past decisions."),
     "lint": ("webhook.cli.commands.lint:lint_command", "Find mistakes in policies, queues and jobs."),
     "plan": ("webhook.cli.commands.plan:plan", "Show which workloads are admitted, pending or preempted."),
     "register": ("webhook.cli.commands.register:register", "Register the webhooks with the API server."),

@@ -15,7 +15,8 @@ from webhook.documents import Document
 from webhook.offline.dryrun.against import then
 from webhook.offline.dryrun.revisions import GitError
 from webhook.policy.loading.load_bundle import files_of, read_file
-from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_among
+from webhook.policy.queue_rules.configured import Configured
+from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_among, rules_configured
 from webhook.queue.rules import Rules
 
 FILE: Final = Path(".sluice.yaml")
@@ -59,6 +60,11 @@ def idle_rules(documents: Sequence[Document], within: Repository) -> Iterator[st
 def queue_rules(within: Repository) -> Rules:
     """Compile the queue rules in force: QueuePolicies of the repository, shipped ones, files. Raises SourceError."""
     return rules_among(_queue_policies(within.policies) if FILE.is_file() else (), within.rules)
+
+
+def rules_as_configured(within: Repository, wanted: Configured) -> Rules:
+    """Compile the rules that a server had in force, from the repository's files and the shipped ones. As above."""
+    return rules_configured(_queue_policies(within.policies) if FILE.is_file() else (), wanted)
 
 
 def rule_sources(within: Repository) -> tuple[str, ...]:

@@ -97,6 +97,11 @@ class Controller:
         """Say whether this replica decides now."""
         return self._leading
 
+    @property
+    def epoch(self) -> int:
+        """The number of this leadership; 0 where there is no lease."""
+        return 0 if self._leader is None else self._leader.epoch
+
     def start(self) -> None:
         """Begin, in the background. The view must be started by its owner."""
         self._task = asyncio.create_task(self._run(), name="controller")

@@ -19,6 +19,7 @@ class ProcessState:
     last_load_good: bool
     expires: float
     recorded: dict[str, int] | None = None
+    journal: dict[str, int] | None = None
 
 
 class ProcessMetrics(Collector):
@@ -43,13 +44,15 @@ class ProcessMetrics(Collector):
             "0 if the last load of changed files failed.",
             value=int(state.last_load_good),
         )
-        if state.recorded is not None:
-            recorded = CounterMetricFamily(
-                "sluice_recorded_reviews", "Reviews selected for recording.", labels=["result"]
-            )
-            for result, count in sorted(state.recorded.items()):
-                recorded.add_metric([result], count)
-            yield recorded
+        for name, text, counts in (
+            ("sluice_recorded_reviews", "Reviews selected for recording.", state.recorded),
+            ("sluice_journal_records", "Records of the journal.", state.journal),
+        ):
+            if counts is not None:
+                family = CounterMetricFamily(name, text, labels=["result"])
+                for result, count in sorted(counts.items()):
+                    family.add_metric([result], count)
+                yield family
         yield GaugeMetricFamily(
             "sluice_certificate_expiry_timestamp_seconds",
             "Expiry of the served certificate, in seconds since 1970.",

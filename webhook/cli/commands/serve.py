@@ -109,6 +109,13 @@ Examples:
 )
 @click.option("--record-sample", type=NUMBER, help="Share of reviews to record, from 0 to 1.  [default: 1]")
 @click.option("--record-megabytes", type=NUMBER, help="Maximum size of all recordings, in MiB.  [default: 256]")
+@click.option(
+    "--journal-folder",
+    type=FOLDER,
+    help="Folder of the journal of queue decisions, for `sluice journal`.  [default: none]",
+)
+@click.option("--journal-days", type=NUMBER, help="Days that the journal is kept.  [default: 31]")
+@click.option("--journal-megabytes", type=NUMBER, help="Maximum size of the journal, in MiB.  [default: 1024]")
 @click.option("--log-level", type=click.Choice(LEVELS), help="Log level.")
 def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> None:
     """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully."""

@@ -13,6 +13,7 @@ from typing import Final
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.reader import Reader
 from webhook.api.snapshot.workload import ARRIVAL
+from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
@@ -34,8 +35,15 @@ _Key = tuple[str, str, str]
 class QueueCore:
     """Keeps the state of the core equal to the objects of the view; a change costs what the changed objects cost."""
 
-    def __init__(self, rules: Rules, reporter: Reporter = SILENT, settings: QueueSettings | None = None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        reporter: Reporter = SILENT,
+        settings: QueueSettings | None = None,
+        journal: Journal | None = None,
+    ) -> None:
         self._rules, self._reporter, self._settings = rules, reporter, settings or QueueSettings()
+        self._journal = journal
         self._state = State()
         self._reader: Reader | None = None
         self._changes: dict[_Key, tuple[Object, bool]] = {}
@@ -58,6 +66,8 @@ class QueueCore:
         """Decide by other rules from now on."""
         self._rules = rules
         self.revision += 1
+        if self._journal is not None:
+            self._journal.end()
 
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Take note of a change of an object; it counts from the next decision on."""
@@ -68,7 +78,11 @@ class QueueCore:
     def decide(self, now: int) -> Decisions:
         """Bring the state up to date and decide. Where nothing changed and nobody was looked at, `revision` stays."""
         self._follow()
+        if self._journal is not None:
+            self._journal.round(self._state, self._rules, now)
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
+        if self._journal is not None:
+            self._journal.decided(now, made)
         if made.admitted or made.preempted or made.evicted or made.ready or made.waiting or not made.complete:
             self.revision += 1
         self._doubtful |= {
@@ -80,6 +94,8 @@ class QueueCore:
         """Bring the state up to date without deciding anything: what a replica does that does not lead."""
         self._follow()
         self._state.bind(self._rules, now)
+        if self._journal is not None:
+            self._journal.end()
 
     def inactive(self) -> Mapping[str, str]:
         """Say why ClusterQueues take nothing, by name; those that do are left out."""
@@ -135,6 +151,8 @@ class QueueCore:
             elif isinstance(event, WorkloadGone):
                 self._facts.pop(event.key, None)
             self._state.apply(event)
+            if self._journal is not None:
+                self._journal.event(event)
 
 
 def in_order_of_arrival(obj: Object) -> Object:

@@ -1,0 +1,163 @@
+"""`sluice journal`: a Monday of two jobs on two CPUs, written by the queue core itself, then asked."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cluster.test_core_revision import workload
+from tests.cluster.world import queues
+from webhook.cli.group import cli
+from webhook.cluster.queues.queue_core import BUDGET, QueueCore
+from webhook.journal.journal import Journal, Origin
+from webhook.journal.writer import JournalWriter
+from webhook.offline.plan.rule_sets import rules_of
+from webhook.policy.queue_rules.configured import Configured
+
+MONDAY = int(datetime(2026, 1, 5, 12, tzinfo=UTC).timestamp() * 1000)
+MINUTE = 60_000
+
+
+def stamp(minutes):
+    return datetime.fromtimestamp(MONDAY / 1000 + minutes * 60, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def told(name, cpu, *conditions, admission=None):
+    """A Workload with conditions that became true so many minutes after noon."""
+    made = workload(name, cpu)
+    made["metadata"]["creationTimestamp"] = stamp(0)
+    rows = [
+        {"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": stamp(at)}
+        for type_, at in conditions
+    ]
+    assigned = {"name": "main", "count": 1, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": cpu}}
+    held = {"admission": {"clusterQueue": "cq", "podSetAssignments": [assigned]}} if admission else {}
+    return {**made, "status": {"conditions": rows, **held}}
+
+
+@pytest.fixture
+def journal(tmp_path):
+    """The first job runs from noon to ten past, the second waits for it."""
+    writer = JournalWriter(tmp_path / "journal")
+    origin = Origin("replica-1", 1, Configured(), "sha256:0")
+    core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: origin, BUDGET))
+    for obj in queues("2"):
+        core.heard(None, obj)
+    core.decide(MONDAY)
+    core.heard(None, told("first", "2"))
+    core.decide(MONDAY + 1_000)
+    core.heard(None, told("first", "2", ("QuotaReserved", 0), ("Admitted", 0), admission=True))
+    core.heard(None, told("second", "1"))
+    core.decide(MONDAY + MINUTE)
+    core.heard(None, told("first", "2", ("QuotaReserved", 0), ("Admitted", 0), ("Finished", 10)))
+    core.decide(MONDAY + 10 * MINUTE)
+    writer.close()
+    return str(tmp_path / "journal")
+
+
+def sluice(*arguments):
+    return CliRunner().invoke(cli, ["journal", *arguments])
+
+
+def test_show_tells_what_happened_in_order(journal):
+    """Arrivals with what they ask, decisions with what they got, ends."""
+    done = sluice("show", journal)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == [
+        "2026-01-05T12:00:00Z  began  replica-1 decides by kueue; 0 pending, 0 with quota",
+        "2026-01-05T12:00:01Z  arrived  team-a/first  main  2 cpu",
+        "2026-01-05T12:00:01Z  admitted  team-a/first  cq  2 cpu (f)",
+        "2026-01-05T12:01:00Z  arrived  team-a/second  main  1 cpu",
+        "2026-01-05T12:10:00Z  finished  team-a/first  main",
+        "2026-01-05T12:10:00Z  admitted  team-a/second  cq  1 cpu (f)",
+    ]
+
+
+def test_show_of_one_workload_and_time(journal):
+    """Only what is asked for, as JSON too; nothing is code 3."""
+    done = sluice("show", journal, "--workload", "team-a/second", "--since", "2026-01-05T12:05:00Z", "-o", "json")
+    (line,) = map(json.loads, done.stdout.splitlines())
+    assert line == {
+        "time": "2026-01-05T12:10:00Z",
+        "what": "admitted",
+        "workload": "team-a/second",
+        "queue": "cq",
+        "detail": "1 cpu (f)",
+    }
+    assert sluice("show", journal, "--workload", "team-a/nobody").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "minutes", "said"),
+    [
+        (
+            "team-a/second",
+            5,
+            "team-a/second is pending in cq, position 1: WaitingForQuota\n"
+            "requests 1 cpu of flavor f, 0 free; no workload can be preempted for it\n"
+            "  team-a/first holds 2 cpu of f",
+        ),
+        ("team-a/first", 5, "team-a/first has quota of cq since 2026-01-05T12:00:00Z"),
+        ("team-a/second", 11, "team-a/second has quota of cq since 2026-01-05T12:10:00Z"),
+        ("team-a/second", 0, "team-a/second is not known at 2026-01-05T12:00:00Z"),
+    ],
+)
+def test_why_did_my_job_not_start(journal, name, minutes, said):
+    """The core is brought to where it stood then, and explains."""
+    done = sluice("show", journal, "--workload", name, "--at", stamp(minutes))
+    assert (done.exit_code, done.stdout) == (0, f"{said}\n")
+
+
+def test_export_is_a_trace_for_simulate(journal, tmp_path):
+    """The job that ended, with its time; `sluice simulate` runs it."""
+    done = sluice("export", journal)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {
+            "time": "0ms",
+            "run": "599000ms",
+            "namespace": "team-a",
+            "queue": "main",
+            "name": "first",
+            "priority": 0,
+            "count": 1,
+            "requests": {"cpu": "2"},
+        }
+    ]
+    (tmp_path / "trace.jsonl").write_text(done.stdout)
+    (tmp_path / "queues.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": queues("2")}))
+    ran = CliRunner().invoke(cli, ["simulate", str(tmp_path / "trace.jsonl"), "-f", str(tmp_path / "queues.json")])
+    assert ran.exit_code == 0, ran.output
+
+
+def test_replay_decides_the_same(journal):
+    """By the rules of the journal every decision is made again; a rule that denies everybody shows who is not in."""
+    done = sluice("replay", journal)
+    assert (done.exit_code, done.stdout) == (0, "2 decisions in 4 rounds of 1 files: all the same\n")
+
+
+def test_replay_by_other_rules_tells_what_differs(journal, tmp_path):
+    """Each round that differs, with what was decided and what would be."""
+    rule = tmp_path / "closed.yaml"
+    rule.write_text(
+        "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: closed}\n"
+        "spec: {extends: [kueue], admit: [{expression: 'false', reason: Closed}]}\n"
+    )
+    done = sluice("replay", journal, "--rules", str(rule))
+    assert done.exit_code == 1
+    assert "2026-01-05T12:00:01Z\n  - admitted team-a/first in cq\n" in done.stdout
+    assert "2 decisions in 4 rounds of 1 files: 2 rounds differ\n" in done.stdout
+
+
+def test_what_cannot_be_read_is_told(journal, tmp_path):
+    """A folder without a journal is code 3, a file that is none and a time before the journal are code 2."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text").write_text("hello")
+    assert sluice("show", str(tmp_path / "empty")).exit_code == 3
+    assert "text: error[FILE001]: cannot be read: Not a gzipped file" in str(
+        sluice("show", str(tmp_path / "text")).exception
+    )
+    early = sluice("show", journal, "--workload", "team-a/first", "--at", "2026-01-01T00:00:00Z")
+    assert early.exit_code == 2
+    assert "the journal begins at 2026-01-05T12:00:00Z" in early.output
+    assert "--at requires --workload" in sluice("show", journal, "--at", stamp(5)).output

@@ -1,0 +1,192 @@
+"""What was written down is decided again, whatever happened: by the shipped rules, from files begun midway."""
+
+import gzip
+import os
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.queue.living import HOUR, MINUTE, SECOND, arrivals, clusters, edited_queue, rule_names, rules_of
+from webhook.diagnostics import SourceError
+from webhook.journal.journal import Journal, Origin
+from webhook.journal.read import journal_files
+from webhook.journal.records import Begin, Decided, line_of, record_of
+from webhook.journal.replay import replay
+from webhook.journal.writer import SUFFIX, JournalLimits, JournalWriter
+from webhook.policy.queue_rules.configured import Configured
+from webhook.queue.cycle.decide import decide
+from webhook.queue.events import DefinitionChanged, Event, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.memory import Memory
+from webhook.queue.model import Snapshot
+from webhook.queue.state import State
+
+MONDAY = 1_700_000_000_000
+BUDGET = 7
+"""Small, so that cycles end in the middle."""
+EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "40"))
+MOVES = ("arrive", "arrive", "arrive", "gone", "edit", "decide", "decide", "decide", "evict", "end", "wait")
+
+
+class Queues:
+    """A living state with its journal."""
+
+    def __init__(self, folder: Path, world: Snapshot, names: tuple[str, tuple[str, ...]]) -> None:
+        self.rules, self.state, self.now, self.decisions = rules_of(*names), State.from_snapshot(world), MONDAY, 0
+        self.writer = JournalWriter(folder)
+        self.journal = Journal(self.writer, lambda: Origin("me", 1, Configured(), "sha256:0"), BUDGET)
+
+    def tell(self, event: Event) -> None:
+        self.state.apply(event)
+        self.journal.event(event)
+
+    def decide(self) -> None:
+        self.journal.round(self.state, self.rules, self.now)
+        made = decide(self.state, self.rules, self.now, budget=BUDGET)
+        self.journal.decided(self.now, made)
+        self.decisions += len(made.admitted) + len(made.preempted) + len(made.evicted) + len(made.ready)
+
+    def move(self, what: str, data: st.DataObject) -> None:
+        self.now += SECOND
+        known = sorted(self.state.entries)
+        if what == "arrive":
+            self.tell(WorkloadChanged(data.draw(arrivals(self.now))))
+        elif what == "edit":
+            queue = data.draw(st.sampled_from(sorted(self.state.cluster_queues)))
+            self.tell(DefinitionChanged(data.draw(edited_queue(self.state.cluster_queues[queue]))))
+        elif what == "gone" and known:
+            self.tell(WorkloadGone(data.draw(st.sampled_from(known))))
+        elif what == "evict":
+            for key, entry in sorted(self.state.entries.items()):
+                if entry.victim is not None and entry.victim.evicted:
+                    self.tell(WorkloadEvicted(key, self.now, self.now + MINUTE))
+        elif what == "end":
+            self.journal.end()
+        elif what == "wait":
+            self.now += HOUR
+        else:
+            self.decide()
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+@given(data=st.data(), world=clusters(), names=rule_names())
+def test_a_journal_replays_to_the_same_decisions(data, world, names):
+    """Every call decides what it did, from whichever file one begins."""
+    with tempfile.TemporaryDirectory() as folder:
+        queues = Queues(Path(folder), world, names)
+        with closing(queues.writer):
+            queues.decide()
+            for what in data.draw(st.lists(st.sampled_from(MOVES), min_size=10, max_size=60)):
+                queues.move(what, data)
+            queues.decide()
+        again = [call for file in journal_files([Path(folder)]) for call in replay(file.records(), queues.rules)]
+    assert [call.then for call in again if not call.same] == []
+    assert sum(call.then.count for call in again) == queues.decisions
+    assert queues.writer.counts()["dropped"] == 0
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
+@given(data=st.data())
+def test_a_record_is_read_as_it_was_written(data):
+    """Workloads with all their fields."""
+    record = WorkloadChanged(data.draw(arrivals(MONDAY)))
+    assert record_of(line_of(record)) == record
+
+
+def begin(at: int = MONDAY, epoch: int = 1) -> Begin:
+    return Begin(at, "me", epoch, ("kueue",), {}, {}, "sha256:0", BUDGET, Snapshot(), Memory())
+
+
+def test_files_go_by_the_leaders_epoch(tmp_path):
+    """Two replicas write folders of their own; the reader puts them in the order in which they led."""
+    for name, at, epoch in (("a", MONDAY, 1), ("b", MONDAY - HOUR, 2), ("a", MONDAY + HOUR, 3)):
+        writer = JournalWriter(tmp_path / name)
+        writer.begin(begin(at, epoch))
+        writer.close()
+    found = journal_files([tmp_path / "a", tmp_path / "b"])
+    assert [(file.begin.epoch, file.path.parent.name) for file in found] == [(1, "a"), (2, "b"), (3, "a")]
+
+
+def test_a_new_day_and_other_rules_begin_a_file(tmp_path):
+    """A file is due at first, after midnight, and when it was ended."""
+    writer = JournalWriter(tmp_path)
+    assert writer.due(MONDAY)
+    writer.begin(begin())
+    assert not writer.due(MONDAY + SECOND)
+    assert writer.due(MONDAY + 24 * HOUR)
+    writer.end()
+    assert writer.due(MONDAY + SECOND)
+    writer.close()
+
+
+def test_the_oldest_files_go_first(tmp_path):
+    """Of files that are too large together, or too old, the newest stay."""
+    for name in ("2026-01-01", "2026-01-02", "2026-01-03"):
+        (tmp_path / f"{name}{SUFFIX}").write_bytes(b"x" * 400)
+    writer = JournalWriter(tmp_path, JournalLimits(total_bytes=1000))
+    writer.begin(begin())
+    writer.close()
+    assert [path.name[:10] for path in sorted(tmp_path.iterdir())] == ["2023-11-14", "2026-01-02", "2026-01-03"]
+
+
+def test_a_disk_that_fails_ends_the_file_and_is_tried_again(tmp_path, monkeypatch):
+    """What comes meanwhile is counted as lost; a minute later another file begins, and it can be replayed."""
+    clock = [MONDAY / 1000]
+    writer = JournalWriter(tmp_path, clock=lambda: clock[0])
+    monkeypatch.setattr(writer, "_open", full_disk)
+    writer.begin(begin())
+    writer.add(Decided(MONDAY))
+    while not writer.failure:
+        pass
+    assert not writer.due(MONDAY)
+    monkeypatch.undo()
+    assert writer.due(MONDAY + MINUTE)
+    writer.begin(begin(MONDAY + MINUTE))
+    writer.add(Decided(MONDAY + MINUTE))
+    writer.close()
+    (file,) = journal_files([tmp_path])
+    assert [type(record) for record in file.records()] == [Begin, Decided]
+    assert writer.counts()["written"] == 2
+    assert writer.counts()["dropped"] >= 1
+
+
+def full_disk(record):
+    raise OSError(28, "No space left on device")
+
+
+def test_what_a_killed_writer_left_can_be_read(tmp_path):
+    """The compressed stream has no end: all that reached the disk is there."""
+    path = tmp_path / f"killed{SUFFIX}"
+    stream = gzip.GzipFile(path, "wb")
+    stream.write(line_of(begin()) + line_of(Decided(MONDAY)) + line_of(Decided(MONDAY + 1))[:-5])
+    stream.flush()
+    (file,) = journal_files([path])
+    assert [type(record) for record in file.records()] == [Begin, Decided]
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (b"not a record\n", ":1: error[LOAD002]: JSON is malformed"),
+        (line_of(Decided(MONDAY)), ":1: error[LOAD002]: a journal must start with a begin record"),
+        (b'{"begin": 9}\n', "format 9 of the journal is unknown; this Sluice reads format 1"),
+        (line_of(begin()) + b'{"gone": "Pod", "key": "a"}\n', ":2: error[LOAD002]: the field 'Pod' is missing"),
+        (line_of(begin()) + b'{"decided": "soon"}\n', ":2: error[LOAD002]: Expected `int`, got `str`"),
+    ],
+)
+def test_a_wrong_line_is_told_at_its_place(tmp_path, lines, told):
+    """File and line, never a traceback."""
+    path = tmp_path / f"wrong{SUFFIX}"
+    path.write_bytes(gzip.compress(lines))
+    with pytest.raises(SourceError) as caught:
+        everything(path)
+    assert told in str(caught.value)
+
+
+def everything(path):
+    """All records of a file."""
+    return [record for file in journal_files([path]) for record in file.records()]

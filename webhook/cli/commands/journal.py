@@ -1,0 +1,213 @@
+"""`sluice journal`: what the queues decided, asked afterwards: shown, explained, exported, replayed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+import orjson
+
+from webhook.api.amounts import text
+from webhook.api.pending_message import message_of
+from webhook.cli import exits
+from webhook.cli.commands.plan import moment
+from webhook.cli.completions import rules
+from webhook.cli.option_types import RULES_HELP, TEXT, THERE, Read
+from webhook.cli.progress import Progress
+from webhook.cli.repository import queue_rules, repository, rules_as_configured
+from webhook.journal.read import JournalFile, journal_files
+from webhook.journal.replay import Replayed, in_order, replay, until
+from webhook.journal.timeline import Happening, timeline
+from webhook.journal.trace import trace
+from webhook.offline.plan.output import moment as written
+from webhook.policy.queue_rules.configured import Configured
+from webhook.queue.explain import pending
+from webhook.queue.model import Workload
+from webhook.queue.pending.queue import Status
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+SHOWN: Final = 20
+TIME: Final = Read("time", moment)
+EXAMPLES: Final = """\b
+Examples:
+  sluice journal show journal --workload team-a/train-7
+  sluice journal show journal --workload team-a/train-7 --at 2026-11-17T14:00Z
+  sluice journal export journal > trace.jsonl
+  sluice journal replay leader-1/journal leader-2/journal
+"""
+SHOW_EXAMPLES: Final = """\b
+Examples:
+  sluice journal show journal --workload team-a/train-7
+  sluice journal show journal --workload team-a/train-7 --at 2026-11-17T14:00Z
+"""
+EXPORT_EXAMPLES: Final = """\b
+Examples:
+  sluice journal export journal > trace.jsonl
+  sluice simulate trace.jsonl -f cluster/queues.yaml --compare kueue kueue-fair
+"""
+REPLAY_EXAMPLES: Final = """\b
+Examples:
+  sluice journal replay leader-1/journal leader-2/journal
+  sluice journal replay journal --rules kueue-fair
+"""
+
+
+@click.group(name="journal", epilog=EXAMPLES)
+def journal_command() -> None:
+    """Read the journals that `sluice serve --journal-folder` writes.
+
+    FILES are folders of several replicas, or single files. They are put in the order in which their leaders led.
+    """
+
+
+@journal_command.command(epilog=SHOW_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=THERE)
+@click.option("--workload", type=TEXT, metavar="NAMESPACE/NAME", help="Only this workload.")
+@click.option("--since", type=TIME, help="Only from this time on (RFC 3339).")
+@click.option("--until", type=TIME, help="Only up to this time (RFC 3339).")
+@click.option("--at", type=TIME, help="Explain why the workload was pending at this time (RFC 3339).")
+@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, metavar="NAME|FILE", help=RULES_HELP)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Output format.")  # fmt: skip
+def show(
+    files: tuple[Path, ...], workload: str | None, since: int | None, until: int | None, at: int | None,
+    names: tuple[str, ...], output: str,
+) -> None:  # fmt: skip
+    """Show what happened, or why a workload was pending at a time.
+
+    Exit code 2: a file cannot be used, 3: nothing happened.
+    """
+    found = _files(files)
+    if at is not None:
+        if workload is None:
+            raise click.UsageError("--at requires --workload")
+        click.echo(_why(found, workload, at, names))
+        return
+    told = 0
+    for happening in _happenings(found):
+        if workload in (None, happening.workload) and (since or 0) <= happening.at <= (until or happening.at):
+            click.echo(_json(happening) if output == "json" else _line(happening))
+            told += 1
+    if not told:
+        click.echo("sluice journal show: nothing happened", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+
+
+@journal_command.command(epilog=EXPORT_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=THERE)
+def export(files: tuple[Path, ...]) -> None:
+    """Write the jobs that ran to their end as a trace for `sluice simulate`: JSON lines.
+
+    Exit code 2: a file cannot be used, 3: no job ran to its end.
+    """
+    rows = trace(_files(files))
+    for row in rows:
+        click.echo(json.dumps(row, ensure_ascii=False))
+    if not rows:
+        click.echo("sluice journal export: no job ran to its end", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+
+
+@journal_command.command(name="replay", epilog=REPLAY_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=THERE)
+@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, metavar="NAME|FILE",
+              help="Queue rules. Can be repeated; later ones win.  [default: those of the journal]")  # fmt: skip
+def replay_journal(files: tuple[Path, ...], names: tuple[str, ...]) -> None:
+    """Decide again from the same facts at the same times, and print what differs.
+
+    By the rules of the journal nothing does. By other rules this is what they would have decided at first; what would
+    have followed from it is `sluice simulate`'s. Exit code 1: some decisions differ, 2: a file cannot be used.
+    """
+    found = _files(files)
+    calls = decisions = 0
+    different: list[Replayed] = []
+    with Progress() as progress:
+        for file in found:
+            progress.step(len(found), file.path.name)
+            for call in replay(file.records(), _rules(file, names)):
+                calls, decisions = calls + 1, decisions + call.then.count
+                if not call.same:
+                    different.append(call)
+    for call in different[:SHOWN]:
+        click.echo("\n".join(_difference(call)))
+    if len(different) > SHOWN:
+        click.echo(f"... and {len(different) - SHOWN:,} more")
+    same = "all the same" if not different else f"{len(different):,} rounds differ"
+    click.echo(f"{decisions:,} decisions in {calls:,} rounds of {len(found)} files: {same}")
+    sys.exit(exits.FAILED if different else exits.PASSED)
+
+
+def _files(paths: Sequence[Path]) -> list[JournalFile]:
+    """Find the files of a journal; ends the program where there are none. Raises SourceError."""
+    found = journal_files(paths)
+    if not found:
+        click.echo("sluice journal: no journal in these folders", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+    return found
+
+
+def _rules(file: JournalFile, names: Sequence[str]) -> Rules:
+    """Give the rules that were named, else those of a file. Raises SourceError."""
+    within, begin = repository((), names), file.begin
+    if names:
+        return queue_rules(within)
+    return rules_as_configured(within, Configured(begin.rules, begin.parameters, begin.settings))
+
+
+def _happenings(files: Sequence[JournalFile]) -> Iterator[Happening]:
+    known: dict[str, Workload] = {}
+    for file in files:
+        yield from timeline(file.records(), known)
+
+
+def _line(happening: Happening) -> str:
+    parts = (happening.what, happening.workload, happening.queue, happening.detail)
+    return f"{written(happening.at)}  {'  '.join(part for part in parts if part)}"
+
+
+def _json(happening: Happening) -> str:
+    fields = {"time": written(happening.at), "what": happening.what, "workload": happening.workload}
+    return orjson.dumps({**fields, "queue": happening.queue, "detail": happening.detail}).decode()
+
+
+def _why(files: Sequence[JournalFile], workload: str, at: int, names: Sequence[str]) -> str:
+    """Bring the state to where it stood at a time, and explain a workload there. Raises a usage error."""
+    before = [file for file in files if file.begin.at <= at]
+    if not before:
+        raise click.UsageError(f"the journal begins at {written(files[0].begin.at)}")
+    last = before[-1]
+    state: State | None = None
+    for call in replay(until(last.records(), at), _rules(last, names)):
+        state = call.state
+    entry = state.entries.get(workload) if state is not None else None
+    if state is None or entry is None:
+        return f"{workload} is not known at {written(at)}"
+    if entry.status == Status.HOLDING and entry.admission is not None:
+        held = entry.admission
+        return f"{workload} has quota of {held.cluster_queue} since {written(held.reserved_at)}"
+    told = next((p for p in pending(state) if p.workload == workload), None)
+    if told is None:
+        return f"{workload} is not pending at {written(at)}"
+    place = f", position {told.position}" if told.position else ""
+    lines = [f"{workload} is pending in {told.cluster_queue}{place}: {told.reason}", message_of(told)]
+    lines += [
+        f"  {holder.workload} holds {text(shortage.resource, holder.amount)} {shortage.resource} of {shortage.flavor}"
+        for shortage in told.shortages
+        for holder in shortage.holders
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _difference(call: Replayed) -> Iterator[str]:
+    then, now = in_order(call.then), in_order(call.now)
+    yield written(call.then.now)
+    for sign, mine, other in (("-", then, now), ("+", now, then)):
+        for part in ("admitted", "preempted", "evicted", "ready"):
+            for decision in getattr(mine, part):
+                if decision not in getattr(other, part):
+                    yield f"  {sign} {part} {decision.workload} in {decision.cluster_queue}"

@@ -1,0 +1,64 @@
+"""What the queue core tells its journal, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webhook.journal.records import Begin, decided
+from webhook.journal.writer import JournalWriter
+from webhook.policy.queue_rules.configured import Configured
+from webhook.queue.decisions import Decisions
+from webhook.queue.events import Event
+from webhook.queue.memory import memory_of
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who decides, and by what: the replica and its epoch as a leader, the rules, the digest of all policies."""
+
+    identity: str
+    epoch: int
+    rules: Configured
+    digest: str
+
+
+class Journal:
+    """Turns rounds into records; `origin` is asked when a file begins."""
+
+    def __init__(self, writer: JournalWriter, origin: Callable[[], Origin], budget: int) -> None:
+        self.writer, self._origin, self._budget = writer, origin, budget
+
+    def round(self, state: State, in_force: Rules, now: int) -> None:
+        """Begin a file where one is due, before the core decides. A cycle under way is waited for."""
+        if self.writer.due(now) and not state.suspended:
+            state.bind(in_force, now)
+            by, memory = self._origin(), memory_of(state)
+            self.writer.begin(
+                Begin(
+                    at=now,
+                    identity=by.identity,
+                    epoch=by.epoch,
+                    rules=by.rules.names,
+                    parameters=by.rules.parameters,
+                    settings=by.rules.settings,
+                    digest=by.digest,
+                    budget=self._budget,
+                    snapshot=state.snapshot(),
+                    memory=memory,
+                )
+            )
+
+    def event(self, event: Event) -> None:
+        """Note a change of the state from outside."""
+        self.writer.add(event)
+
+    def decided(self, now: int, made: Decisions) -> None:
+        """Note a call of the core."""
+        self.writer.add(decided(now, made))
+
+    def end(self) -> None:
+        """End the file: somebody else decides, or by other rules."""
+        self.writer.end()

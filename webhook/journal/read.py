@@ -1,0 +1,76 @@
+"""Reading journals: files of one or more replicas, put in the order in which their leaders led."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.journal.records import Begin, Record, record_of
+from webhook.journal.writer import SUFFIX
+
+CODE: Final = "LOAD002"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """One file and its first record."""
+
+    path: Path
+    begin: Begin
+
+    def records(self) -> Iterator[Record]:
+        """Give its records, the first one included. Raises SourceError at a line that is none.
+
+        A file that its writer could not end (a crash) gives what can be read of it.
+        """
+        for number, line in enumerate(_lines(self.path), 1):
+            yield _record(line, Place(str(self.path), number))
+
+
+def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
+    """Find the files of folders, and those named, sorted by epoch of the leader, then by time.
+
+    Raises SourceError with everything that is no journal.
+    """
+    found: list[JournalFile] = []
+    wrong: list[Diagnostic] = []
+    for path in paths:
+        for file in sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]:
+            try:
+                first = next((_record(line, Place(str(file), 1)) for line in _lines(file)), None)
+            except SourceError as error:
+                wrong += error.diagnostics
+                continue
+            if isinstance(first, Begin):
+                found.append(JournalFile(file, first))
+            elif first is not None:
+                hint = "the first lines of a journal were removed; begin with a whole file"
+                wrong.append(
+                    Diagnostic(CODE, Place(str(file), 1), "a journal must start with a begin record", hint=hint)
+                )
+    if wrong:
+        raise SourceError(wrong)
+    return sorted(found, key=lambda file: (file.begin.epoch, file.begin.at))
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with gzip.open(path) as stream:
+            yield from (line for line in stream if line.endswith(b"\n"))
+    except EOFError:
+        return  # its writer was killed: the end of the compressed stream is missing
+    except (OSError, zlib.error) as error:
+        told = getattr(error, "strerror", None) or str(error)
+        raise SourceError([Diagnostic("FILE001", Place(str(path)), f"cannot be read: {told}")]) from None
+
+
+def _record(line: bytes, place: Place) -> Record:
+    try:
+        return record_of(line)
+    except ValueError as error:  # msgspec's errors are such
+        raise SourceError([Diagnostic(CODE, place, str(error))]) from None

@@ -1,0 +1,197 @@
+"""What a journal is made of, and each record as a line of JSON.
+
+A journal holds all that the core's state was changed by: where it begins, the events, and the times at which it decided
+with what came out. Facts are the core's own (`webhook.queue.model`): no image, command or variable of a pod is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from webhook.queue.decisions import Admitted, Decisions, Evicted, Preempted
+from webhook.queue.events import (
+    Definition,
+    DefinitionChanged,
+    DefinitionGone,
+    Event,
+    WorkloadChanged,
+    WorkloadEvicted,
+    WorkloadGone,
+)
+from webhook.queue.memory import Attempt, Memory, ParkedClass
+from webhook.queue.model import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    LocalQueue,
+    Namespace,
+    Snapshot,
+    Workload,
+)
+from webhook.queue.pending.queue import FlavorProgress, Verdict
+
+VERSION: Final = 1
+"""Of the format; a reader refuses any other."""
+DEFINITIONS: Final[Mapping[str, type[Definition]]] = {
+    kind.__name__: kind for kind in (Flavor, ClusterQueue, Cohort, LocalQueue, Namespace, AdmissionCheck)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """From here on a replay can start: the facts, and the memory that a state of them alone does not have.
+
+    `at` and times below are milliseconds since the epoch. `epoch` numbers the leaders, one after the other; `rules` are
+    the names of the rules in force, `parameters` and `settings` what replaces some in them, `digest` that of all
+    policies, `budget` the heads looked at in one call.
+    """
+
+    at: int
+    identity: str
+    epoch: int
+    rules: tuple[str, ...]
+    parameters: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    digest: str
+    budget: int
+    snapshot: Snapshot
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A call of the core at a time, and what it decided; empty where it decided nothing."""
+
+    now: int
+    admitted: tuple[Admitted, ...] = ()
+    preempted: tuple[Preempted, ...] = ()
+    evicted: tuple[Evicted, ...] = ()
+    ready: tuple[Admitted, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many decisions these are."""
+        return len(self.admitted) + len(self.preempted) + len(self.evicted) + len(self.ready)
+
+
+Record = Begin | Event | Decided
+
+
+def decided(now: int, made: Decisions) -> Decided:
+    """Give what a journal keeps of decisions: what changed, not who was looked at."""
+    return Decided(now, made.admitted, made.preempted, made.evicted, made.ready)
+
+
+def line_of(record: Record) -> bytes:
+    """Write a record as one line, its end included."""
+    match record:
+        case Begin():
+            value = {"begin": VERSION, **_fields(record), "memory": _written(record.memory)}
+        case Decided():
+            value = {"decided": record.now, **{k: v for k, v in _fields(record).items() if v and k != "now"}}
+        case WorkloadChanged(workload):
+            value = {"workload": workload}
+        case WorkloadGone(key):
+            value = {"gone": "Workload", "key": key}
+        case WorkloadEvicted():
+            value = {"evicted": record}
+        case DefinitionChanged(definition):
+            value = {"changed": type(definition).__name__, "to": definition}
+        case DefinitionGone(kind, key):
+            value = {"gone": kind.__name__, "key": key}
+    return msgspec.json.encode(value) + b"\n"
+
+
+def record_of(line: bytes) -> Record:
+    """Read a line. Raises ValueError with what is wrong with it."""
+    value = msgspec.json.decode(line)
+    if not isinstance(value, dict):
+        raise ValueError("a record must be a JSON object")
+    try:
+        return _record(value)
+    except KeyError as error:
+        raise ValueError(f"the field {error} is missing, or its value unknown") from None
+
+
+def _record(value: dict[str, Any]) -> Record:
+    if "begin" in value:
+        if value["begin"] != VERSION:
+            raise ValueError(f"format {value['begin']} of the journal is unknown; this Sluice reads format {VERSION}")
+        return msgspec.convert({**value, "memory": _read(value["memory"])}, Begin)
+    if "decided" in value:
+        return msgspec.convert({**value, "now": value["decided"]}, Decided)
+    if "workload" in value:
+        return WorkloadChanged(msgspec.convert(value["workload"], Workload))
+    if "evicted" in value:
+        return msgspec.convert(value["evicted"], WorkloadEvicted)
+    if "changed" in value:
+        return DefinitionChanged(msgspec.convert(value["to"], DEFINITIONS[value["changed"]]))
+    if value["gone"] == "Workload":
+        return WorkloadGone(value["key"])
+    return DefinitionGone(DEFINITIONS[value["gone"]], value["key"])
+
+
+def _fields(record: Begin | Decided) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
+def _written(memory: Memory) -> dict[str, Any]:
+    """Give a memory as plain values: searches by flavor have pairs for keys, and explanations are made anew."""
+    attempts = {
+        key: {"verdict": _verdict(attempt.verdict), "progress": _progress(attempt.progress)}
+        for key, attempt in memory.attempts.items()
+    }
+    parked = {
+        key: {**{name: getattr(one, name) for name in one.__dataclass_fields__}, "verdict": _verdict(one.verdict)}
+        for key, one in memory.parked.items()
+    }
+    fields = {"now": memory.now, "cycle": memory.cycle, "generations": memory.generations}
+    return {**fields, "attempts": attempts, "parked": parked}
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
+    if verdict is None:
+        return None
+    return {name: getattr(verdict, name) for name in verdict.__dataclass_fields__ if name != "assignment"}
+
+
+def _progress(progress: FlavorProgress | None) -> dict[str, Any] | None:
+    if progress is None:
+        return None
+    tried = [[*group, at] for group, at in progress.tried.items()]
+    return {"tried": tried, "cycle": progress.cycle, "generation": progress.generation}
+
+
+def _read(value: Mapping[str, Any]) -> Memory:
+    attempts = {
+        key: Attempt(_verdict_of(one["verdict"]), _progress_of(one["progress"]))
+        for key, one in value["attempts"].items()
+    }
+    parked = {
+        key: ParkedClass(
+            _verdict_of(one["verdict"]),
+            tuple((place, amount) for place, amount in one["watch"]),
+            one["preempts"],
+            one["reclaims"],
+            one["barred"],
+            one["volatile"],
+        )
+        for key, one in value["parked"].items()
+    }
+    return Memory(value["now"], value["cycle"], value["generations"], attempts, parked)
+
+
+def _verdict_of(value: dict[str, Any] | None) -> Verdict | None:
+    return None if value is None else msgspec.convert(value, Verdict)
+
+
+def _progress_of(value: dict[str, Any] | None) -> FlavorProgress | None:
+    if value is None:
+        return None
+    tried = {(name, place): at for name, place, at in value["tried"]}
+    return FlavorProgress(tried, value["cycle"], value["generation"])

@@ -1,0 +1,132 @@
+"""A journal as what happened to whom: arrivals, decisions, ends, each at the time of the round that saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from webhook.api.amounts import text
+from webhook.journal.records import Begin, Decided, Record
+from webhook.queue.decisions import Admitted
+from webhook.queue.events import (
+    DefinitionChanged,
+    DefinitionGone,
+    Event,
+    WorkloadChanged,
+    WorkloadEvicted,
+    WorkloadGone,
+)
+from webhook.queue.model import Workload
+
+
+class What(StrEnum):
+    """What happened."""
+
+    BEGAN = "began"
+    ARRIVED = "arrived"
+    ADMITTED = "admitted"
+    CHECKED = "ready"
+    PREEMPTED = "preempted"
+    EVICTED = "evicted"
+    REQUEUED = "requeued"
+    FINISHED = "finished"
+    DELETED = "deleted"
+    EDITED = "edited"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One line of a timeline; `at` in milliseconds since the epoch. Of what concerns no workload that is empty."""
+
+    at: int
+    what: What
+    workload: str = ""
+    queue: str = ""
+    detail: str = ""
+
+
+def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[Happening]:
+    """Go through the records of a file. `known` are the workloads so far, of files before it too; it is kept up."""
+    waiting: list[Event] = []
+    for record in records:
+        match record:
+            case Begin():
+                known.update((workload.key, workload) for workload in record.snapshot.workloads)
+                yield Happening(record.at, What.BEGAN, detail=_began(record))
+            case Decided():
+                for event in waiting:
+                    yield from _event(event, record.now, known)
+                waiting = []
+                yield from _decided(record)
+            case _:
+                waiting.append(record)
+
+
+def _began(begin: Begin) -> str:
+    waiting = sum(w.admission is None and not w.finished for w in begin.snapshot.workloads)
+    held = sum(w.admission is not None for w in begin.snapshot.workloads)
+    return f"{begin.identity} decides by {', '.join(begin.rules)}; {waiting} pending, {held} with quota"
+
+
+def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happening]:
+    match event:
+        case WorkloadChanged(workload):
+            before = known.get(workload.key)
+            known[workload.key] = workload
+            yield from _changed(before, workload, at)
+        case WorkloadGone(key):
+            gone = known.pop(key, None)
+            if gone is not None and not gone.finished:
+                yield Happening(at, What.DELETED, key, gone.queue)
+        case WorkloadEvicted(key):
+            yield Happening(at, What.REQUEUED, key)
+        case DefinitionChanged(definition):
+            yield Happening(at, What.EDITED, detail=f"{type(definition).__name__} {definition.name}")
+        case DefinitionGone(kind, key):
+            yield Happening(at, What.DELETED, detail=f"{kind.__name__} {key}")
+
+
+def _changed(before: Workload | None, workload: Workload, at: int) -> Iterator[Happening]:
+    if before is None:
+        yield Happening(at, What.ARRIVED, workload.key, workload.queue, requests(workload))
+    if workload.finished and not (before is not None and before.finished):
+        yield Happening(at, What.FINISHED, workload.key, workload.queue)
+    elif before is not None and before.admission is not None and workload.admission is None:
+        yield Happening(at, What.REQUEUED, workload.key, workload.queue)
+
+
+def _decided(made: Decided) -> Iterator[Happening]:
+    for evicted in made.evicted:
+        detail = f"{evicted.reason}: {evicted.message}" if evicted.message else evicted.reason
+        yield Happening(made.now, What.EVICTED, evicted.workload, evicted.cluster_queue, detail)
+    for preempted in made.preempted:
+        detail = f"for {preempted.preemptor}: {preempted.reason}"
+        yield Happening(made.now, What.PREEMPTED, preempted.workload, preempted.cluster_queue, detail)
+    for ready in made.ready:
+        yield Happening(made.now, What.CHECKED, ready.workload, ready.cluster_queue)
+    for admitted in made.admitted:
+        yield Happening(made.now, What.ADMITTED, admitted.workload, admitted.cluster_queue, _got(admitted))
+
+
+def _got(admitted: Admitted) -> str:
+    got = [
+        f"{text(resource, pods.usage.get(resource, 0))} {resource} ({flavor})"
+        for pods in admitted.pod_sets
+        for resource, flavor in sorted(pods.flavors.items())
+    ]
+    return ", ".join([*got, *(["borrowing"] if admitted.borrowing else [])])
+
+
+def requests(workload: Workload) -> str:
+    """Say what a workload asks for in all: `4 cpu, 16 nvidia.com/gpu`."""
+    return ", ".join(f"{text(resource, number)} {resource}" for resource, number in sorted(total(workload).items()))
+
+
+def total(workload: Workload) -> dict[str, int]:
+    """Give what all pods of a workload request together."""
+    summed: dict[str, int] = {}
+    for pods in workload.pod_sets:
+        for resource, each in pods.requests.items():
+            summed[resource] = summed.get(resource, 0) + each * pods.count
+    return summed

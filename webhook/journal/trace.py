@@ -1,0 +1,87 @@
+"""A journal as a trace for `sluice simulate`: who arrived when, what he asked for, and for how long he ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.api.amounts import texts
+from webhook.journal.read import JournalFile
+from webhook.journal.timeline import Happening, What, timeline, total
+from webhook.queue.model import Workload
+
+
+@dataclass(slots=True)
+class _Run:
+    """A workload as it ran; times in milliseconds since the epoch. Time that an eviction ended counts as well."""
+
+    workload: Workload
+    arrived: int
+    since: int | None = None
+    total: int = 0
+
+    def stop(self, at: int) -> None:
+        """End what runs."""
+        if self.since is not None:
+            self.total += at - self.since
+            self.since = None
+
+
+def trace(files: Iterable[JournalFile]) -> list[dict[str, Any]]:
+    """Give a row for each workload that ran to its end, by arrival; `time` counts from the first of them.
+
+    Pods of several kinds become one pod that asks for what they ask together.
+    """
+    known: dict[str, Workload] = {}
+    runs: dict[str, _Run] = {}
+    ended: list[_Run] = []
+    for file in files:
+        for happening in timeline(file.records(), known):
+            if happening.what is What.BEGAN:
+                for key in known.keys() - runs.keys():
+                    _note(runs, known[key], happening.at)
+            elif happening.what is What.ARRIVED:
+                _note(runs, known[happening.workload], happening.at)
+            elif (run := runs.get(happening.workload)) is not None:
+                _follow(run, happening)
+                if happening.what in (What.FINISHED, What.DELETED):
+                    ended.append(runs.pop(happening.workload))
+    ran = sorted((run for run in ended if run.total), key=lambda run: (run.arrived, run.workload.key))
+    return [_row(run, ran[0].arrived) for run in ran]
+
+
+def _follow(run: _Run, happening: Happening) -> None:
+    if happening.what in (What.ADMITTED, What.CHECKED):
+        run.stop(happening.at)
+        run.since = happening.at
+    elif happening.what is not What.PREEMPTED:  # until it gives its quota back it runs on
+        run.stop(happening.at)
+
+
+def _note(runs: dict[str, _Run], workload: Workload, at: int) -> None:
+    run = runs[workload.key] = _Run(workload, workload.created or at)
+    if workload.admission is not None and not workload.finished:
+        run.since = workload.admission.reserved_at
+
+
+def _row(run: _Run, begun: int) -> dict[str, Any]:
+    workload = run.workload
+    if len(workload.pod_sets) == 1:
+        (pods,) = workload.pod_sets
+        asks: dict[str, Any] = {"count": pods.count, "requests": texts(pods.requests)}
+        if pods.min_count is not None:
+            asks["min"] = pods.min_count
+    else:
+        asks = {"count": 1, "requests": texts(total(workload))}
+    return {
+        "time": f"{run.arrived - begun}ms",
+        "run": f"{run.total}ms",
+        "namespace": workload.namespace,
+        "queue": workload.queue,
+        "name": workload.name,
+        "priority": workload.priority,
+        **asks,
+        **({"user": workload.user} if workload.user else {}),
+        **({"class": workload.priority_class} if workload.priority_class else {}),
+    }

@@ -1,0 +1,183 @@
+"""Writes a journal: a compressed file of JSON lines for each beginning, by a thread, bounded in size and age.
+
+Nothing here slows a round down: a record is put on a queue, and written later. Where the queue is full or the disk
+fails, the file ends there, and the next round begins another, so that every file can be replayed to its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from webhook.journal.records import Begin, Record, line_of
+
+log = logging.getLogger(__name__)
+
+SUFFIX: Final = ".jsonl.gz"
+WAITING: Final = 200_000
+"""Records that may wait for the disk; beyond that the file ends."""
+FLUSH_SECONDS: Final = 1.0
+"""What a crash may lose of the journal."""
+RETRY_MS: Final = 60_000
+"""Milliseconds after which a disk that failed is tried again."""
+DAY_MS: Final = 86_400_000
+LEVEL: Final = 1
+"""Of the compression: records repeat their keys, and more effort gains little."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLimits:
+    """What may stay on the disk: bytes in all, and days; a file ends at an eighth of the bytes."""
+
+    total_bytes: int = 2**30
+    days: int = 31
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of one file, compressed."""
+        return max(1, self.total_bytes // 8)
+
+
+class JournalWriter:
+    """Writes into `folder`. `written` counts records, `dropped` those lost; `failure` is the last error of the disk.
+
+    `due`, `begin`, `add` and `end` are called by the event loop, and never wait.
+    """
+
+    def __init__(
+        self, folder: Path, limits: JournalLimits | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._folder, self._limits, self._clock = folder, limits or JournalLimits(), clock
+        self._waiting: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
+        self._began: int | None = None
+        self._not_before = 0
+        self._full = False
+        self.written = self.dropped = 0
+        self.failure = ""
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._thread.start()
+
+    def due(self, now: int) -> bool:
+        """Say whether the next record must be a `Begin`, at a time in milliseconds."""
+        if self._began is None:
+            return now >= self._not_before
+        return self._full or now // DAY_MS != self._began // DAY_MS
+
+    def begin(self, record: Begin) -> None:
+        """Begin a file. What comes until the next one belongs to it."""
+        self._began, self._full = record.at, False
+        self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Write a record, later; outside of a file it is left out."""
+        if self._began is None:
+            return
+        if self._waiting.qsize() < WAITING:
+            self._waiting.put(record)
+        else:
+            self._lose("the disk is too slow", 1)
+
+    def end(self) -> None:
+        """End the file: what comes now is no part of it."""
+        self._began = None
+
+    def counts(self) -> dict[str, int]:
+        """Give how many records were written, and how many were lost."""
+        return {"written": self.written, "dropped": self.dropped}
+
+    def close(self) -> None:
+        """Write what waits, and end the thread."""
+        self._began = None
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _lose(self, why: str, records: int) -> None:
+        """Stop the file at a gap; another one begins a minute later."""
+        if self.failure != why:
+            log.warning("the journal has a gap: %s", why)
+        self.failure, self._began = why, None
+        self.dropped += records
+        self._not_before = int(self._clock() * 1000) + RETRY_MS
+
+    def _run(self) -> None:
+        """Write until None comes. After an error records are lost until the next file begins."""
+        stream: gzip.GzipFile | None = None
+        flushed = True
+        while True:
+            try:
+                record = self._waiting.get(timeout=None if flushed else FLUSH_SECONDS)
+            except queue.Empty:
+                flushed, stream = True, self._checked(stream)
+                continue
+            if record is None or isinstance(record, Begin):
+                _close(stream)
+                stream = None
+            if record is None:
+                return
+            try:
+                if isinstance(record, Begin):
+                    self._tidy()
+                    stream = self._open(record)
+                if stream is None:
+                    self.dropped += 1
+                    continue
+                stream.write(line_of(record))
+            except OSError as error:
+                self._lose(error.strerror or str(error), 1)
+                _close(stream)
+                stream = None
+                continue
+            self.written += 1
+            flushed = False
+
+    def _checked(self, stream: gzip.GzipFile | None) -> gzip.GzipFile | None:
+        """Bring to the disk what was written; say where the file has become too long."""
+        if stream is None:
+            return None
+        try:
+            stream.flush()
+            self._full = os.stat(stream.name).st_size >= self._limits.file_bytes
+        except OSError as error:
+            self._lose(error.strerror or str(error), 0)
+            _close(stream)
+            return None
+        return stream
+
+    def _open(self, begin: Begin) -> gzip.GzipFile:
+        moment = datetime.fromtimestamp(begin.at / 1000, UTC)
+        name = f"{moment:%Y-%m-%dT%H-%M-%S}.{begin.at % 1000:03}Z"
+        for number in range(1000):
+            path = self._folder / f"{name}{f'-{number}' if number else ''}{SUFFIX}"
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+                self.failure = ""
+                return gzip.GzipFile(path, "wb", LEVEL, mtime=begin.at / 1000)
+        raise OSError(f"{path} exists already")
+
+    def _tidy(self) -> None:
+        """Remove the oldest files that are too many, or too old; make the folder, for its owner alone."""
+        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        files = sorted(self._folder.glob(f"*{SUFFIX}"), reverse=True)
+        oldest, kept = self._clock() - self._limits.days * DAY_MS / 1000, self._limits.file_bytes
+        for path in files:
+            with contextlib.suppress(FileNotFoundError):
+                known = os.stat(path)
+                kept += known.st_size
+                if kept > self._limits.total_bytes or known.st_mtime < oldest:
+                    path.unlink()
+
+
+def _close(stream: gzip.GzipFile | None) -> None:
+    if stream is not None:
+        with contextlib.suppress(OSError):
+            stream.close()
