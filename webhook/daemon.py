@@ -168,7 +168,8 @@ class Daemon:
             leader = Leader(store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
         report = QueueMetrics(self.registry, "follower" if leader else "standalone")
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
-        return Controller(self.view, self.core, clocks, report, opted, config.queues, leader)
+        settings = replace(config.queues, namespace=config.queues.namespace or config.namespace)
+        return Controller(self.view, self.core, clocks, report, opted, settings, leader)
 
     def _make_journal(self) -> Journal:
         config = self.config

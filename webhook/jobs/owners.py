@@ -6,6 +6,7 @@ this kind (`Kind.makes`), has not ended, and is itself held or admitted by a que
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from webhook.jobs.describe import queue_of, row_of, suspended
@@ -30,19 +31,20 @@ class Owners(Protocol):
         """Say whether the Workload of this object is admitted."""
 
 
-def owned(obj: Object, namespace: str, owners: Owners) -> bool:
+def owned(obj: Object, namespace: str, owners: Owners, managed: Callable[[Object], object] = queue_of) -> bool:
     """Say whether an object is part of a job that a queue looks at as a whole, and so is neither held nor queued.
 
     Below a job that is held itself only what is suspended, too: a held job's controller makes nothing that runs.
+    `managed` says which jobs the queues look at: those that name one, where nothing else is said.
     """
     if controller_of(obj) is None:
         return False
     above, _ = ancestors(obj, namespace, owners)
     row = row_of(obj)
     still = row is not None and row.suspend_path is not None and suspended(obj, row) is True
-    if still and any(_held(job) for job in above):
+    if still and any(_held(job) and managed(job) for job in above):
         return True
-    return any(owners.admitted(job) for job in above if queue_of(job))
+    return any(owners.admitted(job) for job in above if managed(job))
 
 
 def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object], Object | None]:
@@ -94,7 +96,7 @@ def _makes(owner: Object, obj: Object) -> bool:
 
 def _held(job: Object) -> bool:
     row = row_of(job)
-    return row is not None and row.queued and bool(queue_of(job)) and suspended(job, row) is True
+    return row is not None and row.queued and suspended(job, row) is True
 
 
 def _is(owner: Object, reference: Object, namespace: str) -> bool:

@@ -152,11 +152,10 @@ _JOBS: Final = (
     ),
     Feature(
         "jobs without a queue name",
-        State.OTHER,
-        "a mutating policy sets the label; see policies/",
-        "tests/policies",
+        State.YES,
+        "manageJobsWithoutQueueName and managedJobsNamespaceSelector; or a mutating policy sets the label, see policies/",
+        "tests/cluster/test_managed.py",
         ("ManagedJobsNamespaceSelectorAlwaysRespected",),
-        by_configuration("manageJobsWithoutQueueName"),
     ),
     Feature(
         "queue labels on pods",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import describe, is_held
-from webhook.jobs.job import Job
+from webhook.jobs.job import Job, JobKind
 from webhook.jobs.owners import admits, controller_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
+from webhook.kube.selectors import compile_selector
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
 
 Labels = dict[str, str]
@@ -63,19 +65,38 @@ def managed_jobs(view: View) -> Iterator[Object]:
         yield from view.mirror(gvk).all()
 
 
-def as_managed(job: Object, view: View, opted: Opted) -> Job | None:
-    """Read an object as a job that a queue holds; None where it names no queue, or its namespace did not opt in.
+class ManagedJobs:
+    """Which objects are jobs that the queues hold: by their namespace, their kind, and whether they name a queue."""
 
-    A Pod is only ours where it was created with our gate: a Pod that ran before cannot be held, only deleted.
-    """
-    described = describe(job)
-    if described is None or not described.queue or not described.pod_sets:
-        return None
-    if not is_held(job, described.kind):
-        return None
-    namespace = view.mirror(NAMESPACE).get(key_of(job)[0])
-    labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
-    return described if opted(labels) else None
+    def __init__(self, view: View, opted: Opted, settings: QueueSettings) -> None:
+        """Take the namespaces that opted in. The settings may leave some out, and take in jobs without a queue."""
+        self._view, self._opted = view, opted
+        self._unnamed = settings.manage_jobs_without_queue_name
+        narrowed = self._unnamed or settings.managed_jobs_namespace_selector is not None
+        self._selected = compile_selector(settings.namespace_selector("") if narrowed else {})
+        self._frameworks = settings.integrations and frozenset(settings.integrations.frameworks)
+
+    def read(self, job: Object) -> Job | None:
+        """Read an object as a job that a queue holds, None where it is none.
+
+        A Pod is only ours where it was created with our gate: a Pod that ran before cannot be held, only deleted. One
+        that names no queue is never held.
+        """
+        described = describe(job)
+        if described is None or not described.pod_sets or not is_held(job, described.kind):
+            return None
+        if not described.queue and not (self._unnamed and not described.kind.gate):
+            return None
+        if self._frameworks is not None and framework_of(described.kind) not in self._frameworks:
+            return None
+        namespace = self._view.mirror(NAMESPACE).get(key_of(job)[0])
+        labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
+        return described if self._opted(labels) and self._selected(labels) else None
+
+
+def framework_of(kind: JobKind) -> str:
+    """Give the name that Kueue's `integrations.frameworks` has for a job kind."""
+    return f"{kind.group}/{kind.kind.lower()}" if kind.group else kind.kind.lower()
 
 
 def is_followed(job: Object) -> bool:

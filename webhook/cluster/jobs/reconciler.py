@@ -14,9 +14,9 @@ from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.managed import (
     MANAGED_KINDS,
     JobKey,
+    ManagedJobs,
     Opted,
     ViewOwners,
-    as_managed,
     is_followed,
 )
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
@@ -57,7 +57,8 @@ class Reconciler:
         events: EventRecorder,
         settings: QueueSettings,
     ) -> None:
-        self._view, self._writer, self._opted, self._settings = view, writer, opted, settings
+        self._view, self._writer, self._settings = view, writer, settings
+        self._managed = ManagedJobs(view, opted, settings)
         self._owners = ViewOwners(view)
         self.workloads = JobWorkloads(view)
         self.actions = Actions(view, writer, events)
@@ -88,8 +89,8 @@ class Reconciler:
             await self._ungater.ungate(key.namespace, chain)
             return None
         workload, surplus = self.workloads.choose(key, job)
-        described = as_managed(job, self._view, self._opted)
-        if described is None:
+        described = self._managed.read(job)
+        if described is None or await self._is_unnamed_child(job, described):
             return await self._not_ours(key, job, workload)
         if await self._is_owned(job):
             await self._of_owner(job, described, workload)
@@ -156,7 +157,15 @@ class Reconciler:
         if finish_of(job) is not None or await self._is_owned(job):
             return False
         above, unknown = ancestors(job, key_of(job)[0], self._owners)
-        return unknown is None and any(as_managed(owner, self._view, self._opted) for owner in above)
+        return unknown is None and any(self._managed.read(owner) for owner in above)
+
+    async def _is_unnamed_child(self, job: Object, described: Job) -> bool:
+        """Say whether a job that names no queue is part of one that a queue holds, and so waits with it."""
+        if described.queue or prebuilt_of(job) or controller_of(job) is None:
+            return False
+        await self._is_owned(job)  # which asks for owners that are not in view yet
+        above, _ = ancestors(job, key_of(job)[0], self._owners)
+        return any(self._managed.read(owner) for owner in above)
 
     async def _without_job(self, key: JobKey, workload: Object | None) -> float | None:
         """See to a Workload whose job is gone: not only from our view, which may be behind, but from the store."""
@@ -193,7 +202,7 @@ class Reconciler:
             owner = await self._writer.refresh(gvk, namespace, str(unknown.get("name")))
             if owner is None or uid_of(owner) != unknown.get("uid"):
                 break
-        return owned(job, namespace, self._owners)
+        return owned(job, namespace, self._owners, self._managed.read)
 
     async def _refresh(self, key: JobKey) -> None:
         job = await self._writer.refresh(key.gvk, key.namespace, key.name)
