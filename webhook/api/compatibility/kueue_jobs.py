@@ -153,7 +153,7 @@ _JOBS: Final = (
     Feature(
         "jobs without a queue name",
         State.YES,
-        "manageJobsWithoutQueueName and managedJobsNamespaceSelector; or a mutating policy sets the label, see policies/",
+        "manageJobsWithoutQueueName and managedJobsNamespaceSelector; or a policy sets the label, see policies/",
         "tests/cluster/test_managed.py",
         ("ManagedJobsNamespaceSelectorAlwaysRespected",),
     ),

@@ -74,7 +74,8 @@ class ManagedJobs:
         self._unnamed = settings.manage_jobs_without_queue_name
         narrowed = self._unnamed or settings.managed_jobs_namespace_selector is not None
         self._selected = compile_selector(settings.namespace_selector("") if narrowed else {})
-        self._frameworks = settings.integrations and frozenset(settings.integrations.frameworks)
+        kinds = settings.integrations
+        self._frameworks = None if kinds is None else frozenset(kinds.frameworks)
 
     def read(self, job: Object) -> Job | None:
         """Read an object as a job that a queue holds, None where it is none.
