@@ -72,9 +72,9 @@ def steps(text: str) -> list[tuple[str, str]]:
 
 
 def comparable(text: str) -> str:
-    """Text without trailing spaces and the time that things took."""
+    """Text without trailing spaces, the time that things took, and the days since."""
     lines = [line.rstrip() for line in text.splitlines()]
-    return re.sub(r"\d+\.\d+ s\b", "N s", "\n".join(lines)).strip("\n")
+    return re.sub(r"\d+\.\d+ s\b|\d+ days ago", "N", "\n".join(lines)).strip("\n")
 
 
 def agrees(printed: str, shown: str) -> bool:
