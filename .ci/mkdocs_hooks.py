@@ -1,6 +1,7 @@
 """What MkDocs does not do by itself: folders in the navigation, and links to files that are not part of the site."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,28 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def expanded(nav: list[Any], docs: Path) -> list[Any]:
-    """Give the navigation with each `folder/` as the list of its pages; without those that are not there."""
-    entries = []
+    """Give the navigation with each `folder/` as the list of its pages that are named nowhere else."""
+    return _expanded(nav, docs, set(_named(nav)))
+
+
+def _named(nav: list[Any]) -> Iterator[str]:
+    for entry in nav:
+        target = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        yield from _named(target) if isinstance(target, list) else [target]
+
+
+def _expanded(nav: list[Any], docs: Path, named: set[str]) -> list[Any]:
+    entries: list[Any] = []
     for entry in nav:
         title, target = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
         if isinstance(target, list):
-            target = expanded(target, docs)
+            target = _expanded(target, docs, named)
         elif target.endswith("/"):
-            target = [f"{target}{page.name}" for page in sorted((docs / target).glob("*.md"))]
+            pages = (page.relative_to(docs).as_posix() for page in sorted((docs / target).glob("*.md")))
+            target = [page for page in pages if page not in named]
+            if title is None:
+                entries += target
+                continue
         if target:
             entries.append({title: target} if title else target)
     return entries

@@ -9,17 +9,23 @@ cluster and are not run.
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.docs.markdown import DOCS, blocks
 from tests.shared import ROOT
+from webhook.cli import group
+
+SHELL = set("|&;<>$")
 
 VARIABLES = {
     "LC_ALL": "C.UTF-8",
@@ -54,13 +60,27 @@ class Shell:
         file.write_text(text, encoding="utf-8")
 
     def run(self, command: str) -> str:
-        """Run a command, and stay where it goes."""
+        """Run a command, and stay where it goes. `sluice` alone runs in this process, which is quicker."""
+        if command.startswith("sluice ") and not SHELL.intersection(command):
+            return self._sluice(shlex.split(command)[1:])
         words = ["bash", "-c", f'{command}\ncode=$?\npwd > "$WHERE"\nexit $code']
         done = subprocess.run(
             words, cwd=self.folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         self.folder = Path(self.where.read_text(encoding="utf-8").strip())
         return done.stdout
+
+    def _sluice(self, arguments: list[str]) -> str:
+        printed, here, words = io.StringIO(), Path.cwd(), sys.argv
+        os.chdir(self.folder)
+        sys.argv = ["sluice", *arguments]
+        try:
+            with redirect_stdout(printed), redirect_stderr(printed):
+                group.run()
+        finally:
+            os.chdir(here)
+            sys.argv = words
+        return printed.getvalue()
 
 
 def steps(text: str) -> list[tuple[str, str]]:
