@@ -149,3 +149,17 @@ def test_costs_are_said_on_request(tmp_path):
         "this costs 0..28 units for all values together",
         "this costs 3 units; for usual sizes 3",
     ]
+
+
+def test_a_policy_that_takes_long_is_not_run_again():
+    """Costs do not bound the comparison of lists that hold one list many times over; processor time does."""
+    variables = [{"name": "v0", "expression": "[1]"}]
+    variables += [{"name": f"v{i}", "expression": f"[variables.v{i - 1}, variables.v{i - 1}]"} for i in range(1, 40)]
+    made = policy("variables.v39 == [variables.v38, variables.v38]")
+    made["spec"]["variables"] = variables
+    made["spec"]["matchConstraints"]["resourceRules"][0]["resources"] = ["*"]
+    made["spec"]["matchConstraints"]["resourceRules"][0]["apiGroups"] = ["*"]
+    made["spec"]["matchConstraints"]["resourceRules"][0]["apiVersions"] = ["*"]
+    (note,) = findings(made, costs.too_dear_to_try)
+    assert "not tried further: time" in note.message
+    assert findings(made, costs.too_dear) == []

@@ -44,7 +44,7 @@ def truth(node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
 
     `known` are conditions that hold already, by their key.
     """
-    if (told := known.get(key(node))) is not None:
+    if known and _alike(node, known) and (told := known.get(key(node))) is not None:
         return told
     match node:
         case Literal(value=bool(value)):
@@ -66,6 +66,12 @@ def truth(node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
     return None
 
 
+def _alike(node: Node, known: Mapping[Any, bool]) -> bool:
+    """Say whether a key may be that of a node: its first words are. Keys are as long as what they are of."""
+    word = key(node.function) if isinstance(node, Call) else None
+    return any(k[0] == type(node).__name__ and word in (None, k[1]) for k in known)
+
+
 def junction(function: str, node: Node) -> list[Node]:
     """Give the parts of a chain of `&&` or of `||`."""
     if isinstance(node, Call) and node.function == function:
@@ -85,7 +91,7 @@ def _junction(function: str, node: Node, facts: Facts, known: Mapping[Any, bool]
 
 def _opposites(parts: list[Node]) -> bool:
     denied = {key(p.args[0]) for p in parts if isinstance(p, Call) and p.function == nodes.NOT}
-    return any(key(part) in denied for part in parts)
+    return bool(denied) and any(key(part) in denied for part in parts)
 
 
 def _at_odds(parts: list[Node], function: str) -> bool:
@@ -119,7 +125,7 @@ def _conditional(test: bool | None, yes: bool | None, no: bool | None) -> bool |
 def _same(a: Node, b: Node, facts: Facts) -> bool | None:
     if isinstance(a, Literal) and isinstance(b, Literal):
         return type(a.value) is type(b.value) and a.value == b.value
-    if key(a) == key(b) and not any(isinstance(n, Call) for n in walk(a)):
+    if type(a) is type(b) and key(a) == key(b) and not any(isinstance(n, Call) for n in walk(a)):
         return True
     for name, other in ((a, b), (b, a)):
         can_be = facts.get(qualified_name(name) or "")

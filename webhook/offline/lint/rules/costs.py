@@ -16,7 +16,8 @@ from webhook.diagnostics import Severity
 from webhook.documents import Document
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.rules.custom_kinds import versions
-from webhook.offline.lint.trial.run_policies import SAMPLE_LIMIT, PolicyTrial, large_request, trial_of
+from webhook.offline.lint.trial.patience import PATIENCE
+from webhook.offline.lint.trial.run_policies import SAMPLE_LIMIT, Heard, PolicyTrial, large_request, trial_of
 from webhook.offline.lint.trial.samples import SampleObject
 from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
@@ -92,6 +93,9 @@ def _tried(trial: PolicyTrial, policy: Policy, sample: SampleObject, request: Re
     usual_failures = {failed for outcome in ordinary for failed in outcome.heard.failed}
     expressions = _trial_expressions(policy)
     heard = trial.heard(policy, trial.alone(policy, CALL_LIMIT), request)
+    if heard.late:
+        yield replace(_not_further(policy, policy.document, sample, heard, 2 * CALL_LIMIT), severity=Severity.NOTE)
+        return
     for clause in heard.failed:
         expression = expressions.get(clause)
         if clause not in usual_failures and expression is not None:
@@ -101,15 +105,16 @@ def _tried(trial: PolicyTrial, policy: Policy, sample: SampleObject, request: Re
             hint = "nested loops multiply their costs"
             yield Finding(policy.document, expression.path, message, hint)
     if heard.stopped and not heard.failed:
-        finding = _not_further(policy, policy.document, f"{sample.title}, {2 * CALL_LIMIT:,} units")
-        yield replace(finding, severity=Severity.NOTE)
+        yield replace(_not_further(policy, policy.document, sample, heard, 2 * CALL_LIMIT), severity=Severity.NOTE)
 
 
 @rule("CEL022", Severity.NOTE, "a policy should be cheap enough to be tried")
 def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
     """Lint runs each policy on ordinary objects, to find what fails or changes twice (CEL016, CEL017, MUT002 to
     MUT005). A policy that needs more than 20,000 units for one expression on one small object, or twice as many in all,
-    is not run on the others, and those rules say nothing of it. The limit is in units of cost: the same everywhere.
+    is not run on the others, and those rules say nothing of it. That limit is in units of cost: the same everywhere.
+    A policy that takes more than a second of processor time is not run further either, whatever it costs: comparing
+    lists that hold the same list many times over costs next to nothing, and may take hours.
     """
     trial = trial_of(context)
     for policy in context.bundle.policies:
@@ -117,12 +122,13 @@ def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
             continue
         for outcome in trial.ordinary(policy):
             if outcome.heard.stopped:
-                yield _not_further(policy, policy.document, f"{outcome.sample.title}, {SAMPLE_LIMIT:,} units")
+                yield _not_further(policy, policy.document, outcome.sample, outcome.heard, SAMPLE_LIMIT)
 
 
-def _not_further(policy: Policy, document: Document, where: str) -> Finding:
-    message = f"{policy.name}: not tried further: cost ({where})"
-    hint = "nested loops multiply their costs"
+def _not_further(policy: Policy, document: Document, sample: SampleObject, heard: Heard, units: int) -> Finding:
+    limit = f"time ({sample.title}, {PATIENCE:g} s" if heard.late else f"cost ({sample.title}, {units:,} units"
+    message = f"{policy.name}: not tried further: {limit})"
+    hint = "values made of themselves double in size" if heard.late else "nested loops multiply their costs"
     return Finding(document, (*policy.path, "metadata", "name"), message, hint)
 
 

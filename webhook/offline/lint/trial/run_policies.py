@@ -1,19 +1,22 @@
 """Trying policies on sample objects, each by itself: what it changes, what fails. Namespaces are made to fit.
 
-A trial may cost so much and no more, in units of cost: what it finds is the same on every machine.
+A trial may cost so much and no more, in units of cost: what it finds is the same on every machine. What takes long
+all the same is interrupted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
 from webhook.admission.pipeline import mutate, validate
-from webhook.admission.verdict import Verdict
-from webhook.cel.errors import EXCEEDED
+from webhook.admission.verdict import NeedsFacts, Verdict
+from webhook.cel.errors import EXCEEDED, Interrupted
 from webhook.jobs.job import JobKind
 from webhook.jobs.kinds import KINDS, kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
@@ -21,6 +24,7 @@ from webhook.kube.schemas import built_in_kinds
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.lint.context import LintContext
+from webhook.offline.lint.trial.patience import INTERRUPTED, PATIENCE, patience
 from webhook.offline.lint.trial.samples import SampleObject, large, samples
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET
@@ -46,8 +50,13 @@ class Heard:
 
     @property
     def stopped(self) -> bool:
-        """Say whether the policy ran out of what the trial may cost."""
-        return EXCEEDED in self.message or OUT_OF_BUDGET in self.message
+        """Say whether the policy ran out of what the trial may cost, or take."""
+        return self.late or EXCEEDED in self.message or OUT_OF_BUDGET in self.message
+
+    @property
+    def late(self) -> bool:
+        """Say whether the policy took too long, whatever it cost."""
+        return INTERRUPTED in self.message
 
     def why(self) -> str:
         """Say why the only clause that failed did; empty where several did."""
@@ -80,6 +89,7 @@ class PolicyTrial:
     def __init__(self, objects: Iterable[Object]) -> None:
         self.facts = FileFacts(objects, {}, authorized=True)
         self.stopped: set[tuple[str, bool]] = set()
+        self.seconds: Counter[tuple[str, bool]] = Counter()
         self._ordinary: dict[tuple[str, bool], tuple[Outcome, ...]] = {}
 
     def alone(self, policy: Policy, limit: int = SAMPLE_LIMIT) -> Bundle:
@@ -125,9 +135,10 @@ class PolicyTrial:
         """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
         if any((policy.name, policy.mutating) in self.stopped for policy in bundle.policies):
             return None
-        verdict = mutate(request, bundle, self.facts, observer=heard, clock=_never)
-        if heard is not None and isinstance(verdict, Verdict):
-            heard.message = verdict.message
+        heard = heard or Heard()
+        verdict = self._reviewed(
+            bundle, heard, lambda: mutate(request, bundle, self.facts, observer=heard, clock=_never)
+        )
         if not isinstance(verdict, Verdict) or not verdict.allowed or not verdict.policies:
             return None
         return verdict.object if verdict.patch else request.object
@@ -135,10 +146,27 @@ class PolicyTrial:
     def judge(self, bundle: Bundle, request: Request) -> Heard:
         """Evaluate a validating bundle and give what its clauses came to."""
         heard = Heard()
-        verdict = validate(request, bundle, self.facts, observer=heard, clock=_never)
+        self._reviewed(bundle, heard, lambda: validate(request, bundle, self.facts, observer=heard, clock=_never))
+        return heard
+
+    def _reviewed(
+        self, bundle: Bundle, heard: Heard, review: Callable[[], Verdict | NeedsFacts]
+    ) -> Verdict | NeedsFacts | None:
+        """Review within what is left of the policies' time; None where that was interrupted between expressions."""
+        keys = [(policy.name, policy.mutating) for policy in bundle.policies]
+        verdict, begun = None, time.process_time()
+        try:
+            with patience(PATIENCE - max((self.seconds[key] for key in keys), default=0.0)):
+                verdict = review()
+        except Interrupted as stop:
+            heard.message = str(stop)
+        took = time.process_time() - begun
+        self.seconds.update(dict.fromkeys(keys, took))  # type: ignore[arg-type]
         if isinstance(verdict, Verdict):
             heard.message = verdict.message
-        return heard
+        if heard.late:
+            self.stopped.update(keys)
+        return verdict
 
 
 def trial_of(context: LintContext) -> PolicyTrial:
