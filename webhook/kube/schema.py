@@ -59,12 +59,16 @@ class MapShape:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a value may be: one of a scalar (its type, "" for none), a list, a map; or several of them."""
+    """What a value may be: one of a scalar (its type, "" for none), a list, a map; or several of them.
+
+    `words` are all the texts that a string may be, empty where it may be any.
+    """
 
     scalar: str = ""
     list: ListShape | None = None
     map: MapShape | None = None
     code: str = ""
+    words: tuple[str, ...] = ()
 
 
 _ATOMIC_NAME: Final = "*"
@@ -120,7 +124,10 @@ UNTYPED: Final = Schema(_DEDUCED, _nowhere)
 
 
 def decode(node: Any) -> Ref:
-    """Read a reference in the compact form: a code, `@name`, or a dict with l k u (lists), f o d (maps), a (atomic)."""
+    """Read a reference in the compact form: a code, `@name`, or a dict.
+
+    Its keys: l k u for lists, f o d for maps, a for what is atomic, e for the words of a text.
+    """
     if isinstance(node, str):
         if node.startswith("@"):
             return Ref(node[1:])
@@ -136,6 +143,8 @@ def decode_shape(node: Any) -> Shape:
         ref = decode(node)
         assert ref.inline is not None
         return ref.inline
+    if "e" in node:
+        return Shape(SCALARS[node["s"]], code=node["s"], words=tuple(node["e"]))
     items = node.get("l")
     entries = "f" in node or "o" in node
     return Shape(
@@ -174,7 +183,9 @@ def compact(schema: Mapping[str, Any], keep_unknown: bool = False) -> Any:
         return _compact_list(schema, keep_unknown)
     if kind in ("", None):
         return {"s": "u", **_compact_list(schema, keep_unknown), **_compact_map(schema, keep_unknown)}
-    return _compact_scalar(kind, schema.get("format", ""))
+    code = _compact_scalar(kind, schema.get("format", ""))
+    words = schema.get("enum", ())
+    return {"s": code, "e": list(words)} if code == "s" and words and all(isinstance(w, str) for w in words) else code
 
 
 def reference(schema: Mapping[str, Any]) -> str:

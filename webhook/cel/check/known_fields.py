@@ -1,6 +1,7 @@
-"""Finds fields that an object of a known kind cannot have: the part of the API server's type check that finds typos.
+"""Finds fields that an object of a known kind cannot have, and words that a field of it never is.
 
-Follows what a selection is made on through macros, optionals and variables; where that is not certain it says nothing.
+The first is the part of the API server's type check that finds typos; the second nobody there looks for. Follows
+what a selection is made on through macros, optionals and variables; where that is not certain it says nothing.
 Types of operands are not compared here, and nothing found here keeps a policy from working: it is advice.
 """
 
@@ -54,6 +55,15 @@ Scope = Mapping[str, Found]
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignWord:
+    """A text that a field is compared with or set to and can never be: its offset, and what the field can be."""
+
+    offset: int
+    word: str
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Misspelt:
     """A field that does not exist: its offset in the text, and the fields that do.
 
@@ -66,17 +76,26 @@ class Misspelt:
     asked: bool = False
 
 
-def check_types(text: str, kinds: Sequence[Scope]) -> tuple[list[Misspelt], list[Found]]:
-    """Give the fields that no kind has, and what the expression is for each kind.
+@dataclass(frozen=True, slots=True)
+class TypesFound:
+    """The fields that no kind has, the words that none of their fields can be, and what the expression is for each."""
+
+    missing: tuple[Misspelt, ...]
+    words: tuple[ForeignWord, ...]
+    made: tuple[Found, ...]
+
+
+def check_types(text: str, kinds: Sequence[Scope]) -> TypesFound:
+    """Look at an expression.
 
     Each of `kinds` says what the variables are for one kind that the policy is for; `variables.x` is looked up under
-    that dotted name. A field counts only where, for every kind, it is missing or stands below a missing one. A text
-    that does not parse gives nothing.
+    that dotted name. A field counts only where, for every kind, it is missing or stands below a missing one, a word
+    only where it is wrong for every kind. A text that does not parse gives nothing.
     """
     try:
         root = parser.parse(text)
     except CompileError:
-        return [], [None] * len(kinds)
+        return TypesFound((), (), (None,) * len(kinds))
     walks = [_Walk(text, scope) for scope in kinds]
     found = [walk.infer(root, walk.scope) for walk in walks]
     told: dict[tuple[int, str], Misspelt] = {}
@@ -84,7 +103,9 @@ def check_types(text: str, kinds: Sequence[Scope]) -> tuple[list[Misspelt], list
         for key, known in walk.missing.items():
             if all(key in other.missing or key in other.below for other in walks):
                 told.setdefault(key, Misspelt(*key, known, key in walk.asked))
-    return sorted(told.values(), key=lambda m: m.offset), found
+    wrong = {key for walk in walks for key in walk.foreign if all(key in other.foreign for other in walks)}
+    words = [ForeignWord(*key, next(walk.foreign[key] for walk in walks)) for key in sorted(wrong)]
+    return TypesFound(tuple(sorted(told.values(), key=lambda m: m.offset)), tuple(words), tuple(found))
 
 
 _SAME_LIST: Final = frozenset({"sort", "distinct", "slice", "reverse", "orValue", "or", "value", "sortBy"})
@@ -101,6 +122,7 @@ class _Walk:
     missing: dict[tuple[int, str], tuple[str, ...]] = field(default_factory=dict)
     below: set[tuple[int, str]] = field(default_factory=set)
     asked: set[tuple[int, str]] = field(default_factory=set)
+    foreign: dict[tuple[int, str], tuple[str, ...]] = field(default_factory=dict)
 
     def infer(self, node: Node, scope: Scope) -> Found:
         match node:
@@ -159,7 +181,15 @@ class _Walk:
             at += 1 + len(step)
         for item in node.fields:
             if "__" not in item.name:
-                self.field(_inside(found), (self.text.rfind(item.name, 0, item.pos), item.name))
+                held = self.field(_inside(found), (self.text.rfind(item.name, 0, item.pos), item.name))
+                self.compare(held, item.value)
+
+    def compare(self, found: Found, other: Node) -> None:
+        """Look at a text, or texts of a list, that a value is compared with. The empty text stands for none."""
+        words = found.shape.words if isinstance(found, FieldShape) else ()
+        for part in other.elements if isinstance(other, CreateList) else (other,):
+            if words and isinstance(part, Literal) and isinstance(part.value, str) and part.value not in ("", *words):
+                self.foreign[(part.pos, part.value)] = words
 
     def call(self, node: Call, scope: Scope) -> Found:
         if node.function == nodes.OPT_SELECT:
@@ -167,6 +197,12 @@ class _Walk:
             return self.select(node, operand, str(name.value), scope) if isinstance(name, Literal) else None
         target = None if node.target is None else self.infer(node.target, scope)
         args = [self.infer(arg, scope) for arg in node.args]
+        if node.function in (nodes.EQUALS, nodes.NOT_EQUALS, nodes.IN):
+            self.compare(args[0], node.args[1])
+        if node.function in (nodes.EQUALS, nodes.NOT_EQUALS):
+            self.compare(args[1], node.args[0])
+        if node.function == nodes.IN:
+            self.compare(_element(args[1]), node.args[0])
         if node.function in (nodes.INDEX, nodes.OPT_INDEX):
             return _item(args[0], node.args[1])
         if node.function == nodes.CONDITIONAL:

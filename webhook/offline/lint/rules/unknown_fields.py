@@ -1,4 +1,7 @@
-"""The rule for fields that the matched kinds do not have: expressions against built-in schemas and the files' CRDs."""
+"""The rules for fields that the matched kinds do not have, and for words that a field of them never is.
+
+Expressions are held against built-in schemas and those of the CRDs in the files.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from webhook.cel.check.known_fields import FieldShape, Misspelt, Scope, check_types
+from webhook.cel.check.known_fields import FieldShape, ForeignWord, Misspelt, Scope, check_types
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
@@ -19,6 +22,9 @@ from webhook.policy.loading.policy_kinds import EXPAND
 _POD: Final = GroupVersionKind("", "v1", "Pod")
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _VOWELS: Final = "aeiou"
+_MOST_WORDS: Final = 12
+MisspeltField = tuple[Subject, PolicyExpression, Misspelt]
+WrongWord = tuple[Subject, PolicyExpression, ForeignWord]
 
 
 def plural(kind: str) -> str:
@@ -129,30 +135,57 @@ def unknown_fields(context: LintContext) -> Iterator[Finding]:
         yield replace(finding, severity=Severity.WARNING) if wrong.asked else finding
 
 
-def misspelt(context: LintContext) -> list[tuple[Subject, PolicyExpression, Misspelt]]:
+def misspelt(context: LintContext) -> list[MisspeltField]:
     """Give the fields that no matched kind has; found out once."""
-    if "misspelt" not in context.memo:
+    return _types(context)[0]
+
+
+@rule("CEL023", Severity.WARNING, "a word must be one that the field can have")
+def foreign_words(context: LintContext) -> Iterator[Finding]:
+    """The expression compares a field with a word that it never has, such as `object.spec.type == "Loadbalancer"` or
+    `container.imagePullPolicy == "always"`: the comparison never holds. Or a mutation sets it, and the API server
+    rejects the object. The words are those of the API server's own schemas at 1.36, and the `enum` of the CRDs in the
+    files. A newer API server may have more.
+    """
+    for policy, expression, wrong in _types(context)[1]:
+        said = f'"{wrong.word}" is no value of this field'
+        known = wrong.known if len(wrong.known) <= _MOST_WORDS else (*wrong.known[:_MOST_WORDS], "...")
+        hint = _cased(wrong) or did_you_mean(wrong.word, wrong.known) or f"known values: {', '.join(known)}"
+        yield policy.finding(expression.path, said, hint, span=(wrong.offset, len(wrong.word) + 2))
+
+
+def _cased(wrong: ForeignWord) -> str:
+    found = [word for word in wrong.known if word.lower() == wrong.word.lower()]
+    return f'did you mean "{found[0]}"?' if found else ""
+
+
+def _types(context: LintContext) -> tuple[list[MisspeltField], list[WrongWord]]:
+    """Give what both rules tell, found out once: places, and what is wrong there."""
+    if "types" not in context.memo:
         kinds = _Kinds(context)
-        context.memo["misspelt"] = [row for policy in policies(context) for row in _of(policy, _scopes(policy, kinds))]
-    found: list[tuple[Subject, PolicyExpression, Misspelt]] = context.memo["misspelt"]
+        rows = [_of(policy, _scopes(policy, kinds)) for policy in policies(context)]
+        context.memo["types"] = ([m for row in rows for m in row[0]], [w for row in rows for w in row[1]])
+    found: tuple[list[MisspeltField], list[WrongWord]] = context.memo["types"]
     return found
 
 
-def _of(policy: Subject, scopes: list[dict[str, Any]]) -> list[tuple[Subject, PolicyExpression, Misspelt]]:
-    rows: list[tuple[Subject, PolicyExpression, Misspelt]] = []
+def _of(policy: Subject, scopes: list[dict[str, Any]]) -> tuple[list[MisspeltField], list[WrongWord]]:
+    rows: list[MisspeltField] = []
+    words: list[WrongWord] = []
     for expression in expressions(policy):
-        found, made = check_types(expression.text, list[Scope](scopes))
+        types = check_types(expression.text, list[Scope](scopes))
         if expression.role == "variables":
             name = policy.at(*expression.path[:-1], "name")
-            for scope, value in zip(scopes, made, strict=True):
+            for scope, value in zip(scopes, types.made, strict=True):
                 scope[f"variables.{name}"] = value
-        rows += [(policy, expression, wrong) for wrong in found]
+        rows += [(policy, expression, wrong) for wrong in types.missing]
+        words += [(policy, expression, wrong) for wrong in types.words]
     asked = {wrong.name for _, _, wrong in rows if wrong.asked}
-    return [(policy, at, replace(wrong, asked=wrong.name in asked)) for policy, at, wrong in rows]
+    return [(policy, at, replace(wrong, asked=wrong.name in asked)) for policy, at, wrong in rows], words
 
 
 def _hint(wrong: Misspelt) -> str:
     return did_you_mean(wrong.name, wrong.known) or f"known fields: {', '.join(sorted(wrong.known)[:12])}"
 
 
-RULES: Final[tuple[LintRule, ...]] = (unknown_fields,)
+RULES: Final[tuple[LintRule, ...]] = (unknown_fields, foreign_words)

@@ -161,7 +161,7 @@ class PolicyTrial:
         except Interrupted as stop:
             heard.message = str(stop)
         took = time.process_time() - begun
-        self.seconds.update(dict.fromkeys(keys, took))  # type: ignore[arg-type]
+        self.seconds.update(dict.fromkeys(keys, took))
         if isinstance(verdict, Verdict):
             heard.message = verdict.message
         if heard.late:
