@@ -7,9 +7,10 @@ from time import monotonic
 
 import pytest
 
-from tests.cluster.world import job, make_controller, queues, world
-from webhook.cluster.api.kinds import WORKLOAD
-from webhook.cluster.api.leader import Leader, LeaseTimes
+from tests.cluster.world import JOB, job, make_controller, queues, world
+from webhook.cluster.api.kinds import LEASE, WORKLOAD
+from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
+from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.errors import Conflict, Unavailable
@@ -142,7 +143,76 @@ def test_a_new_leader_fences_what_the_old_one_sent():
             await view.stop()
             return len(held)
 
-    async def _nothing():
-        return None
-
     assert asyncio.run(go()) == 1
+
+
+async def _nothing():
+    """What a leader that dies does with its lease."""
+
+
+class Watched(MemoryStore):
+    """Notes for each admission what the lease named when it was written, and who was stamped."""
+
+    def __init__(self):
+        super().__init__()
+        self.claims, self.stamped = {}, set()
+
+    async def patch(self, gvk, name, namespace, patch, *, subresource="", dry_run=False):
+        if gvk == WORKLOAD and (patch.get("status") or {}).get("admission"):
+            lease = await self.get(LEASE, "sluice", "sluice-system")
+            self.claims.setdefault(f"{namespace}/{name}", lease["metadata"]["annotations"][CLAIMED])
+        if gvk == WORKLOAD and EPOCH in (patch["metadata"].get("annotations") or {}):
+            self.stamped.add(name)
+        return await super().patch(gvk, name, namespace, patch, subresource=subresource, dry_run=dry_run)
+
+
+def test_nobody_is_admitted_whom_the_lease_does_not_name():
+    """The claim comes first, and lasts for some rounds: far fewer claims than admissions."""
+
+    async def go():
+        store = Watched()
+        async with world(*queues("2"), store=store, seconds=0.05, leader=candidate(store, "a")) as w:
+            await w.create(*(job(f"j{n:02}") for n in range(20)))
+            for n in range(20):
+                await w.until_condition(f"j{n:02}", "Finished")
+        return store.claims
+
+    claims = asyncio.run(go())
+    assert len(claims) == 20
+    assert all(workload in claimed.split() for workload, claimed in claims.items())
+    assert len(set(claims.values())) < 20
+
+
+def test_a_takeover_writes_to_the_claimed_alone():
+    """Of twenty waiting Workloads only those are stamped that the former leader could still admit."""
+
+    async def go():
+        store = Watched()
+        async with world(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
+            await w.create(job("first"))
+            await w.until_condition("first", "Admitted")
+            await w.create(*(job(f"j{n:02}") for n in range(20)))
+            waiting = [
+                (await w.until_condition(f"j{n:02}", "QuotaReserved", "False"))["metadata"]["name"] for n in range(20)
+            ]
+            assert await w.controller._leader.claim(["team-a/gone", *(f"team-a/{name}" for name in waiting[:2])])
+            w.controller._leader.release = _nothing
+            await w.controller.stop()
+            clock = Clock()
+            second, view, _ = make_controller(store, candidate(store, "b", clock))
+            view.start()
+            second.start()
+
+            async def leads():
+                clock.ahead += TIMES.duration / 10
+                return second.leads and len(store.stamped) >= 2
+
+            await w.until(leads, "the second leads")
+            await w.store.delete(JOB, "first", "team-a")
+            await w.until_condition("j00", "Admitted")
+            await second.stop()
+            await view.stop()
+            return store.stamped, set(waiting[:2])
+
+    stamped, claimed = asyncio.run(go())
+    assert stamped == claimed

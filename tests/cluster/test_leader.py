@@ -49,7 +49,7 @@ def test_the_first_leads_and_the_second_waits():
         assert not await b.renew()
         spec = (await store.get(LEASE, "sluice", "sluice-system"))["spec"]
         assert (spec["holderIdentity"], spec["leaseTransitions"], spec["leaseDurationSeconds"]) == ("a", 1, 15)
-        assert (a.epoch, a.took_over) == (1, False)
+        assert (a.epoch, a.left) == (1, ())
 
     asyncio.run(go())
 
@@ -73,7 +73,7 @@ def test_a_holder_that_cannot_renew_stops_before_another_starts():
         assert lead[5] == (True, False)
         assert lead[9] == (False, False), "nobody may write between deadline and duration"
         assert lead[-1] == (False, True)
-        assert (b.epoch, b.took_over) == (2, True)
+        assert (b.epoch, b.left) == (2, ())
 
     asyncio.run(go())
 
@@ -104,7 +104,7 @@ def test_a_released_lease_is_free_at_once():
         await a.release()
         assert not a.leads
         assert await b.renew()
-        assert b.took_over is False, "nothing of the former holder can be on its way"
+        assert b.left == (), "nothing of the former holder can be on its way"
 
     asyncio.run(go())
 
@@ -118,5 +118,65 @@ def test_the_same_identity_goes_on():
         again = leader(store, clock, "a")
         assert await again.renew()
         assert again.epoch == 1
+
+    asyncio.run(go())
+
+
+def test_who_takes_over_knows_whom_the_former_holder_may_admit():
+    """The last claim is what the new holder is told; the former one can claim nothing any more."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        a, b = leader(store, clock, "a"), leader(store, clock, "b")
+        await a.renew()
+        assert await a.claim(["team/x"])
+        assert await a.claim(["team/y", "team/z"])
+        await b.renew()
+        clock.at += 16
+        await b.renew()
+        assert (b.epoch, b.left) == (2, ("team/y", "team/z"))
+        assert not await a.claim(["team/late"])
+        clock.at += 16
+        c = leader(store, clock, "c")
+        await c.renew()
+        clock.at += 16
+        await c.renew()
+        assert c.left == ("team/y", "team/z"), "b claimed nothing: what a may have sent is still unknown"
+
+    asyncio.run(go())
+
+
+def test_a_holder_that_starts_again_is_told_its_own_claim():
+    """A process of the same name that comes back while the lease lasts: what it sent before may be on its way."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        first = leader(store, clock, "a")
+        await first.renew()
+        await first.claim(["team/x"])
+        second = leader(store, clock, "a")
+        await second.renew()
+        assert (second.epoch, second.left) == (1, ("team/x",))
+
+    asyncio.run(go())
+
+
+def test_an_older_holder_named_nobody():
+    """A lease without the annotation: anybody who waits may be admitted by a late write, unless it was let go."""
+
+    async def go():
+        lefts = []
+        for holder in ("old", ""):
+            store, clock = MemoryStore(), Clock()
+            spec = {"holderIdentity": holder, "leaseTransitions": 4, "leaseDurationSeconds": 15}
+            metadata = {"name": "sluice", "namespace": "sluice-system"}
+            lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+            await store.create(lease)
+            b = leader(store, clock, "b")
+            await b.renew()
+            clock.at += 16
+            await b.renew()
+            lefts.append((b.epoch, b.left))
+        assert lefts == [(5, None), (5, ())]
 
     asyncio.run(go())

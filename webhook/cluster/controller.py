@@ -77,7 +77,8 @@ class Controller:
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
-        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report, self._events)
+        claim = None if leader is None else leader.claim
+        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report, self._events, claim)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(core)
@@ -182,8 +183,8 @@ class Controller:
         hold = asyncio.create_task(self._leader.hold() if self._leader else _for_ever(), name="hold the lease")
         tasks = {hold}
         try:
-            if self._leader is not None and self._leader.took_over:
-                await self._cycle.fence(self._leader.epoch)
+            if self._leader is not None:
+                await self._cycle.fence(self._leader.epoch, self._leader.left)
             tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
             tasks.add(asyncio.create_task(self._publish(), name="status of Workloads and queues"))
             self._add_all(self._view)

@@ -1,18 +1,20 @@
-"""Leader election by a Lease (coordination.k8s.io/v1), with fencing.
+"""Leader election by a Lease (coordination.k8s.io/v1), which also names what its holder may admit.
 
 Only the holder decides and writes. It stops by itself `deadline` seconds after its last good renewal, well before
 another may take the lease after `duration`. The times of other machines are never compared: a lease counts as
-expired when *we* have seen it unchanged for its duration.
+expired when *we* have seen it unchanged for its duration. No clock keeps quota safe, though: a holder writes into the
+lease whom it may admit before it admits anybody, and whoever takes the lease over reads that in the version it
+replaces. So it knows every write that may still be on its way, however late that comes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from webhook.cluster.api.kinds import LEASE
 from webhook.kube.gvk import GroupVersionKind
@@ -20,6 +22,9 @@ from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore, version_of
 
 log = logging.getLogger(__name__)
+
+CLAIMED: Final = "sluice.dev/claimed"
+"""Annotation of the lease: the Workloads that its holder may admit, as `namespace/name` with spaces between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +54,10 @@ class Leader:
         self._renewed = float("-inf")
         self._seen: tuple[str, float] = ("", 0.0)
         self._released = False
+        self._one_write = asyncio.Lock()
         self.epoch = 0
-        self.took_over = False
-        """Whether the last holder was another that did not let go: what it sent may still be on its way."""
+        self.left: tuple[str, ...] | None = ()
+        """Whom the last holder may have admitted by a write that is still on its way; None: anybody."""
 
     @property
     def leads(self) -> bool:
@@ -73,7 +79,9 @@ class Leader:
         """Take or renew the lease if that may be done now; say whether this candidate leads."""
         asked = self._clock()
         try:
-            if await self._try():
+            async with self._one_write:
+                held = await self._try()
+            if held:
                 self._renewed, self._released = asked, False
             else:
                 self._renewed = float("-inf")
@@ -81,6 +89,22 @@ class Leader:
             self._renewed = float("-inf")
         except StoreError as error:
             log.warning("the lease cannot be renewed: %s", error)
+        return self.leads
+
+    async def claim(self, workloads: Iterable[str]) -> bool:
+        """Write down whom this holder may admit from now on; say whether it holds the lease.
+
+        Raises StoreError where the outcome is not known: then the former claim counts.
+        """
+        async with self._one_write:
+            lease = await self._store.get(LEASE, self._name, self._namespace)
+            spec = lease.get("spec") or {}
+            if (spec.get("holderIdentity"), spec.get("leaseTransitions")) != (self.identity, self.epoch):
+                return False
+            try:
+                await self._store.update(_claiming(lease, workloads))
+            except Conflict:
+                return False
         return self.leads
 
     async def release(self) -> None:
@@ -99,24 +123,24 @@ class Leader:
         try:
             lease = await self._store.get(LEASE, self._name, self._namespace)
         except NotFound:
-            await self._store.create(self._lease({}, 1))
-            self._won(1, from_other=False)
+            await self._store.create(_claiming(self._lease({}, 1), ()))
+            self._won(1, ())
             return True
         spec = lease.get("spec") or {}
         holder, epoch = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
         if holder == self.identity:
             await self._store.update(self._lease(lease, epoch))
-            if epoch != self.epoch:
-                self._won(epoch, from_other=False)
+            if epoch != self.epoch:  # a process of the same name held it before
+                self._won(epoch, _claimed(lease))
             return True
         if holder and not self._expired(lease, spec):
             return False
         await self._store.update(self._lease(lease, epoch + 1))
-        self._won(epoch + 1, from_other=bool(holder))
+        self._won(epoch + 1, _claimed(lease))
         return True
 
-    def _won(self, epoch: int, *, from_other: bool) -> None:
-        self.epoch, self.took_over = epoch, from_other
+    def _won(self, epoch: int, left: tuple[str, ...] | None) -> None:
+        self.epoch, self.left = epoch, left
         log.info("%s leads (epoch %d)", self.identity, epoch)
 
     def _expired(self, lease: Object, spec: dict[str, Any]) -> bool:
@@ -140,6 +164,20 @@ class Leader:
         }
         meta = old.get("metadata") or {"name": self._name, "namespace": self._namespace}
         return {"apiVersion": _gvk(LEASE), "kind": "Lease", "metadata": meta, "spec": spec}
+
+
+def _claimed(lease: Object) -> tuple[str, ...] | None:
+    """Give what a lease names; None where an older Sluice held it, which named nothing. One that let go is done."""
+    found = (lease["metadata"].get("annotations") or {}).get(CLAIMED)
+    if found is None:
+        return None if (lease.get("spec") or {}).get("holderIdentity") else ()
+    return tuple(found.split())
+
+
+def _claiming(lease: Object, workloads: Iterable[str]) -> Object:
+    metadata = lease["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), CLAIMED: " ".join(workloads)}
+    return {**lease, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _gvk(gvk: GroupVersionKind) -> str:

@@ -49,6 +49,9 @@ log = logging.getLogger(__name__)
 SOON_MS: Final = 100
 AT_ONCE: Final = 8
 """Status writes under way at the same time."""
+CLAIMS: Final = 256
+"""Workloads that are claimed ahead: as many writes keep a new leader from deciding, and so rarely is one made."""
+Claim = Callable[[Sequence[str]], Awaitable[bool]]
 PREEMPTED: Final = "Preempted"
 DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
 """How the reason of an eviction begins that sets the workload inactive too; its cause follows."""
@@ -80,9 +83,12 @@ class Cycle:
         clock_ms: Callable[[], int],
         report: QueueMetrics,
         events: EventRecorder,
+        claim: Claim | None = None,
     ) -> None:
+        """Take the parts. `claim` writes down whom this replica may admit, where another may take over."""
         self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
-        self._events = events
+        self._events, self._claim = events, claim
+        self._claimed: frozenset[str] = frozenset()
         self._unsettled: dict[tuple[str, str], Object] = {}
 
     async def run(self) -> int | None:
@@ -98,6 +104,7 @@ class Cycle:
         await self._each(decisions.evicted, self.evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.ready, self._ready)
+        await self._claim_for(decisions.admitted)
         await self._each(decisions.admitted, self._admit)
         self._report.cycle(decisions, self._clock_ms() - started)
         if self._unsettled:
@@ -108,12 +115,31 @@ class Cycle:
         """Let the core know how things stand, without deciding."""
         self._core.follow(self._clock_ms())
 
-    async def fence(self, epoch: int) -> None:
-        """Write to every waiting Workload, so that an admission a former leader sent for it can no longer land.
+    async def _claim_for(self, admitted: Sequence[Admitted]) -> None:
+        """Have everybody claimed who is admitted now, before any of that is written; those in front as well.
 
-        Raises StoreError where one cannot be written: then nothing may be decided.
+        So one write lasts for some rounds. Raises NotLeading, StoreError.
         """
-        waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
+        wanted = {decision.workload for decision in admitted}
+        if self._claim is None or wanted <= self._claimed:
+            return
+        unsettled = ("/".join(key) for key in self._unsettled)
+        claimed = frozenset((*wanted, *unsettled, *self._core.front(CLAIMS)))
+        if not await self._claim(sorted(claimed)):
+            raise NotLeading
+        self._claimed = claimed
+
+    async def fence(self, epoch: int, left: Sequence[str] | None) -> None:
+        """Write to the Workloads that a former leader may still admit, so that such a write can no longer land.
+
+        `left` is None where it may be any that waits. Raises StoreError where one cannot be written: then nothing may
+        be decided.
+        """
+        self._claimed = frozenset()
+        if left is None:
+            waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
+        else:
+            waiting = [workload for key in left if (workload := self._find(key)) is not None]
         for start in range(0, len(waiting), AT_ONCE):
             await asyncio.gather(*(self._fence(w, epoch) for w in waiting[start : start + AT_ONCE]))
 

@@ -31,5 +31,8 @@ class Core(Protocol):
     def used(self, name: str, *, local: bool) -> History | None:
         """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where no rule asks."""
 
+    def front(self, most: int) -> list[str]:
+        """Name up to `most` that wait in front of their queues: those who may be admitted next."""
+
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""

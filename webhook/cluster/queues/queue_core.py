@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import nsmallest
+from itertools import islice
 from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
@@ -109,6 +111,13 @@ class QueueCore:
             return None
         kept = state.accounting.history(queue)
         return kept if kept.at else None
+
+    def front(self, most: int) -> list[str]:
+        """Name up to `most` that wait in front of their queues, as many of each."""
+        queues = [queue for queue in self._state.by_queue.values() if any(queue.waiting())]
+        each = -(-most // max(1, len(queues)))
+        found = (entry.key for queue in queues for entry in nsmallest(each, queue.waiting(), key=queue.place_of()))
+        return list(islice(found, most))
 
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""
