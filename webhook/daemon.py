@@ -21,7 +21,7 @@ from typing import Any, Final
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
 from webhook.api.convert import conversion_review
-from webhook.cluster.api.kinds import BUILT_IN, MANAGED, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PROVISIONING, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
@@ -57,7 +57,7 @@ PARAMETERS_WAIT: Final = 5.0
 """Seconds that a new set of policies waits for its parameters at a time; it tries again at the next look."""
 LEASE_NAME: Final = "sluice"
 _OF_QUEUES: Final[Mapping[QueueMode, tuple[GroupVersionKind, ...]]] = {
-    QueueMode.EMBEDDED: QUEUE_KINDS,
+    QueueMode.EMBEDDED: (*QUEUE_KINDS, *PROVISIONING),
     QueueMode.EXTERNAL: (WORKLOAD,),  # says whose quota covers what a controller makes
     QueueMode.NONE: (),
 }

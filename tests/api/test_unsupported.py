@@ -85,7 +85,7 @@ def test_a_flavor_with_a_topology_is_passed_over():
     assert told(*objects, plain, workload())[0] == ["team-a/w"]
 
 
-@pytest.mark.parametrize("controller", ["kueue.x-k8s.io/multikueue", "kueue.x-k8s.io/provisioning-request"])
+@pytest.mark.parametrize("controller", ["kueue.x-k8s.io/multikueue"])
 def test_a_check_that_only_kueue_answers_stops_its_queue(controller):
     """Quota is not held for an answer that never comes."""
     check = {"apiVersion": V2, "kind": "AdmissionCheck", "metadata": {"name": "c"}}

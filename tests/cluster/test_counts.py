@@ -4,6 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webhook.cluster.queues.counts import WorkloadCounts
+from webhook.cluster.queues.queue_conditions import Known
+from webhook.cluster.queues.status import status_of, tally
 
 NAMES = ("a", "b", "c")
 
@@ -39,3 +41,13 @@ def test_counts_after_events_are_those_of_a_fresh_count(steps):
             fresh.heard(None, workload)
     assert living.by_way == fresh.by_way
     assert living.local_of == fresh.local_of
+
+
+def test_a_local_queue_without_its_cluster_queue_counts_nothing():
+    """Neither Workloads nor usage; and it says why."""
+    counts = WorkloadCounts()
+    counts.heard(None, {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}})
+    door = {"metadata": {"name": "q", "namespace": "n"}, "spec": {"clusterQueue": "gone"}}
+    found = tally([], [door], Known.of([], [], {}), counts, []).local_queues["n/q"]
+    assert (found.pending, found.activity.reason) == (0, "ClusterQueueDoesNotExist")
+    assert "flavorsUsage" not in status_of(door, found, "2026-01-01T00:00:00Z", None, local=True)

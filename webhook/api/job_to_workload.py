@@ -16,7 +16,7 @@ from webhook.jobs.job import Job, JobPodSet
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 MAX_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
-CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/")
+CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/", "provreq.kueue.x-k8s.io/")
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5
 MAX_INT32: Final = 2**31 - 1

@@ -22,6 +22,7 @@ from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
+from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
 from webhook.cluster.queues.cycle import Cycle
 from webhook.cluster.queues.metrics import QueueMetrics
@@ -85,6 +86,7 @@ class Controller:
         told = self._explainer.told
         acts = Acts(self._writer, self._events, self._cycle.evict, clocks.milliseconds)
         self._upkeep = Upkeep(view, core, told, acts, settings.retention)
+        self._provisioner = Provisioner(view, self._writer, self._events)
         self._publisher = Publisher(view, self._writer, report, core, told, clocks.milliseconds)
         self._task: asyncio.Task[None] | None = None
 
@@ -122,6 +124,7 @@ class Controller:
             self._core.heard(old, new)
             self._publisher.heard(gvk, old, new)
             self._upkeep.heard(gvk, old, new)
+        self._provisioner.heard(gvk, old, new)
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:
@@ -226,9 +229,11 @@ class Controller:
 
     async def _publish(self) -> None:
         self._upkeep.look_at_all()
+        self._provisioner.look_at_all()
         while True:
             try:
                 await self._upkeep.run(await self._explainer.run())
+                await self._provisioner.run()
                 await self._publisher.publish()
             except NotLeading:
                 return

@@ -169,11 +169,10 @@ _PLACES: Final = (
     ),
     Feature(
         "provisioning requests",
-        State.NO,
-        "the controller of this check is a part of Kueue; use a check of your own controller",
-        "tests/api/test_unsupported.py",
+        State.YES,
+        "the requests of a Workload are deleted when it is evicted",
+        "tests/cluster/test_provisioning.py",
         ("CleanupProvisioningRequestsOnEviction",),
-        (Sign("AdmissionCheck", ("spec", "controllerName"), "kueue.x-k8s.io/provisioning-request"),),
     ),
 )
 

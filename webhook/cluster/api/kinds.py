@@ -28,8 +28,14 @@ COHORT: Final = GroupVersionKind(KUEUE, VERSION, "Cohort")
 WORKLOAD_CLASS: Final = GroupVersionKind(KUEUE, VERSION, "WorkloadPriorityClass")
 ADMISSION_CHECK: Final = GroupVersionKind(KUEUE, VERSION, "AdmissionCheck")
 
+PROVISIONING_CONFIG: Final = GroupVersionKind(KUEUE, VERSION, "ProvisioningRequestConfig")
+PROVISIONING_REQUEST: Final = GroupVersionKind("autoscaling.x-k8s.io", "v1", "ProvisioningRequest")
+POD_TEMPLATE: Final = GroupVersionKind("", "v1", "PodTemplate")
+
 QUEUE_KINDS: Final = (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, COHORT, WORKLOAD_CLASS, ADMISSION_CHECK)
 """Of Sluice's own CRDs."""
+PROVISIONING: Final = (PROVISIONING_CONFIG, PROVISIONING_REQUEST)
+"""What one admission check is about; followed where it is served."""
 BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTIME_CLASS)
 
 MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
@@ -37,6 +43,7 @@ MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
 LABELS: Final = {(kind.group, kind.kind): {GATED: "true"} for kind in JOB_KINDS if kind.gate}
 """Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
 VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS} | {
-    (KUEUE, WORKLOAD.kind): (VERSION, "v1beta1")
+    (KUEUE, WORKLOAD.kind): (VERSION, "v1beta1"),
+    (PROVISIONING_REQUEST.group, PROVISIONING_REQUEST.kind): ("v1", "v1beta1"),
 }
 """The versions that a job kind, or a Workload of an older Kueue, may be served in, the preferred one first."""

@@ -46,6 +46,12 @@ class LeaderWriter:
         self._may_write()
         return self._keep(await self._view.store.patch(gvk, name, namespace, patch))
 
+    async def own(self, obj: Object, fields: dict[str, Any]) -> None:
+        """Merge into the metadata of an object of a kind that is not followed, as it is now."""
+        namespace, name = key_of(obj)
+        self._may_write()
+        await self._view.store.patch(gvk_of(obj), name, namespace, {"metadata": fields})
+
     async def replace(self, obj: Object) -> Object:
         """Write an object anew, if it is still as it was read. Raises Conflict."""
         self._may_write()

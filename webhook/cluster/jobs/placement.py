@@ -190,6 +190,11 @@ def _place(job: Object, path: Path, flavors: Sequence[Object]) -> Object:
     return job
 
 
+def on_flavors(template: Object, flavors: Sequence[Object]) -> Object:
+    """Give a pod template bound to the nodes of flavors."""
+    return _place(template, (), flavors)
+
+
 def _resizable(described: Job) -> bool:
     return (described.kind.group, described.kind.kind) == ("batch", "Job")
 

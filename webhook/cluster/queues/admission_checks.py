@@ -15,6 +15,7 @@ from webhook.jobs.describe import at
 from webhook.store.objects import Object
 
 PENDING: Final = "Pending"
+READY: Final = "Ready"
 RETRY: Final = "Retry"
 REJECTED: Final = "Rejected"
 States = Sequence[dict[str, Any]]

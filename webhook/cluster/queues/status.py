@@ -70,7 +70,9 @@ def tally(
         doors[key] = _local_queue(queue, key, by_name.get(target))
         targets[key] = target
     for (local, holder), count in workloads.by_way.items():
-        for found in (doors.get(local), by_name.get(holder or targets.get(local, ""))):
+        target = targets.get(local, "")
+        door = doors.get(local) if target in by_name else None  # as in Kueue, one without a ClusterQueue has nothing
+        for found in (door, by_name.get(holder or target)):
             if found is not None:
                 found.add(count)
     for key in parked:

@@ -1,0 +1,177 @@
+"""A ProvisioningRequest and its PodTemplates, made from a Workload that has quota; which of several is the last. Pure.
+
+Names, labels and fields are Kueue's (KEP 1136), so that requests of a Kueue that was there before are found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from webhook.api.provisioning import ProvisioningRequestConfigSpec
+from webhook.api.requests import with_defaults
+from webhook.cluster.api.kinds import POD_TEMPLATE, PROVISIONING_REQUEST
+from webhook.cluster.jobs.placement import on_flavors
+from webhook.jobs.describe import at
+from webhook.store.objects import Object, key_of, uid_of
+
+CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
+MANAGED: Final = {"kueue.x-k8s.io/managed": "true"}
+PASSED_ON: Final = "provreq.kueue.x-k8s.io/"
+"""What annotations of a Workload begin with that become parameters of its requests."""
+_LONGEST: Final = 247
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetRequest:
+    """Pods that are asked for together: those of `pod_set`, and of others like it."""
+
+    pod_set: Object
+    assignment: Object
+    count: int
+
+
+def config_of(obj: Object) -> ProvisioningRequestConfigSpec:
+    """Read a ProvisioningRequestConfig. Raises msgspec.ValidationError."""
+    return msgspec.convert(obj.get("spec") or {}, ProvisioningRequestConfigSpec)
+
+
+def name_of(workload: str, check: str, attempt: int) -> str:
+    """Name the request of an attempt, from 1."""
+    return _limited(f"{workload}-{check}-{attempt}")
+
+
+def template_name(request: str, pod_set: str) -> str:
+    """Name the PodTemplate of a pod set."""
+    return _limited(f"ppt-{request}-{pod_set}")
+
+
+def attempt_of(request: Object, workload: str, check: str) -> int:
+    """Give the number of a request's attempt; 0 where it belongs to another Workload or check."""
+    found = re.fullmatch(re.escape(_limited(f"{workload}-{check}-")) + "([0-9]+)", key_of(request)[1])
+    return int(found[1]) if found else 0
+
+
+def _limited(name: str) -> str:
+    if len(name) <= _LONGEST:
+        return name
+    digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
+    return f"{name[:_LONGEST]}-{digest[:5]}"
+
+
+def last(
+    requests: Iterable[Object], workload: Object, check: str, config: ProvisioningRequestConfigSpec
+) -> Object | None:
+    """Give the request of the latest attempt that is as its configuration says, None where there is none."""
+    name = key_of(workload)[1]
+    mine = [r for r in requests if attempt_of(r, name, check) and _is_as(r, config)]
+    return max(mine, key=lambda request: attempt_of(request, name, check), default=None)
+
+
+def _is_as(request: Object, config: ProvisioningRequestConfigSpec) -> bool:
+    given = at(request, ("spec", "parameters")) or {}
+    same_class = at(request, ("spec", "provisioningClassName")) == config.provisioning_class_name
+    return same_class and all(given.get(key) == value for key, value in config.parameters.items())
+
+
+def wanted(workload: Object, config: ProvisioningRequestConfigSpec) -> list[PodSetRequest]:
+    """Give the pods that are to be asked for; none where no pod set has any, or asks for a managed resource."""
+    given = {row.get("name"): row for row in at(workload, ("status", "admission", "podSetAssignments")) or ()}
+    out: list[PodSetRequest] = []
+    for pod_set in at(workload, ("spec", "podSets")) or ():
+        assignment = given.get(pod_set.get("name"))
+        if assignment is None or not _uses(pod_set, config.managed_resources):
+            continue
+        count = assignment.get("count")
+        count = int(pod_set.get("count", 1) if count is None else count)
+        if count <= 0:
+            continue
+        like = next((n for n, row in enumerate(out) if _alike(row.pod_set, pod_set, config.pod_set_merge_policy)), None)
+        if like is None:
+            out.append(PodSetRequest(pod_set, assignment, count))
+        else:
+            out[like] = replace(out[like], count=out[like].count + count)
+    return out
+
+
+def _containers(pod_set: Object) -> list[Object]:
+    spec = at(pod_set, ("template", "spec")) or {}
+    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+
+
+def _uses(pod_set: Object, managed: Sequence[str]) -> bool:
+    if not managed:
+        return True
+    named = {r for c in _containers(pod_set) for part in (c.get("resources") or {}).values() if part for r in part}
+    return not named.isdisjoint(managed)
+
+
+def _alike(one: Object, other: Object, policy: str | None) -> bool:
+    if policy is None:
+        return False
+    if policy == "IdenticalPodTemplates":
+        return bool(one.get("template") == other.get("template"))
+    return _needs(one) == _needs(other)
+
+
+def _needs(pod_set: Object) -> tuple[Any, ...]:
+    """Give what of a pod set a scheduler looks at."""
+    spec = at(pod_set, ("template", "spec")) or {}
+    fields = ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims")
+    asks = [
+        [at(container, ("resources", "requests")) or {} for container in spec.get(kind) or ()]
+        for kind in ("containers", "initContainers")
+    ]
+    return (asks, *(spec.get(name) or None for name in fields))
+
+
+def made(
+    workload: Object, check: str, attempt: int, config: ProvisioningRequestConfigSpec, flavors: Mapping[str, Object]
+) -> tuple[Object, list[Object]]:
+    """Give the request of an attempt, and the templates of its pods; the Workload owns all of them."""
+    namespace, name = key_of(workload)
+    request_name = name_of(name, check, attempt)
+    templates, pod_sets = [], []
+    for row in wanted(workload, config):
+        called = template_name(request_name, str(row.pod_set.get("name") or "main"))
+        templates.append(_template(workload, called, row, flavors))
+        pod_sets.append({"podTemplateRef": {"name": called}, "count": row.count})
+    annotations = at(workload, ("metadata", "annotations")) or {}
+    passed = {k.removeprefix(PASSED_ON): v for k, v in annotations.items() if k.startswith(PASSED_ON)}
+    request = {
+        "apiVersion": PROVISIONING_REQUEST.api_version,
+        "kind": PROVISIONING_REQUEST.kind,
+        "metadata": _metadata(workload, namespace, request_name),
+        "spec": {
+            "provisioningClassName": config.provisioning_class_name,
+            "parameters": {**config.parameters, **passed},
+            "podSets": pod_sets,
+        },
+    }
+    return request, templates
+
+
+def _template(workload: Object, name: str, row: PodSetRequest, flavors: Mapping[str, Object]) -> Object:
+    names = dict.fromkeys((row.assignment.get("flavors") or {}).values())
+    template = on_flavors(row.pod_set.get("template") or {}, [flavors[f] for f in names if f in flavors])
+    return {
+        "apiVersion": POD_TEMPLATE.api_version,
+        "kind": POD_TEMPLATE.kind,
+        "metadata": _metadata(workload, key_of(workload)[0], name),
+        "template": {**template, "spec": with_defaults(template.get("spec") or {})},
+    }
+
+
+def _metadata(owner: Object, namespace: str, name: str) -> dict[str, Any]:
+    return {"name": name, "namespace": namespace, "labels": MANAGED, "ownerReferences": [owner_reference(owner)]}
+
+
+def owner_reference(owner: Object) -> dict[str, Any]:
+    """Name an object as the controller of another."""
+    named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": key_of(owner)[1], "uid": uid_of(owner)}
+    return {**named, "controller": True}
