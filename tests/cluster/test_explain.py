@@ -30,7 +30,7 @@ class Core:
         yield Pending("team-a/w", "cq", Place.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, self.message)
 
 
-async def nothing(_: object) -> None:
+def nothing(_: object) -> None:
     """Evicts nobody."""
 
 

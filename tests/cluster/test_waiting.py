@@ -292,3 +292,32 @@ def test_a_finished_workload_is_kept_for_a_time():
             await w.until(told, "an Event tells of it")
 
     asyncio.run(go())
+
+
+def test_one_whose_cluster_queue_is_gone_ends_in_time():
+    """Its maximum execution time counts though no queue looks after it; rounds of decisions go on."""
+    admission = {"clusterQueue": "gone", "podSetAssignments": [{"name": "main", "count": 1}]}
+
+    async def go():
+        async with world(*queues("9"), seconds=None) as w:
+            made = by_hand()
+            made["spec"] |= {"maximumExecutionTimeSeconds": 1, "queueName": "none"}
+            await w.create(made)
+            rows = [
+                {"type": t, "status": "True", "reason": t, "lastTransitionTime": w.stamp()} for t in ("QuotaReserved",)
+            ]
+            status = {"conditions": rows, "admission": admission}
+            await w.store.patch(WORKLOAD, "w", "team-a", {"status": status}, subresource="status")
+
+            async def says(type_, reason):
+                found = await w.store.get(WORKLOAD, "w", "team-a")
+                return (find(found, type_) or {}).get("reason") == reason
+
+            await w.until(lambda: says("Admitted", "Admitted"), "it has no checks: it is admitted")
+            await w.until(lambda: says("Evicted", "DeactivatedDueToMaximumExecutionTimeExceeded"), "its time is over")
+            return await w.store.get(WORKLOAD, "w", "team-a")
+
+    found = asyncio.run(go())
+    assert found["spec"]["active"] is False
+    told = "The workload is deactivated due to exceeding the maximum execution time"
+    assert find(found, "Evicted")["message"] == told

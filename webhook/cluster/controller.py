@@ -31,7 +31,7 @@ from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.publish import Publisher
 from webhook.cluster.queues.upkeep import Acts, Upkeep
 from webhook.kube.gvk import GroupVersionKind
-from webhook.queue.decisions import Pending
+from webhook.queue.decisions import Evicted, Pending
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 
@@ -84,7 +84,7 @@ class Controller:
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(core)
         told = self._explainer.told
-        acts = Acts(self._writer, self._events, self._cycle.evict, clocks.milliseconds)
+        acts = Acts(self._writer, self._events, self._evict, clocks.milliseconds)
         self._upkeep = Upkeep(view, core, told, acts, settings.retention)
         self._provisioner = Provisioner(view, self._writer, self._events)
         self._publisher = Publisher(view, self._writer, report, core, told, clocks.milliseconds)
@@ -141,6 +141,10 @@ class Controller:
 
     def _may_write(self) -> bool:
         return self._leading and (self._leader is None or self._leader.leads)
+
+    def _evict(self, decision: Evicted) -> None:
+        self._cycle.ask(decision)
+        self._dirty.set()
 
     def _add_all(self, view: View) -> None:
         for job in managed_jobs(view):

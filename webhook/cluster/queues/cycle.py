@@ -90,6 +90,7 @@ class Cycle:
         self._events, self._claim = events, claim
         self._claimed: frozenset[str] = frozenset()
         self._unsettled: dict[tuple[str, str], Object] = {}
+        self._asked: list[Evicted] = []
 
     async def run(self) -> int | None:
         """Do one round; give the time (milliseconds) at which the core wants another, None for none.
@@ -101,7 +102,8 @@ class Cycle:
         decisions = self._core.decide(started)
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
-        await self._each(decisions.evicted, self.evict)
+        asked, self._asked = self._asked, []
+        await self._each([*decisions.evicted, *asked], self._evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.ready, self._ready)
         await self._claim_for(decisions.admitted)
@@ -110,6 +112,10 @@ class Cycle:
         if self._unsettled:
             return self._clock_ms() + SOON_MS
         return self._clock_ms() if not decisions.complete else decisions.next_at
+
+    def ask(self, decision: Evicted) -> None:
+        """Evict one that the core cannot see in the next round: writes are settled one round after the other."""
+        self._asked.append(decision)
 
     def follow(self) -> None:
         """Let the core know how things stand, without deciding."""
@@ -204,8 +210,7 @@ class Cycle:
         await self._stop(decision.workload, PREEMPTED, message, decision.reason.value)
         self._report.preempted(decision)
 
-    async def evict(self, decision: Evicted) -> None:
-        """Take the quota from a workload, and set it inactive where the reason says so."""
+    async def _evict(self, decision: Evicted) -> None:
         workload = self._find(decision.workload)
         if workload is None or holds(workload, EVICTED):
             return

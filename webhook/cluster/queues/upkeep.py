@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,11 +50,11 @@ _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTE
 
 @dataclass(frozen=True, slots=True)
 class Acts:
-    """What can be done: write, tell, and take the quota from one that the core cannot see; by the clock."""
+    """What can be done: write, tell, and ask to evict one that the core cannot see; by the clock."""
 
     writer: LeaderWriter
     events: EventRecorder
-    evict: Callable[[Evicted], Awaitable[None]]
+    evict: Callable[[Evicted], None]
     clock_ms: Callable[[], int]
 
 
@@ -130,18 +130,18 @@ class Upkeep:
         target = self._view.mirror(CLUSTER_QUEUE).get(name)
         if holds(workload, ADMITTED):
             if target is None:
-                await self._beyond_queues(key, workload, name)
+                self._beyond_queues(key, workload, name)
             return
         around = Around(self._local(workload), name, target)
         await self._write(key, workload, reserved.status_of(workload, around, self._writer.stamp()))
 
-    async def _beyond_queues(self, key: str, workload: Object, queue: str) -> None:
+    def _beyond_queues(self, key: str, workload: Object, queue: str) -> None:
         """Evict an admitted one that is set inactive, or whose time is over, though its ClusterQueue is gone."""
         deadline = deadline_of(workload)
         if not waiting.is_active(workload):
-            await self._evict(Evicted(key, queue, DEACTIVATED))
+            self._evict(Evicted(key, queue, DEACTIVATED))
         elif deadline and deadline <= self._clock_ms():
-            await self._evict(Evicted(key, queue, OVERTIME))
+            self._evict(Evicted(key, queue, OVERTIME))
         elif deadline:
             heapq.heappush(self._later, (deadline, key))
 
