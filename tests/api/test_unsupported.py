@@ -32,10 +32,6 @@ WORKLOADS = {
         with_template({"spec": {"resourceClaims": CLAIMS}}),
         "spec.podSets[0].template.spec.resourceClaims uses dynamic resource allocation",
     ),
-    "pod group": (
-        merge(workload(), {"metadata": {"labels": {KEY + "pod-group-name": "g"}}}),
-        f'metadata.labels["{KEY}pod-group-name"] uses pod groups',
-    ),
     "preemption gate": (
         merge(workload(), {"spec": {"preemptionGates": [{"name": "x"}]}}),
         "spec.preemptionGates uses MultiKueue",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.api.compatibility.model import Feature, State
-from webhook.api.compatibility.signs import by_annotation, by_configuration, by_label
+from webhook.api.compatibility.signs import by_annotation, by_configuration
 
 _LIFE: Final = (
     Feature(
@@ -137,11 +137,10 @@ _JOBS: Final = (
     ),
     Feature(
         "pod groups",
-        State.NO,
-        "each Pod would be admitted alone; use a Job, a JobSet or a LeaderWorkerSet",
-        "tests/api/test_unsupported.py",
+        State.PART,
+        "admitted together, with fast admission and replacement; in files each Pod is counted alone",
+        "tests/cluster/test_pod_groups.py",
         ("PodIntegrationValidateGroupOwner", "WorkloadIdentifierAnnotations"),
-        (*by_label("job", "pod-group-name"), *by_annotation("job", "pod-group-name", "pod-group-total-count")),
     ),
     Feature(
         "Deployment, StatefulSet, LeaderWorkerSet",

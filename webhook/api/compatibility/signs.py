@@ -15,11 +15,6 @@ def by_annotation(of: str, *names: str, value: str = "") -> tuple[Sign, ...]:
     return tuple(Sign(of, (*where, "annotations", _PREFIX + name), value) for name in names)
 
 
-def by_label(of: str, *names: str) -> tuple[Sign, ...]:
-    """Give a sign for each label of Kueue."""
-    return tuple(Sign(of, ("metadata", "labels", _PREFIX + name)) for name in names)
-
-
 def by_configuration(*path: str) -> tuple[Sign, ...]:
     """Give the sign for a field of Kueue's Configuration."""
     return (Sign("Configuration", path),)

@@ -146,7 +146,7 @@ class Actions:
             await self.suspend(job, described)
             self._events.tell(job, "Stopped", _why_stopped(workload))
         elif step is JobStep.STOP and workload is not None:
-            await self._end(job, workload)
+            await self.end(job, workload)
         elif workload is not None:
             await self._change(step, job, described, workload)
 
@@ -236,7 +236,7 @@ class Actions:
         """Let a pod go that no queue holds."""
         await self._writer.replace(ungated(pod, described))
 
-    async def _end(self, pod: Object, workload: Object) -> None:
+    async def end(self, pod: Object, workload: Object) -> None:
         """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it.
 
         A suspended job can be started again, a deleted pod cannot: so this is never done by an old view.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import workload_name
-from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, WORKLOAD
+from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, POD, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import describe, is_held
 from webhook.jobs.job import Job, JobKind
 from webhook.jobs.owners import admits, controller_of
+from webhook.jobs.pod_groups import group_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
 from webhook.kube.selectors import compile_selector
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
@@ -41,9 +43,22 @@ class JobKey:
         return workload_name(self.gvk.kind, self.gvk.group, self.name, self.uid)
 
 
+IS_GROUP: Final = "kueue.x-k8s.io/is-group-workload"
+"""The annotation, "true", of a Workload that belongs to a group of pods."""
+OF_GROUP: Final = "group"
+"""Stands for the uid in the key of a group of pods, which is no object."""
+
+
+def key_of_group(namespace: str, name: str) -> JobKey:
+    """Give the key of a group of pods, whose name is that of its Workload."""
+    return JobKey(POD, namespace, name, OF_GROUP)
+
+
 def key_of_job(job: Object) -> JobKey:
-    """Give the key of a job object."""
+    """Give the key of a job object; of a pod in a group that of the group."""
     namespace, name = key_of(job)
+    if group := group_of(job):
+        return key_of_group(namespace, group)
     return JobKey(gvk_of(job), namespace, name, uid_of(job))
 
 

@@ -41,13 +41,15 @@ def ungated(pod: Object, described: Job) -> Object:
     return free
 
 
-def started(job: Object, described: Job, workload: Object, flavors: Mapping[str, Object]) -> Object:
+def started(
+    job: Object, described: Job, workload: Object, flavors: Mapping[str, Object], *, marked: bool = False
+) -> Object:
     """Give the job unsuspended, its templates bound to the nodes of the flavors that the admission names.
 
     Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, then what its admission checks
     want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller. Kueue does the same
     (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the same write.
-    Raises PlacementConflict.
+    `marked` writes the name of its pod set on a pod. Raises PlacementConflict.
     """
     out = job
     assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
@@ -61,6 +63,8 @@ def started(job: Object, described: Job, workload: Object, flavors: Mapping[str,
         out = _resize(out, described, pods.count, assignment.get("count"))
     if is_elastic(job):
         out = _marked(out, described, workload)
+    if marked:
+        out = _with(out, ("metadata", "labels", POD_SET), described.pod_sets[0].name)
     if described.kind.gate:
         return ungated(out, described)
     if out is not job:

@@ -11,8 +11,10 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.actions import Actions
+from webhook.cluster.jobs.groups import PodGroups
 from webhook.cluster.jobs.managed import (
     MANAGED_KINDS,
+    OF_GROUP,
     JobKey,
     ManagedJobs,
     Opted,
@@ -63,6 +65,7 @@ class Reconciler:
         self.workloads = JobWorkloads(view)
         self.actions = Actions(view, writer, events)
         self._ungater = SliceUngater(view, writer)
+        self._groups = PodGroups(view, writer, self.actions, events, self._managed)
 
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
@@ -81,6 +84,8 @@ class Reconciler:
             return max(POLL, error.after)
 
     async def _look(self, key: JobKey) -> float | None:
+        if key.uid == OF_GROUP:
+            return await self._groups.look(key.namespace, key.name)
         job = self._view.mirror(key.gvk).get(key.name, key.namespace)
         if job is None or uid_of(job) != key.uid:
             after = [await self._without_job(key, workload) for workload in self.workloads.of(key)]
@@ -205,6 +210,9 @@ class Reconciler:
         return owned(job, namespace, self._owners, self._managed.read)
 
     async def _refresh(self, key: JobKey) -> None:
+        if key.uid == OF_GROUP:
+            await self._groups.refresh(key.namespace, key.name)
+            return
         job = await self._writer.refresh(key.gvk, key.namespace, key.name)
         named = self.workloads.choose(key, job)[0] if job is not None else None
         for workload in (*self.workloads.of(key), *((named,) if named else ())):

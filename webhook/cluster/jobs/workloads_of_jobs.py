@@ -7,10 +7,10 @@ from collections import defaultdict
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.jobs.managed import JobKey, key_of_owner
+from webhook.cluster.jobs.managed import IS_GROUP, JobKey, key_of_group, key_of_owner
 from webhook.cluster.queues.workload_conditions import FINISHED
 from webhook.jobs.describe import prebuilt_of
-from webhook.jobs.elastic import is_elastic
+from webhook.jobs.elastic import annotation, is_elastic
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of
 
@@ -26,6 +26,8 @@ class JobWorkloads:
     def noticed(self, workload: Object) -> JobKey | None:
         """Take note of a Workload as it was heard of; give the job that it belongs to, or that waits for it."""
         owner = key_of_owner(workload)
+        if annotation(workload, IS_GROUP) == "true":
+            return key_of_group(*key_of(workload))
         if owner is None:
             return self._waiting.get(key_of(workload))
         self._names[owner.uid].add(key_of(workload)[1])

@@ -1,0 +1,120 @@
+"""Does the steps of `group_steps.py` for one group of plain pods."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from webhook.api.job_to_workload import owner_reference
+from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.kinds import FLAVOR, POD, WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.jobs.actions import Actions
+from webhook.cluster.jobs.group_steps import GroupStep, ended, group_step
+from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
+from webhook.cluster.jobs.placement import started
+from webhook.cluster.queues import workload_conditions
+from webhook.jobs.describe import describe
+from webhook.jobs.elastic import annotation
+from webhook.jobs.finish import Finish
+from webhook.jobs.job import Job
+from webhook.jobs.pod_groups import as_one_job, group_of, of_role, phase_of
+from webhook.store.objects import Object, key_of
+
+log = logging.getLogger(__name__)
+
+SOON: Final = 0.05
+POLL: Final = 1.0
+
+
+class PodGroups:
+    """`look` does one step for a group, and says when to look again."""
+
+    def __init__(
+        self, view: View, writer: LeaderWriter, actions: Actions, events: EventRecorder, managed: ManagedJobs
+    ) -> None:
+        self._view, self._writer, self._actions, self._events = view, writer, actions, events
+        self._managed = managed
+
+    async def look(self, namespace: str, name: str) -> float | None:
+        """Do the next step for a group. A Workload of its name that is no group's is left alone."""
+        found = [pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name]
+        pods = sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp") or ""), key_of(pod)[1]))
+        workload = self._view.mirror(WORKLOAD).get(name, namespace)
+        if workload is not None and annotation(workload, IS_GROUP) != "true":
+            return None
+        if any(self._managed.read(pod) is None for pod in pods):
+            return None
+        step, about = group_step(pods, workload)
+        if step is GroupStep.NONE:
+            return None
+        log.info("pod group %s/%s: %s", namespace, name, step.value)
+        if step is GroupStep.CREATE:
+            await self._create(name, pods)
+        elif workload is not None:
+            await self._take(step, about, pods, workload)
+        return POLL if step is GroupStep.END else SOON
+
+    async def refresh(self, namespace: str, name: str) -> None:
+        """Read a group from the store itself."""
+        for pod in [pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name]:
+            await self._writer.refresh(POD, *key_of(pod))
+        await self._writer.refresh(WORKLOAD, namespace, name)
+
+    async def _take(self, step: GroupStep, chosen: Sequence[Object], pods: list[Object], workload: Object) -> None:
+        if step is GroupStep.JOIN:
+            old = workload["metadata"].get("ownerReferences") or []
+            references = [*old, *(_reference(pod) for pod in chosen)]
+            await self._writer.metadata(workload, {"ownerReferences": references})
+        elif step is GroupStep.RECLAIM:
+            rows = [{"name": role, "count": count} for role, count in sorted(ended(pods, workload).items())]
+            await self._writer.status(workload, {**workload["status"], "reclaimablePods": rows or None})
+        elif step is GroupStep.RELEASE:
+            await self._writer.status(workload, workload_conditions.released(workload, self._writer.stamp()))
+        elif step is GroupStep.FINISH:
+            await self._actions.finish(pods[0] if pods else workload, workload, _finish(pods, workload))
+        elif step is GroupStep.LET_GO:
+            await self._actions.let_go(workload)
+        for pod in chosen:
+            await self._one(step, pod, workload)
+
+    async def _one(self, step: GroupStep, pod: Object, workload: Object) -> None:
+        """Do a step for one pod."""
+        if step is GroupStep.START and (described := describe(pod)) is not None:
+            await self._start(pod, described, workload)
+        elif step is GroupStep.END:
+            await self._actions.end(pod, workload)
+        elif step is GroupStep.SPARE:
+            self._events.tell(pod, "ExcessPodDeleted", "Excess pod deleted")
+            await self._writer.delete(pod)
+
+    async def _start(self, pod: Object, described: Job, workload: Object) -> None:
+        flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
+        await self._writer.replace(started(pod, of_role(pod, described), workload, flavors, marked=True))
+        self._events.tell(pod, "Started", f"Admitted by clusterQueue {workload['status']['admission']['clusterQueue']}")
+
+    async def _create(self, name: str, pods: list[Object]) -> None:
+        described = as_one_job(pods)
+        if described is None or self._actions.lacks_class(pods[0], described):
+            return
+        draft, _ = self._actions.draft(pods[0], described)
+        annotations = {**draft["metadata"]["annotations"], IS_GROUP: "true"}
+        references = [_reference(pod) for pod in pods]
+        metadata = {**draft["metadata"], "name": name, "annotations": annotations, "ownerReferences": references}
+        created = await self._writer.create({**draft, "metadata": metadata})
+        for pod in pods:
+            self._events.tell(pod, "CreatedWorkload", f"Created Workload: {'/'.join(key_of(created))}")
+
+
+def _reference(pod: Object) -> Object:
+    """Give the reference to one owner among others: none of them is the controller."""
+    reference = owner_reference(pod)
+    return {field: value for field, value in reference.items() if field not in ("controller", "blockOwnerDeletion")}
+
+
+def _finish(pods: list[Object], workload: Object) -> Finish:
+    total = sum(int(p.get("count", 1)) for p in workload["spec"]["podSets"])
+    succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods)
+    return Finish("Succeeded" if succeeded >= total else "Failed", f"Pods succeeded: {succeeded}/{total}.")
