@@ -166,6 +166,22 @@ def test_the_file_of_an_option_is_read_and_told(tmp_path):
             ),
         ),
         (
+            QueueSettings(
+                wait_for_pods_ready=WaitForPodsReady(1000, True, None, RequeuingStrategy(backoff_limit_count=2))
+            ),
+            ("kueue",),
+            Configured(
+                ("kueue", "pods-ready", "block-until-ready"),
+                {
+                    "timeout": 1000,
+                    "recoveryTimeout": 1000,
+                    "retries": 2,
+                    "backoffBase": 60_000,
+                    "backoffMost": 3_600_000,
+                },
+            ),
+        ),
+        (
             QueueSettings(feature_gates={"PartialAdmission": False, "FlavorFungibility": False}),
             ("kueue",),
             Configured(parameters={"flavorFungibility": False}, settings={"partialAdmission": False}),

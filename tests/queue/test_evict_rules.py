@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.queue.build import NS, job, names, queue, running, state
@@ -13,6 +15,7 @@ from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import DefinitionChanged, WorkloadChanged
+from webhook.queue.explain import pending
 from webhook.queue.memory import copy_of
 from webhook.queue.model import LocalQueue
 from webhook.queue.rules import Rules
@@ -153,7 +156,7 @@ def test_pods_that_are_not_ready_are_seen() -> None:
     work = [running("stuck", "a", unready_since=1_000), running("fine", "a")]
     core = state([queue("a", 3)], work)
     assert decide(core, by, 300_999).next_at == 301_000
-    assert decide(core, by, 301_000).evicted == (Evicted(f"{NS}/stuck", "a", "PodsReadyTimeout"),)
+    assert decide(core, by, 301_000).evicted == (Evicted(f"{NS}/stuck", "a", "PodsReadyTimeout", "", 361_000),)
 
 
 @pytest.mark.parametrize(("status", "since"), [("False", 1_767_225_600_000), ("True", 0), ("", 0)])
@@ -166,7 +169,10 @@ def test_the_condition_of_ready_pods_is_read(status: str, since: int) -> None:
         "kind": "Workload",
         "metadata": {"name": "w", "namespace": NS},
         "spec": {"queueName": "a"},
-        "status": {"conditions": [held, *rows], "admission": {"clusterQueue": "a", "podSetAssignments": []}},
+        "status": {
+            "conditions": [held, {**held, "type": "Admitted"}, *rows],
+            "admission": {"clusterQueue": "a", "podSetAssignments": []},
+        },
     }
     (found,) = snapshot([obj]).workloads
     assert found.unready_since == since
@@ -179,3 +185,58 @@ def test_a_plan_carries_it_out() -> None:
     plan = make_plan(state([queue("a", 1)], work).snapshot(), by, 6_000)
     assert [e.workload for e in plan.evicted] == [f"{NS}/old"]
     assert [a.workload for a in plan.admitted] == [f"{NS}/next"]
+
+
+def ready_rules(**parameters: int) -> Rules:
+    """`pods-ready` over `kueue`, with a minute for pods to become ready."""
+    return rules_named(["pods-ready"], {"timeout": 60_000, "recoveryTimeout": 10_000, **parameters})
+
+
+@pytest.mark.parametrize(
+    ("facts", "parameters", "at", "reason"),
+    [
+        ({}, {}, HOUR, None),
+        ({"pods_ready": True}, {}, HOUR, None),
+        ({"unready_since": 1}, {}, 60_000, None),
+        ({"unready_since": 1}, {}, 60_001, "PodsReadyTimeout"),
+        ({"unready_since": 1, "recovers": True}, {}, 10_001, "PodsReadyTimeout"),
+        ({"unready_since": 1, "recovers": True}, {"recoveryTimeout": 0}, HOUR, None),
+        ({"unready_since": 1, "requeue_count": 2}, {"retries": 3}, HOUR, "PodsReadyTimeout"),
+        ({"unready_since": 1, "requeue_count": 3}, {"retries": 3}, HOUR, "DeactivatedDueToRequeuingLimitExceeded"),
+        ({"unready_since": 1, "active": False}, {}, HOUR, "Deactivated"),
+    ],
+)
+def test_what_is_not_ready_in_time_is_evicted(facts: dict, parameters: dict, at: int, reason: str | None) -> None:
+    """Since its admission, or since its pods were lost; after so many tries for good."""
+    found = evicted(running("w", "a", **facts), by=ready_rules(**parameters), at=at)
+    assert found == ([("w", reason)] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("count", "waits"), [(0, 60_000), (1, 120_000), (2, 240_000), (5, 1_920_000), (6, HOUR), (99, HOUR)]
+)
+def test_each_wait_is_twice_as_long(count: int, waits: int) -> None:
+    """A minute first, an hour at most, from the eviction on."""
+    core = state([queue("a", 9)], [running("w", "a", unready_since=1, requeue_count=count)])
+    [gone] = decide(core, ready_rules(), HOUR).evicted
+    assert gone.requeue_at == HOUR + waits
+
+
+def test_who_is_back_waits_only_for_pods_that_were_not_ready() -> None:
+    """A count of before delays nobody who was preempted since."""
+    by = ready_rules()
+    back = replace(job("w", "a"), requeue_count=2, evicted_at=HOUR, evicted_reason="Preempted")
+    assert names(decide(state([queue("a", 9)], [back]), by, HOUR)) == ["w"]
+    assert names(decide(state([queue("a", 9)], [replace(back, evicted_reason="PodsReadyTimeout")]), by, HOUR)) == []
+
+
+def test_one_starts_after_the_other() -> None:
+    """While pods of one are not ready, nobody is admitted, in the same cycle or later; then the next one is."""
+    by = rules_named(["block-until-ready"])
+    core = state([queue("a", 9), queue("b", 9)], [job("v", "a", created=1), job("w", "b", created=2)])
+    assert names(decide(core, by, 0)) == ["v"]
+    assert [p.reason.value for p in pending(core)] == ["WaitingForPodsReady"]
+    assert names(decide(core, by, 1)) == []
+    held = next(w for w in core.snapshot().workloads if w.name == "v")
+    core.apply(WorkloadChanged(replace(held, pods_ready=True)))
+    assert names(decide(core, by, 2)) == ["w"]

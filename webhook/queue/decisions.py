@@ -20,6 +20,7 @@ class Reason(StrEnum):
     NOT_CONSIDERED = "PendingEvaluation"
     BEHIND_HEAD = "BehindHead"
     BACKOFF = "Backoff"
+    WAITING_FOR_PODS_READY = "WaitingForPodsReady"
     DENIED_BY_RULE = "DeniedByRule"
     RULE_FAILED = "RuleFailed"
     CHECKS_PENDING = "ChecksPending"
@@ -114,12 +115,16 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """A workload must give its quota back because a rule of `evict` says so; `message` is the rule's, or empty."""
+    """A workload must give its quota back because a rule of `evict` says so; `message` is the rule's, or empty.
+
+    `requeue_at` is the time before which it is not looked at again, where its pods were not ready in time; else 0.
+    """
 
     workload: str
     cluster_queue: str
     reason: str
     message: str = ""
+    requeue_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,8 +291,8 @@ class Workload:
     `problem` says why it cannot be queued as it is (LimitRange, requests above limits), empty if it can.
     `held` says what keeps it out of its queue (condition `Requeued` False, an annotation that gates its admission),
     empty if nothing does. `deadline` is the time at which its maximum execution time ends, 0 if it has none.
-    `unready_since` is the time since which its pods are not ready (condition `PodsReady` False), 0 if they are ready or
-    the condition is missing.
+    `pods_ready` says whether all its pods are ready (condition `PodsReady`), `unready_since` since when they are not, 0
+    if they are, if it is not admitted or nobody looks; `recovers` whether they were ready before in this admission.
     """
 
     namespace: str
@@ -316,7 +316,9 @@ class Workload:
     problem: str = ""
     held: str = ""
     deadline: int = 0
+    pods_ready: bool = False
     unready_since: int = 0
+    recovers: bool = False
     checks: Mapping[str, str] = EMPTY
     user: str = ""
     run_time: int | None = None

@@ -176,8 +176,9 @@ class Facts:
     """Sums over the workloads that hold quota, for rules.
 
     Amounts are by resource; `user_usage`, `namespace_usage` and `queue_usage` are those of the workload's own user,
-    namespace and ClusterQueue, `user_history`, `namespace_history` and `queue_history` their decayed usage. `namespace`
-    is None if it is not known.
+    namespace and ClusterQueue, `user_history`, `namespace_history` and `queue_history` their decayed usage. `unready`
+    is how many workloads of the cluster hold quota and have pods that are not ready. `namespace` is None if it is not
+    known.
     """
 
     namespace: Namespace | None = None
@@ -186,6 +187,7 @@ class Facts:
     namespace_usage: Mapping[str, int] = field(default_factory=dict)
     queue_usage: Mapping[str, int] = field(default_factory=dict)
     user_workloads: int = 0
+    unready: int = 0
     user_history: Mapping[str, float] = field(default_factory=dict)
     namespace_history: Mapping[str, float] = field(default_factory=dict)
     queue_history: Mapping[str, float] = field(default_factory=dict)

@@ -31,7 +31,9 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
         requeue_at=requeue_at,
         requeue_count=count,
         deadline=0,
+        pods_ready=False,
         unready_since=0,
+        recovers=False,
     )
 
 

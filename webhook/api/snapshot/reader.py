@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api import volcano
-from webhook.api.configuration.model import Resources
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot import quota, slices
 from webhook.api.snapshot import workload as load
 from webhook.api.snapshot.workload import Surroundings
@@ -65,10 +65,10 @@ class Reader:
     """
 
     def __init__(
-        self, objects: Iterable[Object] = (), *, tolerant: bool = False, counting: Resources | None = None
+        self, objects: Iterable[Object] = (), *, tolerant: bool = False, settings: QueueSettings | None = None
     ) -> None:
-        """Take the objects. `counting` says how requests are counted where no Configuration among them does."""
-        self._tolerant, self._counting = tolerant, counting or Resources()
+        """Take the objects. `settings` count where no Configuration is among them."""
+        self._tolerant, self._settings = tolerant, settings or QueueSettings()
         self.problems: dict[str, str] = {}
         self._sent: dict[_Key, Definition] = {}
         self._of_volcano: dict[_Key, None] = {}
@@ -186,12 +186,12 @@ class Reader:
     def _surroundings(self) -> Surroundings:
         found = {kind: tuple(self._all(kind)) for kind in AROUND}
         if not self._tolerant:
-            return Surroundings.of(found, self._counting)
+            return Surroundings.of(found, self._settings)
         try:
-            return Surroundings.of(found, self._counting)
+            return Surroundings.of(found, self._settings)
         except MALFORMED as error:
             self.problems["surroundings"] = f"{', '.join(AROUND)}: {error!r}"
-            return Surroundings(counting=self._counting)
+            return Surroundings(settings=self._settings)
 
     def _workload(self, obj: Object) -> Workload:
         """Read a Workload; of one that replaces another, what it asks for beyond that."""

@@ -12,7 +12,7 @@ from webhook.api import validity
 from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
 from webhook.api.configuration.fields import configuration_of
-from webhook.api.configuration.model import Resources
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
@@ -28,6 +28,8 @@ ARRIVAL: Final = "sluice.dev/arrival"
 Creation times have whole seconds only; among jobs of one second the version tells who came first.
 """
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
+RECOVERS: Final = "WaitForRecovery"
+"""The reason of `PodsReady` False where they were ready before."""
 EVICTION_ORDERS: Final = ("PodsReadyTimeout", "AdmissionCheck")
 """Reasons of an eviction after which a workload is ordered by the time it was evicted."""
 GATE: Final = "kueue.x-k8s.io/admission-gated-by"
@@ -52,18 +54,18 @@ class Surroundings:
     limit_ranges: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     classes: Mapping[tuple[str, str], int] = field(default_factory=dict)
     overheads: Mapping[str, Object] = field(default_factory=dict)
-    counting: Resources = field(default_factory=Resources)
+    settings: QueueSettings = field(default_factory=QueueSettings)
     known: dict[tuple[str, bytes], Pods] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, objects: Mapping[str, Iterable[Object]], counting: Resources) -> Surroundings:
-        """Read LimitRanges, classes of priority and run time, and Kueue's Configuration, which replaces `counting`."""
+    def of(cls, objects: Mapping[str, Iterable[Object]], settings: QueueSettings) -> Surroundings:
+        """Read LimitRanges, classes of priority and run time, and Kueue's Configuration, which replaces `settings`."""
         ranges: dict[str, tuple[Object, ...]] = {}
         for item in objects.get("LimitRange", ()):
             namespace = item["metadata"].get("namespace") or "default"
             ranges[namespace] = (*ranges.get(namespace, ()), item)
         for item in objects.get("Configuration", ()):
-            counting = configuration_of(item).resources
+            settings = configuration_of(item)
         return cls(
             ranges,
             {
@@ -75,7 +77,7 @@ class Surroundings:
                 c["metadata"]["name"]: (c.get("overhead") or {}).get("podFixed") or {}
                 for c in objects.get("RuntimeClass", ())
             },
-            counting,
+            settings,
         )
 
 
@@ -113,7 +115,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         problem=pods.invalid or unsupported.reason_of_workload(obj) or pods.refused,
         held=_gated(labels["annotations"]) or _held(status),
         deadline=_deadline(spec, status, conditions),
-        unready_since=_unready_since(status, admission),
+        **_readiness(status, conditions, admission, waits=around.settings.wait_for_pods_ready is not None),
         checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},
         user=labels["annotations"].get(USER, ""),
         run_time=_run_time(spec, labels["annotations"]),
@@ -148,9 +150,9 @@ def pod_set_requests(spec: Object, around: Surroundings) -> dict[str, int]:
     nanos = {
         r: n
         for r, n in pod_requests(spec).items()
-        if not r.startswith(around.counting.exclude_resource_prefixes or ("\0",))
+        if not r.startswith(around.settings.resources.exclude_resource_prefixes or ("\0",))
     }
-    for transformation in around.counting.transformations:
+    for transformation in around.settings.resources.transformations:
         held = nanos.get(transformation.source)
         if held is None:
             continue
@@ -273,12 +275,25 @@ def _deadline(spec: Object, status: Object, conditions: Mapping[str, Object]) ->
     return milliseconds(admitted.get("lastTransitionTime")) + 1000 * max(0, int(limit) - int(past))
 
 
-def _unready_since(status: Object, admission: Admission | None) -> int:
-    """Give since when the pods of a workload that holds quota are not ready, 0 where they are or nobody says."""
+def _readiness(
+    status: Object, conditions: Mapping[str, Object], admission: Admission | None, *, waits: bool
+) -> dict[str, Any]:
+    """Read whether the pods of a workload are ready, or since when they are not.
+
+    Before they were ready for the first time that is since its admission. Where the condition is missing, its pods are
+    not looked at, unless the settings say that workloads wait for them.
+    """
     told = next((c for c in status.get("conditions") or () if c.get("type") == "PodsReady"), None)
-    if told is None or told.get("status") != "False" or admission is None:
-        return 0
-    return milliseconds(told.get("lastTransitionTime"))
+    if told is not None and told.get("status") == "True":
+        return {"pods_ready": True}
+    if admission is None or (told is None and not waits):
+        return {}
+    told, admitted = told or {}, conditions.get("Admitted")
+    if told.get("reason") == RECOVERS:
+        return {"unready_since": milliseconds(told.get("lastTransitionTime")), "recovers": True}
+    if admitted is None:
+        return {}
+    return {"unready_since": milliseconds(admitted.get("lastTransitionTime"))}
 
 
 def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:

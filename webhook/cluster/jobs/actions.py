@@ -150,6 +150,12 @@ class Actions:
         elif workload is not None:
             await self._change(step, job, described, workload)
 
+    async def tell(self, workload: Object, condition: str, status: bool, reason: str, message: str) -> None:
+        """Write a condition of a Workload."""
+        now, generation = self._writer.stamp(), int(workload["metadata"].get("generation") or 0)
+        rows = with_condition(conditions_of(workload), condition, status, reason, message, now, generation)
+        await self._writer.status(workload, {**(workload.get("status") or {}), "conditions": rows})
+
     async def _change(self, step: JobStep, job: Object, described: Job, workload: Object) -> None:
         if step is JobStep.RENEW:
             await self._renew(workload, self.draft(job, described)[0])

@@ -22,6 +22,7 @@ from webhook.cluster.jobs.managed import (
     is_followed,
 )
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
+from webhook.cluster.jobs.pods_ready import PODS_READY, readiness
 from webhook.cluster.jobs.slices import Next, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
 from webhook.cluster.jobs.ungater import SliceUngater, chain_of
@@ -107,6 +108,10 @@ class Reconciler:
         except MALFORMED as error:
             log.error("%s is malformed and is skipped: %r", key, error)
             return None
+        told = readiness(job, described, workload, step) if self._settings.wait_for_pods_ready else None
+        if told is not None and workload is not None:
+            await self.actions.tell(workload, PODS_READY, *told)
+            return SOON
         if step is JobStep.WAIT:
             return POLL
         if step is JobStep.NONE:

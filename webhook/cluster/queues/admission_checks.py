@@ -76,10 +76,12 @@ def retry_at(states: States) -> str:
         for row in states
         if row.get("state") == RETRY and row.get("requeueAfterSeconds") is not None and row.get("lastTransitionTime")
     ]
-    if not times:
-        return ""
-    moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=max(times))
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stamp(max(times)) if times else ""
+
+
+def stamp(at: int) -> str:
+    """Write a time (milliseconds since the epoch) as the API does, in whole seconds."""
+    return (datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=at)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _count(row: dict[str, Any], field: str) -> int:

@@ -221,7 +221,9 @@ class Cycle:
         if decision.reason == workload_conditions.CHECK:
             states = admission_checks.states_of(workload)
             message = f"Evicted due to {admission_checks.message(states, admission_checks.RETRY)}"
-        await self._stop(decision.workload, decision.reason, message, "")
+        if decision.reason == workload_conditions.NOT_READY:
+            message = f"{EVICTIONS[decision.reason]} {decision.workload}"
+        await self._stop(decision.workload, decision.reason, message, "", decision.requeue_at)
 
     async def _deactivate(self, workload: Object, cause: str, message: str) -> None:
         """Set a workload inactive and evict it: why is written first, so that whoever takes over finishes it."""
@@ -234,12 +236,12 @@ class Cycle:
         text = f"{EVICTIONS[DEACTIVATED]} due to {message}"
         await self._stop("/".join(key_of(workload)), f"{DEACTIVATES}{cause}", text, "")
 
-    async def _stop(self, key: str, reason: str, message: str, preemption: str) -> None:
+    async def _stop(self, key: str, reason: str, message: str, preemption: str, again: int = 0) -> None:
         workload = self._find(key)
         if workload is None or holds(workload, EVICTED):
             return
         log.info("%s evicted: %s", key, message)
-        new = workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption)
+        new = workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption, again)
         if await self._write(workload, new):
             self._report.evicted(workload, reason)
             tell_evicted(self._events, workload, reason, message)

@@ -145,8 +145,8 @@ class QueueCore:
 
     def _begin(self, objects: Iterable[Object]) -> Reader:
         self.revision += 1
-        counting = self._settings.resources
-        reader = self._reader = Reader(map(in_order_of_arrival, objects), tolerant=True, counting=counting)
+        ordered = map(in_order_of_arrival, objects)
+        reader = self._reader = Reader(ordered, tolerant=True, settings=self._settings)
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
         self._facts = {workload.key: workload for workload in facts.workloads}

@@ -27,9 +27,11 @@ DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 CHECK: Final = "AdmissionCheck"
 DEACTIVATED: Final = "Deactivated"
+NOT_READY: Final = "PodsReadyTimeout"
 OVERTIME: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 REQUEUES: Final = {
     CHECK: ("BackoffFinished", "The workload backoff was finished"),
+    NOT_READY: ("BackoffFinished", "The workload backoff was finished"),
     DEACTIVATED: ("Reactivated", "The workload was reactivated"),
     "ClusterQueueStopped": ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
     "LocalQueueStopped": ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
@@ -39,6 +41,7 @@ EVICTIONS: Final = {
     DEACTIVATED: "The workload is deactivated",
     "ClusterQueueStopped": "The ClusterQueue is stopped",
     "LocalQueueStopped": "The LocalQueue is stopped",
+    NOT_READY: "Exceeded the PodsReady timeout",
 }
 """Evictions whose message is Kueue's."""
 NO_RESERVATION: Final = ("NoReservation", "The workload has no reservation")
@@ -107,11 +110,12 @@ def _unchecked(rows: Conditions, now: str, generation: int) -> Conditions:
     return with_condition(rows, ADMITTED, False, *UNCHECKED, now, generation)
 
 
-def evicted(workload: Object, reason: str, message: str, now: str, preemption: str = "") -> Object:
+def evicted(workload: Object, reason: str, message: str, now: str, preemption: str = "", requeue_at: int = 0) -> Object:
     """Give the status of a Workload that must stop; it holds its quota until its pods are gone.
 
     Its checks are asked again from the start, not before those that wanted another try allow it. `preemption` is the
-    reason of the condition `Preempted`, where another workload took its place.
+    reason of the condition `Preempted`, where another workload took its place; `requeue_at` (milliseconds) is when it
+    may be looked at again, where its pods were not ready in time: then it counts as requeued once more.
     """
     generation, states = _generation(workload), admission_checks.states_of(workload)
     rows = [row for row in conditions_of(workload) if row.get("type") != DEACTIVATION_TARGET]
@@ -124,6 +128,9 @@ def evicted(workload: Object, reason: str, message: str, now: str, preemption: s
     state = status.get("requeueState") or {}
     if reason.startswith(DEACTIVATED):
         return {**status, "requeueState": None} if state else status
+    if requeue_at:
+        state = {"count": int(state.get("count") or 0) + 1, "requeueAt": admission_checks.stamp(requeue_at)}
+        return {**status, "requeueState": state}
     again = max(admission_checks.retry_at(states), str(state.get("requeueAt") or ""))
     return {**status, "requeueState": {**state, "requeueAt": again}} if again else status
 

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings
+from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings, WaitForPodsReady
 
 KUEUE: Final = "kueue"
 FAIR: Final = "kueue-fair"
+READY: Final = "pods-ready"
+BLOCKING: Final = "block-until-ready"
 GATES: Final = {
     "PartialAdmission": "partialAdmission",
     "RecomputeAssignmentUponPreemptionTargetsOverlap": "recomputeVictims",
@@ -37,11 +39,27 @@ def configured(settings: QueueSettings, names: Sequence[str] = (KUEUE,)) -> Conf
             over["fairSharing"] = {"enabled": True, "strategies": list(fair.preemption_strategies)}
     if (history := settings.admission_fair_sharing) is not None:
         over["history"] = _history(history)
+    if (waiting := settings.wait_for_pods_ready) is not None:
+        chosen = (*chosen, READY, *([BLOCKING] if waiting.block_admission else []))
     return Configured(chosen, _parameters(settings), over)
 
 
 def _parameters(settings: QueueSettings) -> dict[str, object]:
-    return {gate[0].lower() + gate[1:]: on for gate, on in settings.feature_gates.items() if gate not in GATES}
+    gates = {gate[0].lower() + gate[1:]: on for gate, on in settings.feature_gates.items() if gate not in GATES}
+    waiting = settings.wait_for_pods_ready
+    return {**gates, **(_times(waiting) if waiting is not None else {})}
+
+
+def _times(waiting: WaitForPodsReady) -> dict[str, object]:
+    """Give the parameters of `pods-ready`."""
+    again = waiting.requeuing
+    return {
+        "timeout": waiting.timeout,
+        "recoveryTimeout": waiting.recovery,
+        "retries": -1 if again.backoff_limit_count is None else again.backoff_limit_count,
+        "backoffBase": 1000 * again.backoff_base_seconds,
+        "backoffMost": 1000 * again.backoff_max_seconds,
+    }
 
 
 def _history(settings: AdmissionFairSharing) -> dict[str, Any]:

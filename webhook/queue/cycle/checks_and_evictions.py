@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from webhook.queue.cycle.round import Log
@@ -16,6 +17,8 @@ from webhook.queue.workload_facts import facts_of
 
 STANDS: Final = frozenset({"workload", "workload.admission", "workload.admitted", "workload.evicted"})
 """What a workload comes to while it is in the state; all else is as its object says."""
+NOT_READY: Final = "PodsReadyTimeout"
+"""The reason of an eviction after which `requeue` says how long the workload waits."""
 
 
 def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
@@ -40,7 +43,9 @@ def settle(state: State, log: Log) -> None:
         departure = _departure(state, entry, log)
         if departure is not None and departure.at <= now:
             entry.victim.evicted, entry.evict_at = True, 0
-            log.evicted.append(Evicted(key, entry.admission.cluster_queue, departure.reason, departure.message))
+            again = _back_at(state, entry) if departure.reason == NOT_READY else 0
+            queue_name = entry.admission.cluster_queue
+            log.evicted.append(Evicted(key, queue_name, departure.reason, departure.message, again))
             continue
         _ask_at(state, entry, departure.at if departure is not None else 0)
         if not entry.admitted:
@@ -63,6 +68,15 @@ def set_alarms(state: State, log: Log) -> None:
             del state.due[entry.key]
         if departure is not None:
             _ask_at(state, entry, max(departure.at, now + 1))
+
+
+def _back_at(state: State, entry: Entry) -> int:
+    """Give until when a workload waits that is put back once more for not becoming ready."""
+    rules, now = state.rules, state.changes.now
+    assert rules is not None
+    count = entry.workload.requeue_count + 1
+    again = replace(entry.workload, requeue_at=0, requeue_count=count, evicted_at=now, evicted_reason=NOT_READY)
+    return rules.requeue(again, now)
 
 
 def _ask_at(state: State, entry: Entry, at: int) -> None:

@@ -66,7 +66,9 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     if rules.conditional and (
         denial := rules.admit(workload, pending_queue.queue, facts(state, entry, pending_queue), now)
     ):
-        return Refusal(Reason.DENIED_BY_RULE, Outcome.DENIED, denial.message or denial.reason)
+        waits = denial.reason == Reason.WAITING_FOR_PODS_READY
+        reason = Reason.WAITING_FOR_PODS_READY if waits else Reason.DENIED_BY_RULE
+        return Refusal(reason, Outcome.DENIED, denial.message or denial.reason)
     return None
 
 

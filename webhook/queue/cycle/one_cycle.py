@@ -237,8 +237,19 @@ class Cycle:
             self._skip(nomination, Outcome.NO_LONGER_FITS, NO_LONGER_FITS)
         elif nomination.targets:
             self._preempt(nomination)
-        else:
+        elif not self._refused_now(nomination):
             self._admit(nomination)
+
+    def _refused_now(self, nomination: Nomination) -> bool:
+        """Say whether a rule refuses a head for what the cycle admitted since it was nominated; then it waits."""
+        if not self.rules.conditional or not self.round.log.admitted:
+            return False
+        entry, pending_queue = nomination.entry, nomination.pending_queue
+        refusal = refuse(self.state, entry, pending_queue, self.round.now)
+        if refusal is None:
+            return False
+        leave(self.round, entry, pending_queue, Verdict(refusal.reason, refusal.outcome, refusal.message))
+        return True
 
     def _overlaps(self, nomination: Nomination) -> bool:
         """Say whether a victim goes for another workload of the cycle already."""

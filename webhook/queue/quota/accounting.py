@@ -15,7 +15,7 @@ from webhook.queue.quota.decayed_usage import Meters, admission_part, sampled_at
 from webhook.queue.rules import Facts, Rules
 
 Owner = tuple[str, str]
-"""Whose usage: `user`, `namespace` or `queue`, and the name."""
+"""Whose usage: `user`, `namespace` or `queue`, and the name; `unready` of all whose pods are not ready."""
 USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
 """The `admissionMode` under which a ClusterQueue's LocalQueues go by what they used lately."""
 HELD: Final[Mapping[str, str]] = {
@@ -23,6 +23,7 @@ HELD: Final[Mapping[str, str]] = {
     "facts.user_workloads": "user",
     "facts.namespace_usage": "namespace",
     "facts.queue_usage": "queue",
+    "facts.unready": "unready",
 }
 LATELY: Final = frozenset({"facts.user_history", "facts.namespace_history", "facts.queue_history"})
 
@@ -119,7 +120,9 @@ class Accounting:
         assert self.rules is not None
         amounts = resources_of(admission)
         names = {"user": workload.user, "namespace": workload.namespace, "queue": admission.cluster_queue}
-        owners = tuple((kind, names[kind]) for kind in self._owners)
+        if not workload.pods_ready:
+            names["unready"] = ""
+        owners = tuple((kind, names[kind]) for kind in self._owners if kind in names)
         for owner in owners:
             self._tally(owner, amounts, sign)
         if self._metered:
@@ -138,7 +141,7 @@ class Accounting:
 
     def owners(self, workload: Workload, queue: ClusterQueue) -> tuple[Owner, ...]:
         """Give whose usage the rules of `admit` see for a workload in a queue."""
-        names = {"user": workload.user, "namespace": workload.namespace, "queue": queue.name}
+        names = {"user": workload.user, "namespace": workload.namespace, "queue": queue.name, "unready": ""}
         return tuple((kind, names[kind]) for kind in self._owners)
 
     def charge(self, workload: Workload, admission: Admission) -> None:
@@ -189,6 +192,8 @@ class Accounting:
         found = Facts(namespace=namespace, requests=requests_of(workload))
         if (tally := self.tallies.get(("user", workload.user))) is not None:
             found.user_usage, found.user_workloads = tally.amounts, tally.workloads
+        if (tally := self.tallies.get(("unready", ""))) is not None:
+            found.unready = tally.workloads
         if (tally := self.tallies.get(("namespace", workload.namespace))) is not None:
             found.namespace_usage = tally.amounts
         if (tally := self.tallies.get(("queue", queue.name))) is not None:

@@ -1,0 +1,41 @@
+"""The condition `PodsReady` of a Workload, as its job's status has it; in Kueue's words. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.cluster.jobs.steps import JobStep
+from webhook.cluster.queues.workload_conditions import ADMITTED, FINISHED
+from webhook.jobs.job import Job
+from webhook.jobs.readiness import pods_ready
+from webhook.kube.conditions import find, holds
+from webhook.store.objects import Object
+
+PODS_READY: Final = "PodsReady"
+_RECOVERING: Final = frozenset({"WaitForRecovery", "Recovered"})
+_STARTS: Final = (False, "WaitForStart", "Not all pods are ready or succeeded")
+_RECOVERS: Final = (False, "WaitForRecovery", "At least one pod has failed, waiting for recovery")
+_READY: Final = "All pods reached readiness and the workload is running"
+_ENDS: Final = frozenset({JobStep.CREATE, JobStep.ADOPT, JobStep.REJECT, JobStep.GROW, JobStep.REPLACED,
+                          JobStep.OBSOLETE, JobStep.OUTGROWN, JobStep.FINISH, JobStep.LET_GO})  # fmt: skip
+"""Steps that begin or end a Workload: what its pods do matters not yet, or no more."""
+
+
+def readiness(job: Object, described: Job, workload: Object | None, step: JobStep) -> tuple[bool, str, str] | None:
+    """Give status, reason and message of the condition where it is to change; None where it stands."""
+    if workload is None or step in _ENDS or holds(workload, FINISHED):
+        return None
+    told = find(workload, PODS_READY)
+    ready, reason, message = _of(job, described, workload, told or {})
+    if told is not None and (told.get("status"), told.get("reason")) == (str(ready), reason):
+        return None
+    return ready, reason, message
+
+
+def _of(job: Object, described: Job, workload: Object, told: Object) -> tuple[bool, str, str]:
+    if not holds(workload, ADMITTED):
+        return _STARTS
+    before = told.get("reason")
+    if pods_ready(job, described):
+        return True, "Recovered" if before in _RECOVERING else "Started", _READY
+    return _RECOVERS if told.get("status") == "True" or before == "WaitForRecovery" else _STARTS

@@ -1,0 +1,77 @@
+"""Whether all pods of a job are ready or have succeeded, by the job's own status: one function per kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from webhook.jobs.counts import number
+from webhook.jobs.describe import at
+from webhook.jobs.job import Job
+from webhook.kube.conditions import holds
+
+_RUNNING: Final = "Running"
+"""The condition by which the kubeflow kinds say that all replicas run."""
+
+
+def pods_ready(job: dict[str, Any], described: Job) -> bool:
+    """Say whether all pods of a job are ready or have succeeded; of a kind without a rule, whether it says `Ready`."""
+    rule = _RULES.get(described.kind.kind)
+    if rule is not None:
+        return rule(job, described)
+    if described.kind.group == "kubeflow.org":
+        return holds(job, _RUNNING)
+    return holds(job, "Ready")
+
+
+def _job(job: dict[str, Any], described: Job) -> bool:
+    status = at(job, ("status",)) or {}
+    uncounted = at(job, ("status", "uncountedTerminatedPods", "succeeded"))
+    done = number(status, "succeeded", 0) + (len(uncounted) if isinstance(uncounted, list) else 0)
+    return number(status, "ready", 0) + done >= sum(pods.count for pods in described.pod_sets)
+
+
+def _job_set(job: dict[str, Any], described: Job) -> bool:
+    wanted = at(job, ("spec", "replicatedJobs")) or ()
+    told = at(job, ("status", "replicatedJobsStatus")) or ()
+    return _sum(wanted, "replicas", default=1) == _sum(told, "ready") + _sum(told, "succeeded")
+
+
+def _train_job(job: dict[str, Any], described: Job) -> bool:
+    told = at(job, ("status", "jobsStatus")) or ()
+    return bool(told) and all(number(row, "ready", 0) + number(row, "succeeded", 0) > 0 for row in told)
+
+
+def _ray_cluster(job: dict[str, Any], described: Job) -> bool:
+    return bool(at(job, ("status", "state")) == "ready")
+
+
+def _ray_job(job: dict[str, Any], described: Job) -> bool:
+    return bool(at(job, ("status", "rayClusterStatus", "state")) == "ready")
+
+
+def _app_wrapper(job: dict[str, Any], described: Job) -> bool:
+    return holds(job, "PodsReady")
+
+
+def _spark(job: dict[str, Any], described: Job) -> bool:
+    if at(job, ("status", "applicationState", "state")) != "RUNNING":
+        return False
+    executors = at(job, ("status", "executorState")) or {}
+    running = sum(state in ("RUNNING", "COMPLETED") for state in executors.values())
+    return running >= number(at(job, ("spec", "executor")), "instances", 0)
+
+
+def _sum(rows: Any, field: str, default: int = 0) -> int:
+    return sum(number(row, field, default) for row in rows)
+
+
+_RULES: Final[dict[str, Callable[[dict[str, Any], Job], bool]]] = {
+    "Job": _job,
+    "JobSet": _job_set,
+    "TrainJob": _train_job,
+    "RayCluster": _ray_cluster,
+    "RayJob": _ray_job,
+    "AppWrapper": _app_wrapper,
+    "SparkApplication": _spark,
+}
