@@ -6,7 +6,7 @@ ARGS ?=
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench cluster soak fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench cluster soak load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -58,6 +58,10 @@ cluster: dev ## a real local control plane with Sluice in it, until Ctrl-C
 soak: dev ## article 003's full minute through the real API server
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.e2e.soak $(ARGS)
+
+load: dev ## Kueue's load runner on Sluice and on the least a controller can do, KUEUE=a checkout of kubernetes-sigs/kueue
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m tests.load $(KUEUE) $(ARGS)
 
 fuzz: dev ## random input of every kind, ARGS=SECONDS (60)
 	$(BIN)/python -m tests.fuzz $(or $(ARGS),60)
