@@ -18,7 +18,14 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace":
         ("Object{spec: Object.spec{a: 1, b: Object.spec.b{c: 2}}}", {("spec", "a"), ("spec", "b", "c")}),
         ("Object{spec: Object.spec{b: Object.spec.b{}}}", {("spec", "b")}),
         ("has(object.x) ? Object{a: 1} : Object{b: object.x}", {("a",), ("b",)}),
-        ('Object{metadata: Object.metadata{labels: {"a": "b"}}}', {("metadata", "labels")}),
+        ('Object{metadata: Object.metadata{labels: {"a": "b"}}}', {("metadata", "labels", "a")}),
+        (
+            'Object{metadata: Object.metadata{annotations: {"a": "b", "c": "d"}}}',
+            {("metadata", "annotations", k) for k in "ac"},
+        ),
+        ('Object{metadata: Object.metadata{labels: {"a": "b", string(object.x): "c"}}}', {("metadata", "labels")}),
+        ("Object{metadata: Object.metadata{labels: {}}}", {("metadata", "labels")}),
+        ('Object{spec: Object.spec{nodeSelector: {"a": "b"}}}', {("spec", "nodeSelector")}),
         ("Object{spec: Object.spec{l: [Object.spec.l{name: 'a', x: 1}]}}", {("spec", "l")}),
         ("Object{spec: has(object.x) ? Object.spec{a: 1} : Object.spec{}}", {("spec",)}),
         ('[JSONPatch{op: "add", path: "/spec/a~1b/0", value: 1}]', {("spec", "a/b", "0")}),
@@ -71,9 +78,40 @@ def test_condition_that_holds_later():
     assert mutate(request(POD), bundle(early + late), MemoryFacts()).object["spec"] == {"hostname": "x"}
 
 
-def test_a_policy_that_selects_by_labels_is_asked_again():
-    """What an objectSelector looks at counts as read: new labels, another look."""
-    selecting = "matchConstraints: {objectSelector: {matchLabels: {k: x}}, "
-    early = append("a", "/spec/l").replace("matchConstraints: {", selecting)
+CONDITION = "  matchConditions: [{name: x, expression: \"object.metadata.labels.k == 'x'\"}]"
+EXPANDED = "{sluice.dev/expand: pod-templates}"
+SELECTOR = "matchConstraints: {objectSelector: {matchLabels: {k: x}}, "
+
+
+@pytest.mark.parametrize("changed", ["other", "k"])
+@pytest.mark.parametrize("by", ["condition", "selector"])
+def test_a_policy_that_was_carried_out_is_not_asked_again_whether_it_is_to_be(by, changed):
+    """New labels are no reason to invoke a policy again that reads them in its condition or objectSelector only."""
+    early = mutating(
+        '[JSONPatch{op: "add", path: "/spec/l/-", value: "a"}]', name="a", extra=CONDITION if by == "condition" else ""
+    )
+    if by == "selector":
+        early = early.replace("matchConstraints: {", SELECTOR)
     pod = {**POD, "metadata": {**POD["metadata"], "labels": {"k": "x"}}, "spec": {"l": []}}
-    assert mutate(request(pod), bundle(early + label("b", "other")), MemoryFacts()).object["spec"]["l"] == ["a", "a"]
+    verdict = mutate(request(pod), bundle(early + label("b", changed)), MemoryFacts())
+    assert verdict.object["spec"]["l"] == ["a"]
+
+
+def test_a_template_that_was_passed_over_is_looked_at_again():
+    """Carried out on one template, a policy looks again at another one where its condition reads what was changed."""
+    early = mutating(
+        '[JSONPatch{op: "add", path: "/spec/subdomain", value: "y"}]',
+        name="a",
+        extra="  matchConditions: [{name: x, expression: has(object.spec.hostname)}]",
+        annotations=EXPANDED,
+    )
+    late = mutating('[JSONPatch{op: "add", path: "/spec/hostname", value: "x"}]', name="b", annotations=EXPANDED)
+    roles = {name: {"template": {"spec": spec}} for name, spec in (("Master", {"hostname": "h"}), ("Worker", {}))}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "a", "namespace": "ns"},
+        "spec": {"pytorchReplicaSpecs": roles},
+    }
+    made = mutate(request(job), bundle(early + late), MemoryFacts()).object["spec"]["pytorchReplicaSpecs"]
+    assert [made[name]["template"]["spec"].get("subdomain") for name in ("Master", "Worker")] == ["y", "y"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from webhook.cel.interpreter.planner import CALL_LIMIT
@@ -19,7 +18,6 @@ class Metered(Protocol):
         """Give what an evaluation with these values costs, exactly."""
 
 
-@dataclass(slots=True, eq=False)
 class Budget:
     """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
 
@@ -28,10 +26,12 @@ class Budget:
     exact form, which counts. So a budget is out after the very evaluation that takes it below 0, in either form.
     """
 
-    remaining: int = POLICY_LIMIT
-    call_limit: int = CALL_LIMIT
-    uncounted: int = 0
-    noted: list[tuple[Metered, tuple[object, ...]]] = field(default_factory=list)
+    __slots__ = ("call_limit", "noted", "remaining", "uncounted")
+
+    # No data class, and not compiled: each policy needs one, and generated code reads it after each expression.
+    def __init__(self, remaining: int = POLICY_LIMIT, call_limit: int = CALL_LIMIT) -> None:
+        self.remaining, self.call_limit, self.uncounted = remaining, call_limit, 0
+        self.noted: list[tuple[Metered, tuple[object, ...]]] = []
 
     def settle(self) -> None:
         """Take what the noted evaluations cost from `remaining`."""

@@ -90,9 +90,20 @@ def templates(obj: dict[str, Any]) -> Templates | None:
             if isinstance(template, dict):
                 found.append((row.path, row.made(template) if row.made else template, row.made is not None))
         else:
-            for nodes, path, _ in _places(row, obj):
-                found.append((path, row.made(nodes[-1]) if row.made else nodes[-1], row.made is not None))
+            for path, template in _reached(row, obj):
+                found.append((path, row.made(template) if row.made else template, row.made is not None))
     return tuple(found)
+
+
+def _reached(row: Template, obj: dict[str, Any]) -> list[tuple[Path, dict[str, Any]]]:
+    """Follow a row's path as `_places` does, for those who need neither the nodes on the way nor names."""
+    reached: list[tuple[Path, Any]] = [((), obj)]
+    for key in row.path:
+        if key in ("*", "[]"):
+            reached = [((*way, at), inner) for way, node in reached for at, inner, _ in _children(node, key, row)]
+        else:
+            reached = [((*way, key), node[key]) for way, node in reached if isinstance(node, dict) and key in node]
+    return [(way, node) for way, node in reached if isinstance(node, dict)]
 
 
 def _inner_sets(obj: dict[str, Any]) -> tuple[JobPodSet, ...]:

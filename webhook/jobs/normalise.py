@@ -62,9 +62,10 @@ def _of_containers(containers: Any) -> Any:
         return containers
     changed = containers
     for place, container in enumerate(containers):
-        if isinstance(container, dict) and "resources" in container:
-            fixed = _resources(container["resources"])
-            if fixed is not container["resources"]:
+        resources = container.get("resources") if isinstance(container, dict) else None
+        if resources:
+            fixed = _resources(resources)
+            if fixed is not resources:
                 changed = list(containers) if changed is containers else changed
                 changed[place] = {**container, "resources": fixed}
     return changed
@@ -105,7 +106,7 @@ def _resources(resources: Any) -> Any:
     fixed = resources
     for field in ("requests", "limits"):
         values = resources.get(field)
-        if values is not None and (changed := _quantities(values)) is not values:
+        if values and (changed := _quantities(values)) is not values:
             fixed = {**fixed, field: changed}
     return fixed
 

@@ -122,8 +122,12 @@ class _Draft:
         if writable:
             node = self.root = self.copied(node)
         for step in steps[:-1]:
-            key = _key(node, step)
-            child = None if key is None else node.get(key) if isinstance(node, dict) else node[key]
+            key: Any = step
+            if isinstance(node, dict):
+                child = node.get(step)
+            else:
+                key = _key(node, step)
+                child = None if key is None else node[key]
             if not isinstance(child, dict | list):
                 return None
             if writable:
@@ -208,7 +212,8 @@ def _add(draft: _Draft, operation: Operation) -> None:
     if found is None:
         raise PatchError(f'add operation does not apply: doc is missing path: "{operation.path}": missing value')
     try:
-        _insert(*found, _value(operation))
+        node, step = found
+        _insert(node, step, _value(operation))
     except PatchError as error:
         raise PatchError(f"error in add for path: '{operation.path}': {error}") from None
 
@@ -296,6 +301,10 @@ def _test(draft: _Draft, operation: Operation) -> None:
 _ACTIONS = {"add": _add, "remove": _remove, "replace": _replace, "move": _move, "copy": _copy, "test": _test}
 
 
+_new = tuple.__new__
+"""Makes an Operation in half the time that calling the class takes."""
+
+
 def diff(before: Any, after: Any) -> tuple[Operation, ...]:
     """Give the operations that turn `before` into `after`; parts that are the same object are not looked into."""
     operations: list[Operation] = []
@@ -310,7 +319,7 @@ def _diff(before: Any, after: Any, path: str, out: list[Operation]) -> None:
     elif kind is list and type(after) is list:
         _diff_lists(before, after, path, out)
     elif not same(before, after):
-        out.append(Operation("replace", path, after))
+        out.append(_new(Operation, ("replace", path, after, "")))
 
 
 def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: list[Operation]) -> None:
@@ -321,9 +330,11 @@ def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: li
         place = f"{path}/{escape(key) if '/' in key or '~' in key else key}"
         if old is ABSENT:
             added += 1
-            out.append(Operation("add", place, value))
+            out.append(_new(Operation, ("add", place, value, "")))
         elif type(old) is dict and type(value) is dict:
             _diff_maps(old, value, place, out)
+        elif type(old) is list and type(value) is list:
+            _diff_lists(old, value, place, out)
         else:
             _diff(old, value, place, out)
     if len(before) + added != len(after):
@@ -333,9 +344,9 @@ def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: li
 def _diff_lists(before: Sequence[Any], after: Sequence[Any], path: str, out: list[Operation]) -> None:
     """Compare by place, after the equal head and (where the lengths differ) the equal tail are set aside."""
     if len(before) == len(after):
-        for i, (old, new) in enumerate(zip(before, after, strict=True)):
-            if old is not new:
-                _diff(old, new, f"{path}/{i}", out)
+        for i, old in enumerate(before):
+            if old is not after[i]:
+                _diff(old, after[i], f"{path}/{i}", out)
         return
     shorter = min(len(before), len(after))
     head = 0

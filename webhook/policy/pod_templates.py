@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.documents import Path
-from webhook.jobs.normalise import replace_at
 
 EMPTY: dict[str, Any] = {}
 
@@ -40,6 +39,17 @@ class EvaluationTarget:
             else EvaluationTarget(self.path, True, as_pod(template), self.old, template)
         )
 
+    def changed(self, pod: dict[str, Any]) -> EvaluationTarget:
+        """Give the same place with metadata and spec of a changed Pod; this very target where it has both already."""
+        before, template = self.object, self.template
+        if before is None or template is None:
+            return self
+        after = template
+        for field in ("metadata", "spec"):
+            if field in pod and pod[field] is not before.get(field):
+                after = {**after, field: pod[field]}
+        return self if after is template else EvaluationTarget(self.path, True, as_pod(after), self.old, after)
+
 
 def target_at(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> EvaluationTarget:
     """Give a template at a path of an object, the old object's beside it; one that is `made` up has no place."""
@@ -59,19 +69,6 @@ def as_pod(template: Any) -> dict[str, Any] | None:
         "metadata": template.get("metadata") or EMPTY,
         "spec": template.get("spec") or EMPTY,
     }
-
-
-def put_back(obj: dict[str, Any], target: EvaluationTarget, pod: dict[str, Any]) -> dict[str, Any]:
-    """Give the object with the changed Pod's metadata and spec in the template it stands in for."""
-    template, before = target.template, target.object
-    if target.path is None or template is None or before is None:
-        return obj
-    changed = template
-    for field in ("metadata", "spec"):
-        if field in pod and pod[field] is not before.get(field):
-            changed = {**changed, field: pod[field]}
-    result: dict[str, Any] = obj if changed is template else replace_at(obj, target.path, changed)
-    return result
 
 
 def find(obj: Any, path: Path) -> Any:

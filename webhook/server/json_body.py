@@ -13,6 +13,8 @@ DEEPEST: Final = 254
 MOST: Final = 2**18
 """Lists and maps of one body. Each takes up to 30 times its bytes when it is parsed; a real object of 3 MiB has some
 tens of thousands. An opening bracket inside of a text counts as well: it is counted before anything is parsed."""
+SPARSE: Final = 24 * DEEPEST
+"""Bytes of an ordinary object that has DEEPEST lists and maps: in a longer body it does not help to count them."""
 NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{[")
 
 
@@ -29,16 +31,19 @@ def read_json(data: bytes | bytearray) -> Any:
     """Give the parsed body. Raises StatusError: 413 or 400, with a sentence that says what is wrong."""
     if not data:
         raise StatusError("the body is empty")
-    brackets = len(data.translate(None, NO_BRACKETS))
-    if brackets > MOST:
+    if len(data) > MOST and _brackets(data) > MOST:
         raise StatusError(f"the body has more than {MOST} lists and maps", 413, "too_large")
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise StatusError(f"the body is not JSON: {error}") from None
-    if brackets > DEEPEST and _too_deep(document):
+    if (len(data) > SPARSE or _brackets(data) > DEEPEST) and _too_deep(document):
         raise StatusError(f"the body is nested deeper than {DEEPEST} levels")
     return document
+
+
+def _brackets(data: bytes | bytearray) -> int:
+    return len(data.translate(None, NO_BRACKETS))
 
 
 def _too_deep(document: Any) -> bool:

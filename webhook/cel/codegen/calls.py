@@ -91,7 +91,8 @@ def _conditional(to: SourceWriter, node: Call, condition: Node, yes: Node, no: N
 
     def branch(part: Node) -> str:
         if optional:
-            return f"plain({to.optional(part).text})"
+            text = to.optional(part).text
+            return text if text == "ABSENT" or to.known.find(("is", text)) == "list" else f"plain({text})"
         code = to.value(part)
         certain.append(code.type)
         if code.type is not None or found.kind is not TypeKind.DYN:

@@ -68,12 +68,13 @@ def struct(to: SourceWriter, node: CreateStruct) -> Code:
     """An object of a mutation."""
     to.spend(costs.STRUCT_BASE)
     named = to.checked.structs.get(node.id, node.type_name)
-    names = [item.name for item in node.fields if not item.optional]
-    found = to.checked.types.get(node.id)
-    if named != "JSONPatch" and named not in MESSAGES and len(set(names)) == len(node.fields):
-        fields = _entries(to, ((item.name, item.value) for item in node.fields))
+    found, optional = to.checked.types.get(node.id), any(item.optional for item in node.fields)
+    distinct = len({item.name for item in node.fields}) == len(node.fields)
+    if named != "JSONPatch" and named not in MESSAGES and distinct:
+        items = ((item.name, item.value) for item in node.fields)
+        fields = _fields(to, node.fields) if optional else _entries(to, items)
         return _made(to, "ObjectValue", {"type_name": to.constant(named), "fields": fields}, found)
-    if named == "JSONPatch" and len(set(names)) == len(node.fields) and all(map(_ordinary, node.fields)):
+    if named == "JSONPatch" and distinct and not optional and all(map(_ordinary, node.fields)):
         given = {item.name: to.value(item.value).text for item in node.fields}
         parts = {name: given.get(word, other) for word, name, other in _PATCH}
         return _made(to, "JSONPatchValue", parts, found)
@@ -82,6 +83,20 @@ def struct(to: SourceWriter, node: CreateStruct) -> Code:
     for item in node.fields:
         _entry(to, name, Code(to.constant(item.name), STRING, True), item.value, optional=item.optional)
     return Code(f"new_object({to.constant(named)}, {name})", found)
+
+
+def _fields(to: SourceWriter, fields: Iterable[Field]) -> str:
+    """The name of a map of an object's fields, none of them twice, of which some may not be there."""
+    name = to.fresh()
+    to.line(f"{name} = {{}}")
+    for item in fields:
+        place = f"{name}[{to.constant(item.name)}]"
+        if item.optional:
+            held = to.held(to.optional(item.value))
+            to.line(f"if {held.text} is not ABSENT: {place} = {held.text}")
+        else:
+            to.line(f"{place} = {to.value(item.value).text}")
+    return name
 
 
 _PATCH = (("op", "op", "''"), ("path", "path", "''"), ("from", "from_", "''"), ("value", "value", "ABSENT"))

@@ -54,7 +54,7 @@ def joined(to: SourceWriter, a: Code, b: Code) -> Code | None:
     selects.must_be(to, a.text, "list")
     selects.must_be(to, b.text, "list")
     made = to.fresh()
-    to.line(f"{made} = {a.text} if not {b.text} else add({a.text}, {b.text})")
+    to.line(f"{made} = {a.text} if not {b.text} else {b.text} if not {a.text} else add({a.text}, {b.text})")
     to.known.learn(("is", made), "list")
     kinds = {to.known.find(("of", name)) or "" for name in (a.text, b.text)}
     if len(kinds) == 1 and (kind := kinds.pop()):

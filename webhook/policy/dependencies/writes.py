@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.cel.syntax import nodes
-from webhook.cel.syntax.nodes import Call, CreateStruct, Literal, Node
+from webhook.cel.syntax.nodes import Call, CreateMap, CreateStruct, Field, Literal, Node
 from webhook.kube.patch import split
 from webhook.policy.dependencies.reads import EVERYTHING, Path, shortest
 
 _PATCH: Final = "JSONPatch"
 _POINTERS: Final = frozenset({"path", "from"})
+_BY_KEY: Final = frozenset({("metadata", "labels"), ("metadata", "annotations")})
+"""Maps of which a literal writes the keys that it names; others may be atomic, and are replaced as a whole."""
 
 
 def written_paths(root: Node) -> tuple[Path, ...]:
@@ -31,7 +33,18 @@ def written_paths(root: Node) -> tuple[Path, ...]:
 def _of_object(node: CreateStruct) -> list[Path]:
     """`Object.spec{replicas: 1}` writes spec.replicas; an object literal in a field speaks for itself."""
     _, *above = node.type_name.removeprefix(".").split(".")
-    return [(*above, f.name) for f in node.fields if not (isinstance(f.value, CreateStruct) and f.value.fields)]
+    fields = [f for f in node.fields if not (isinstance(f.value, CreateStruct) and f.value.fields)]
+    return [path for field in fields for path in _of_field((*above, field.name), field)]
+
+
+def _of_field(path: Path, field: Field) -> list[Path]:
+    """`labels: {"a": "b"}` writes the label a."""
+    value = field.value
+    if path not in _BY_KEY or not isinstance(value, CreateMap) or not value.entries:
+        return [path]
+    keys = [entry.key.value if isinstance(entry.key, Literal) else None for entry in value.entries]
+    names = [key for key in keys if isinstance(key, str)]
+    return [(*path, name) for name in names] if len(names) == len(keys) else [path]
 
 
 def _of_patch(node: CreateStruct) -> tuple[Path, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from webhook.cel.errors import Interrupted
 from webhook.documents import Path as Place
+from webhook.policy.dependencies.reads import Path
 from webhook.policy.evaluation.params import ParamError, collect
 from webhook.policy.evaluation.result import Denial
 from webhook.policy.evaluation.review_context import ReviewContext
@@ -22,7 +23,8 @@ log = logging.getLogger(__name__)
 class Invocation:
     """A bound policy with one parameter in the context of a request, and what became of it.
 
-    `ran`: its conditions held somewhere. `left` is what it left behind at each place.
+    `ran`: its conditions held somewhere. `left` is what it left behind at each place, and what another has to change
+    there until it is invoked again.
     """
 
     __slots__ = ("binding", "bound", "context", "left", "param", "policy", "ran", "result")
@@ -31,7 +33,7 @@ class Invocation:
         self.bound, self.context, self.param = bound, context, param
         self.policy, self.binding, self.result = bound.policy, bound.binding, context.result
         self.ran = False
-        self.left: dict[Place | None, dict[str, Any]] = {}
+        self.left: dict[Place | None, tuple[dict[str, Any], tuple[Path, ...]]] = {}
 
     def again(self, context: ReviewContext) -> Invocation:
         """Give the same invocation in another context, not carried out yet."""

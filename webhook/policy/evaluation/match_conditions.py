@@ -19,7 +19,12 @@ def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | b
     """
     policy, result = invocation.policy, invocation.result
     total, call = policy.cost_limits
-    values, budget = _values(invocation, target), Budget(min(CONDITIONS_LIMIT, total), call)
+    budget = Budget(total if total < CONDITIONS_LIMIT else CONDITIONS_LIMIT, call)
+    context = invocation.context
+    check, resource = context.authorizers() if invocation.bound.uses_authorizer else NO_AUTHORIZER
+    values: Values = (target.object, target.old, context.request.attributes, None, check, resource)
+    if policy.param_kind is not None:
+        values = (*values[:4], invocation.param, check, resource)
     errors = []
     for i, condition in enumerate(policy.conditions):
         try:
@@ -38,15 +43,6 @@ def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | b
         if held is False:
             return False
     return _of_errors(policy, errors) if errors else True
-
-
-def _values(invocation: Invocation, target: EvaluationTarget) -> Values:
-    context = invocation.context
-    request = context.request.attributes
-    check, resource = context.authorizers() if invocation.bound.uses_authorizer else NO_AUTHORIZER
-    if invocation.policy.param_kind is None:
-        return (target.object, target.old, request, None, check, resource)
-    return (target.object, target.old, request, None, invocation.param, check, resource)
 
 
 def _of_errors(policy: Policy, errors: list[str]) -> str | bool:

@@ -18,14 +18,14 @@ from webhook.policy.expression import Expression, OutOfBudget
 from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.patching.mutation import InternalError, MutationError, patched
-from webhook.policy.pod_templates import EvaluationTarget, put_back
+from webhook.policy.pod_templates import EvaluationTarget
 
 
 def mutate(policies: Sequence[BoundPolicy], context: ReviewContext) -> dict[str, Any] | None:
     """Give the object as the policies leave it; what they did not touch is shared with the request's.
 
-    In the second round those that may be invoked again are, where another policy has since changed what they read or
-    write (docs/decisions/0064).
+    In the second round those that may be invoked again are, where another policy has since changed what their mutations
+    read or write (docs/decisions/0064, 0106).
     """
     if context.object is None:
         return None
@@ -55,37 +55,32 @@ def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -
 
 def invoke(invocation: Invocation) -> None:
     """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
-    bound, context, left = invocation.bound, invocation.context, invocation.left
-    whole = EvaluationTarget(None, True, context.object, context.old)
-    for target in context.pod_templates() if bound.expanded else (whole,):
-        if bound.selecting and not bound.selects(target):
-            continue
+    bound, policy, left = invocation.bound, invocation.policy, invocation.left
+    for target in invocation.context.targets(expanded=bound.expanded):
         obj = target.object
-        if obj is None or not target.writable:
+        if obj is None or not target.writable or (bound.selecting and not bound.selects(target)):
             continue
-        before = left.get(target.path)
-        if before is obj or (before is not None and all_unchanged(before, obj, bound.touches)):
+        at_rest = left.get(target.path)
+        if at_rest is not None and (at_rest[0] is obj or all_unchanged(at_rest[0], obj, at_rest[1])):
             continue
-        left[target.path] = obj
+        left[target.path] = obj, bound.touches
         try:
-            left[target.path] = _evaluate(invocation, target, obj)
+            held = conditions_hold(invocation, target) if policy.conditions else True
+            if held is True:
+                left[target.path] = _carried_out(invocation, target, obj), bound.mutations_touch
+            elif held:
+                invocation.deny(target, held)
         except Unanswered as unanswered:
             invocation.result.unknown.append(unanswered.question)
         except (Exception, Interrupted) as error:
-            text = unexpected(invocation.policy, error)
-            if not invocation.policy.ignore_failure:
+            text = unexpected(policy, error)
+            if not policy.ignore_failure:
                 invocation.deny(target, text)
 
 
-def _evaluate(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
-    """Evaluate one policy on one target: give what is there afterwards; `obj` is what was there before."""
+def _carried_out(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
+    """Do all mutations of a policy on one target: give what is there afterwards; `obj` is what was there before."""
     policy = invocation.policy
-    if policy.conditions:
-        held = conditions_hold(invocation, target)
-        if held is not True:
-            if held:
-                invocation.deny(target, held)
-            return obj
     invocation.ran = True
     invocation.result.evaluated[policy.name] = None
     first = last = None
@@ -95,8 +90,7 @@ def _evaluate(invocation: Invocation, target: EvaluationTarget, obj: dict[str, A
         first = first or last
     if first is None or after is obj:
         return obj
-    _changed(invocation, target, first, after)
-    return after if policy.mode == "enforce" else obj
+    return _changed(invocation, target, first, after) or obj
 
 
 def _mutated(
@@ -140,19 +134,22 @@ def _mutated(
     return activation, obj
 
 
-def _changed(invocation: Invocation, target: EvaluationTarget, first: Activation, after: dict[str, Any]) -> None:
-    """Keep the change, or, where the policy's mode is audit or warn, only tell of it."""
-    policy, context, result = invocation.policy, invocation.context, invocation.result
+def _changed(
+    invocation: Invocation, target: EvaluationTarget, first: Activation, after: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Keep the change and give what is there now, or, where the policy's mode is audit or warn, only tell of it."""
+    policy, result = invocation.policy, invocation.result
+    kept = None
     if policy.mode == "enforce":
-        assert context.object is not None
         warning = "" if policy.warning is None else _warning(policy.name, policy.warning, first)
-        context.object = after if target.path is None else put_back(context.object, target, after)
+        kept = invocation.context.put_back(target, after)
         result.changing[policy.name] = None
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"
         result.audit(f"{policy.name}/would-mutate", "true")
     if warning and policy.mode != "audit" and warning not in result.warnings:
         result.warnings.append(warning)
+    return kept
 
 
 def _warning(name: str, expression: Expression, first: Activation) -> str:

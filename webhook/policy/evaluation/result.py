@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from webhook.documents import Path
@@ -37,20 +37,23 @@ class Observer(Protocol):
         """Take note that a clause (`validations`, `matchConditions` ...) came to an outcome (`true`, `error` ...)."""
 
 
-@dataclass(slots=True)
 class EvaluationResult:
     """Collects while a request is evaluated."""
 
-    observer: Observer | None = None
-    denials: list[Denial] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    audits: dict[str, list[str]] = field(default_factory=dict)
-    evaluated: dict[str, None] = field(default_factory=dict)
-    """The names of the policies whose conditions held, in their order."""
-    unknown: list[Question] = field(default_factory=list)
-    changing: dict[str, None] = field(default_factory=dict)
-    """The names of those that changed the object."""
-    oscillating: list[str] = field(default_factory=list)
+    __slots__ = ("audits", "changing", "denials", "evaluated", "observer", "oscillating", "unknown", "warnings")
+
+    # No data class, as in `EvaluationTarget`.
+    def __init__(self, observer: Observer | None = None) -> None:
+        self.observer = observer
+        self.denials: list[Denial] = []
+        self.warnings: list[str] = []
+        self.audits: dict[str, list[str]] = {}
+        self.evaluated: dict[str, None] = {}
+        """The names of the policies whose conditions held, in their order."""
+        self.unknown: list[Question] = []
+        self.changing: dict[str, None] = {}
+        """The names of those that changed the object."""
+        self.oscillating: list[str] = []
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
         """Tell the observer, where there is one."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from webhook.jobs.describe import Templates, describe, templates
 from webhook.jobs.job import Job
+from webhook.jobs.normalise import replace_at
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.evaluation.result import EvaluationResult, Observer
@@ -32,6 +33,7 @@ class ReviewContext:
         "_targets",
         "_targets_of",
         "_templates",
+        "_whole",
         "activations",
         "facts",
         "namespace",
@@ -61,6 +63,7 @@ class ReviewContext:
         self._job: Job | None = None
         self._targets: list[EvaluationTarget] | None = None
         self._targets_of: dict[str, Any] | None = None
+        self._whole: tuple[EvaluationTarget, ...] = ()
         self.activations: list[Closes] = []
         self.result = EvaluationResult(observer)
 
@@ -95,12 +98,17 @@ class ReviewContext:
             self._job = None if obj is None else describe(obj)
         return self._job
 
-    def pod_templates(self) -> Sequence[EvaluationTarget]:
-        """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
+    def targets(self, *, expanded: bool) -> Sequence[EvaluationTarget]:
+        """Give what a policy is evaluated on: the object as it is now, or every pod template of the job in its place.
 
-        Where templates are is looked up once; a target stays the same for as long as its template does.
+        The old object, or its template at the same path, is beside it. Where templates are is looked up once; a target
+        stays the same for as long as its template does.
         """
         obj = self.object
+        if not expanded:
+            if not self._whole or self._whole[0].object is not obj:
+                self._whole = (EvaluationTarget(None, True, obj, self.old),)
+            return self._whole
         if self._targets is None:
             found = self._templates if self._templates is not None or obj is None else templates(obj)
             self._targets = [target_at(obj, self.old, *one) for one in found or ()]
@@ -109,6 +117,17 @@ class ReviewContext:
             self._targets = [target.moved(obj) for target in self._targets]
             self._targets_of = obj
         return self._targets
+
+    def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
+        """Put what a mutation made of a target into the object; give what later policies see at that place."""
+        if target.path is None:
+            self.object = after
+            return after
+        changed = target.changed(after)
+        if changed is not target:
+            self.object = self._targets_of = replace_at(self.object, target.path, changed.template)
+            self._targets = [changed if one is target else one for one in self._targets or ()]
+        return changed.object
 
     def authorizers(self) -> tuple[Any, Any]:
         """Give `authorizer` and `authorizer.requestResource`."""

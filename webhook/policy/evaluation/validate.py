@@ -32,8 +32,8 @@ Failure = tuple[int, str, str]
 def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
     """Evaluate the policies on the request, and collect what comes of it in the context's result."""
     for invocation in invocations(policies, context):
-        bound, whole = invocation.bound, EvaluationTarget(None, True, context.object, context.old)
-        for target in context.pod_templates() if bound.expanded else (whole,):
+        bound = invocation.bound
+        for target in context.targets(expanded=bound.expanded):
             if bound.selecting and not bound.selects(target):
                 continue
             try:

@@ -16,7 +16,6 @@ Labels = Mapping[str, str]
 _KEPT: Final = 256
 """Namespaces to remember the choice for."""
 _AUTHORIZER: Final = "authorizer"
-_LABELS: Final = ("metadata", "labels")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,8 +24,8 @@ class BoundPolicy:
 
     `expanded`: the request is for a job kind, and the policy is evaluated on its pod templates. `matchers` are what is
     left to ask of a request, `naming` those that look at names and scope, `selecting` those that look at the labels of
-    an object. `uses_authorizer`: an expression may read `authorizer`. `touches` is all that matching and mutating read
-    and write of an object.
+    an object. `uses_authorizer`: an expression may read `authorizer`. `touches` is all that conditions and mutations
+    read and write of an object, `mutations_touch` that of the mutations alone.
     """
 
     policy: Policy
@@ -37,6 +36,7 @@ class BoundPolicy:
     selecting: tuple[RequestMatcher, ...]
     uses_authorizer: bool
     touches: tuple[Path, ...]
+    mutations_touch: tuple[Path, ...]
 
     @classmethod
     def of(
@@ -53,7 +53,8 @@ class BoundPolicy:
             tuple(matcher for matcher in there if matcher.rules or matcher.excludes),
             selecting,
             any(_AUTHORIZER in expression.text for expression in policy.expressions()),
-            shortest([*_touched(policy), *((_LABELS,) if selecting else ())]),
+            shortest([*_conditions_read(policy), *_mutations_touch(policy)]),
+            shortest(_mutations_touch(policy)),
         )
 
     def selects(self, target: EvaluationTarget) -> bool:
@@ -69,9 +70,12 @@ class BoundPolicy:
         return all(matcher.named(request) for matcher in self.naming)
 
 
-def _touched(policy: Policy) -> Iterator[Path]:
+def _conditions_read(policy: Policy) -> Iterator[Path]:
     for condition in policy.conditions:
         yield from condition.expression.reads
+
+
+def _mutations_touch(policy: Policy) -> Iterator[Path]:
     for mutation in policy.mutations:
         yield from mutation.expression.reads
         yield from mutation.writes
