@@ -57,7 +57,8 @@ class Activation:
         """Begin on a target; `obj` is what is there now."""
         context, policy = invocation.context, invocation.policy
         self.object, self.before = obj, before
-        self.budget: Budget = Budget(*policy.cost_limits) if before is None else before.budget
+        total, call = policy.cost_limits
+        self.budget: Budget = Budget(total, call) if before is None else before.budget
         self._variables = policy.variables
         self._known: dict[Any, Any] = {}
         self._failed: dict[str, CelError] | None = None

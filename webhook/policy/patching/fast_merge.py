@@ -81,7 +81,7 @@ class FieldSchema:
         self.below: dict[str, FieldSchema] = {}
 
     def step(self, name: str) -> FieldSchema:
-        """Give the place of a field. Raises Detour where there is none."""
+        """Give the place of a field. Raises NotApplicable where there is none."""
         found = self.below.get(name)
         if found is None:
             if self.map is None:
@@ -110,7 +110,7 @@ def field_schema(schema: Schema, *, converted: bool = False) -> FieldSchema | No
 def fast_merged(schema: FieldSchema, obj: dict[str, Any], value: ObjectValue) -> dict[str, Any]:
     """Give the object, whose apiVersion and kind are texts, with a fragment merged in; the same one if nothing changes.
 
-    Raises Detour.
+    Raises NotApplicable.
     """
     fields = value.fields
     if "apiVersion" in fields or "kind" in fields:
@@ -128,22 +128,22 @@ def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
         mine = {}
     else:
         raise NotApplicable
-    merged = mine
+    merged, below = mine, schema.below
     inner: Any
     for name, inner in value.fields.items():
-        place = schema.below.get(name) or schema.step(name)
+        place = below.get(name) or schema.step(name)
         old = mine.get(name, _ABSENT)
         kind = type(inner)
-        if kind in place.scalars and (inner or place.empties):
-            if kind is int and (type(old) is float or not _SMALLEST <= inner <= _LARGEST):
-                raise NotApplicable
-            new = old if type(old) is kind and old == inner else inner
-        elif kind is ObjectValue:
+        if kind is ObjectValue:
             new = _merge_object(place, old, inner)
         elif kind is dict:
             new = _merge_plain(place, old, inner)
         elif kind is list:
             new = _merge_list(place, old, inner)
+        elif kind in place.scalars and (inner or place.empties):
+            if kind is int and (type(old) is float or not _SMALLEST <= inner <= _LARGEST):
+                raise NotApplicable
+            new = old if type(old) is kind and old == inner else inner
         else:
             raise NotApplicable
         if new is not old:
