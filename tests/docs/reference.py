@@ -1,4 +1,5 @@
-"""`python -m tests.docs.reference`: write the pages of `docs/reference` that list commands, settings and metrics."""
+"""`python -m tests.docs.reference`: write the pages that list commands, settings and metrics, and the picture of
+the packages."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import click
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
+from tests.docs.layers import picture
 from tests.docs.markdown import DOCS
 from webhook.cli import exits
 from webhook.cli.commands.serve import serve
@@ -197,13 +199,18 @@ def metrics_page() -> str:
     return "\n".join(parts)
 
 
-PAGES = {"commands.md": commands_page, "configuration.md": configuration_page, "metrics.md": metrics_page}
+PAGES = {
+    "reference/commands.md": commands_page,
+    "reference/configuration.md": configuration_page,
+    "reference/metrics.md": metrics_page,
+    "concepts/layers.svg": picture,
+}
 
 
 def main() -> None:
     """Write the pages."""
     for name, page in PAGES.items():
-        (DOCS / "reference" / name).write_text(page(), encoding="utf-8")
+        (DOCS / name).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ from tests.docs.console import runs
 from tests.docs.markdown import DOCS, blocks
 
 FOLDERS = ("start", "how-to", "zh")
+TRANSLATED = {DOCS / "zh/tutorial.md": DOCS / "start/tutorial.md"}
 PAGES = sorted(
     page
     for folder in FOLDERS
     for page in (DOCS / folder).glob("*.md")
-    if any(b.language == "console" for b in blocks(page))
+    if page not in TRANSLATED and any(b.language == "console" for b in blocks(page))
 )
 
 
@@ -18,6 +19,12 @@ PAGES = sorted(
 def test_console(page, tmp_path):
     """Every console block prints what it shows; else read what changed, and run `python -m tests.docs.console PAGE`."""
     assert "\n".join(str(run) for run in runs(page, tmp_path) if not run.agrees) == ""
+
+
+@pytest.mark.parametrize("page", TRANSLATED, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_translations_show_the_same(page):
+    """A translated page has the blocks of the page that it translates."""
+    assert list(blocks(page)) == list(blocks(TRANSLATED[page]))
 
 
 def test_a_difference_is_seen(tmp_path):
