@@ -41,6 +41,8 @@ class Config:
     listen: str = "127.0.0.1:9443"
     state_listen: str = ""
     """A plain HTTP port for /livez, /readyz and /metrics only; empty: none."""
+    visibility_listen: str = ""
+    """A TLS port for the aggregated API visibility.kueue.x-k8s.io, which only the API server may ask; empty: none."""
     cert_dir: Path = field(default_factory=lambda: Path("certs/dev"))
     client_ca: Path | None = None
     """Authorities whose clients get verdicts; none: everybody who reaches the port."""
@@ -101,7 +103,7 @@ RANGES: Final = {
     "journal_megabytes": Range(1, 2**20, "MiB"),
 }
 LEVELS: Final = ("debug", "info", "warning", "error")
-MAY_BE_EMPTY: Final = frozenset({"context", "identity", "state_listen"})
+MAY_BE_EMPTY: Final = frozenset({"context", "identity", "state_listen", "visibility_listen"})
 NAMES: Final = tuple(setting.name for setting in fields(Config) if setting.name != "queues")
 _TYPES: Final = get_type_hints(Config)
 
@@ -240,6 +242,7 @@ def _one_of(value: Any, known: tuple[str, ...]) -> str:
 _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "listen": setting_values.address,
     "state_listen": setting_values.address,
+    "visibility_listen": setting_values.address,
     "cert_dir": _path,
     "client_ca": _path,
     "kubeconfig": _path,

@@ -26,27 +26,32 @@ from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
+from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import BUDGET, QueueCore
+from webhook.cluster.queues.visibility import PendingWorkloads
 from webhook.config import Config, QueueMode
 from webhook.journal.journal import Journal, Origin
 from webhook.journal.writer import JournalLimits, JournalWriter
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
+from webhook.policy.facts import Check, Decision
 from webhook.policy.queue_rules.configured import configured
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
-from webhook.server.app import App, make_app, make_state_app
+from webhook.server.app import make_app, make_state_app
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
-from webhook.server.listener import Listener, host_and_port
+from webhook.server.listener import Application, Listener, host_and_port
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
+from webhook.server.routes.visibility import VisibilityApp
 from webhook.setting_values import labels
+from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
 from webhook.tls.serving import ServingCertificate
@@ -108,6 +113,7 @@ class Daemon:
         self._tasks: list[asyncio.Task[None]] = []
         self.port = 0
         self.state_port = 0
+        self.visibility_port = 0
         self._use(self.policies.current)
         self._observe()
 
@@ -128,6 +134,8 @@ class Daemon:
         if self.config.state_listen:
             plain = make_state_app(self.health, self.metrics, self.registry)
             self.state_port = await self._listen("--state-listen", plain, self.config.state_listen)
+        if self.config.visibility_listen and self.core is not None:
+            self.visibility_port = await self._listen_for_users(self.core)
         self.view.start()
         self.params.start()
         self._spawn(self._warm(), "warm up")
@@ -253,7 +261,7 @@ class Daemon:
         missing = [*self.view.missing(self._kinds), *self.params.missing(current.param_kinds)]
         return Condition(not missing, f"not listed yet: {', '.join(missing)}" if missing else "")
 
-    async def _listen(self, option: str, app: App, address: str, context: ssl.SSLContext | None = None) -> int:
+    async def _listen(self, option: str, app: Application, address: str, context: ssl.SSLContext | None = None) -> int:
         listener = Listener(app, *host_and_port(address), context)
         try:
             port = await listener.start()
@@ -261,6 +269,23 @@ class Daemon:
             raise OSError(f"{option} {address}: {error.strerror or error}") from None
         self._listeners.append(listener)
         return port
+
+    async def _listen_for_users(self, core: QueueCore) -> int:
+        """Open the port of the aggregated API. Raises OSError where that cannot be done."""
+        address = self.config.visibility_listen
+        try:
+            proxy = await front_proxy(self.view.store)
+            certificate = ServingCertificate(Folder(self.config.cert_dir), proxy.authorities)
+        except (StoreError, ValueError) as error:
+            raise OSError(f"--visibility-listen {address}: {error}") from None
+        self._spawn(certificate.follow(), "certificate of the visibility API")
+        queues = PendingWorkloads(self.view, core)
+        app = VisibilityApp(queues, self._may, ClientCheck(proxy.names), self.metrics)
+        return await self._listen("--visibility-listen", app, address, certificate.context)
+
+    async def _may(self, check: Check) -> bool:
+        await self._facts.ask([check])
+        return self._facts.authorize(check) is Decision.ALLOWED
 
     async def _warm(self) -> None:
         await self.view.wait()

@@ -219,6 +219,13 @@ class ControlPlane:
             "--endpoint-reconciler-type=none",
             "--allow-privileged=true",
             f"--admission-control-config-file={self._write_admission()}",
+            f"--requestheader-client-ca-file={self.clients.bundle}",
+            f"--requestheader-allowed-names={API_SERVER}",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            f"--proxy-client-cert-file={self.clients.client_certificate}",
+            f"--proxy-client-key-file={self.clients.client_key}",
         ]
 
     def _manager(self) -> list[str]:

@@ -88,6 +88,14 @@ def _lost(entry: Entry) -> str:
     return ""
 
 
+def in_order(state: State, queue: str) -> list[str] | None:
+    """Give the keys of what waits in a ClusterQueue, in its order; None where there is no such queue."""
+    pending_queue = state.by_queue.get(queue)
+    if pending_queue is None:
+        return None
+    return [entry.key for entry in sorted(pending_queue.waiting(), key=pending_queue.place_of())]
+
+
 def position(state: State, entry: Entry) -> int:
     """Count an entry's place among all that waits in its queue, from 1; 0 where it waits in none."""
     if entry.pending_queue is None or entry.status != Status.WAITING:

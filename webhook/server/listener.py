@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from typing import Final
+from typing import Final, Protocol
 
 from aiohttp import web
 
-from webhook.server.app import App
 from webhook.server.connection import Connection, make_request
+from webhook.server.limits import Limits
 from webhook.server.port import Port
+from webhook.server.responses import StatusError
 
 HANDSHAKE_SECONDS: Final = 10.0
 CLOSE_SECONDS: Final = 2.0
@@ -22,10 +23,24 @@ LOOK_EVERY: Final = 0.25
 """Seconds between two looks at all connections: one timer for all of them, whatever they wait for."""
 
 
+class Application(Protocol):
+    """Answers the requests of a port; `refuse` what is no HTTP."""
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds of the port."""
+
+    def refuse(self, error: StatusError) -> web.Response:
+        """Answer what cannot be read."""
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request; never raises."""
+
+
 class Listener:
     """One port. `start` opens it; `stop` closes it to new connections and waits for what is in flight."""
 
-    def __init__(self, app: App, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, app: Application, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
         self._app, self._host, self._number, self._context = app, host, port, context
         self.port = Port(app.limits, app.refuse)
         self._server: web.Server | None = None

@@ -32,10 +32,10 @@ class ServingCertificate:
     a client must show one depends on the path it asks for, so that is the server's to say.
     """
 
-    def __init__(self, folder: Folder, client_ca: Path | None = None) -> None:
-        """Load the files. Raises OSError where one is missing, ValueError where one cannot be used."""
+    def __init__(self, folder: Folder, client_ca: Path | str | None = None) -> None:
+        """Load the files; `client_ca` is a file, or PEM. Raises OSError for one missing, ValueError if unusable."""
         self._folder, self._client_ca = folder, client_ca
-        self._files = (folder.certificate, folder.key, *((client_ca,) if client_ca else ()))
+        self._files = (folder.certificate, folder.key, *((client_ca,) if isinstance(client_ca, Path) else ()))
         self._served = self._digests()
         self._failed: _Digests | None = _NOTHING
         """What could not be used at the last look; None where the files could not be read."""
@@ -103,12 +103,16 @@ class ServingCertificate:
         connection.context = self._newest
 
 
-def _ask(context: ssl.SSLContext, client_ca: Path) -> None:
+def _ask(context: ssl.SSLContext, client_ca: Path | str) -> None:
     """Ask clients for a certificate of these authorities. No tickets: a session taken up again is not verified anew."""
     try:
-        context.load_verify_locations(client_ca)
+        if isinstance(client_ca, Path):
+            context.load_verify_locations(client_ca)
+        else:
+            context.load_verify_locations(cadata=client_ca)
     except ssl.SSLError as error:
-        raise ValueError(f"{client_ca} is not a PEM certificate: {error}") from None
+        named = client_ca if isinstance(client_ca, Path) else "what clients are verified by"
+        raise ValueError(f"{named} is not a PEM certificate: {error}") from None
     context.verify_mode = ssl.CERT_OPTIONAL
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0

@@ -75,6 +75,11 @@ Examples:
 )
 @click.option("--queue-rules", "former_rules", multiple=True, type=TEXT, hidden=True)
 @click.option("--listen", type=PORT, help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
+@click.option(
+    "--visibility-listen",
+    type=PORT,
+    help="HOST:PORT for the visibility API, over TLS, for the API server.  [default: none]",
+)
 @click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
 @click.option(
     "--cert-dir",

@@ -19,7 +19,7 @@ from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
-from webhook.queue.explain import pending
+from webhook.queue.explain import in_order, pending
 from webhook.queue.model import History, Workload
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -118,6 +118,10 @@ class QueueCore:
         each = -(-most // max(1, len(queues)))
         found = (entry.key for queue in queues for entry in nsmallest(each, queue.waiting(), key=queue.place_of()))
         return list(islice(found, most))
+
+    def in_order(self, queue: str) -> list[str] | None:
+        """Give the keys of what waits in a ClusterQueue, the next first; None where there is no such queue."""
+        return in_order(self._state, queue)
 
     def waiting(self) -> Iterator[Pending]:
         """Explain what waits, queue by queue in order, as of the last decision."""

@@ -1,0 +1,65 @@
+"""What waits in a queue, in the order of the queue: the items of `visibility.kueue.x-k8s.io` (KEP 168-2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Protocol
+
+from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.jobs.describe import at
+
+Items = list[dict[str, Any]]
+
+
+class Line(Protocol):
+    """Knows the order of those who wait."""
+
+    def in_order(self, queue: str) -> list[str] | None:
+        """Give the keys of what waits in a ClusterQueue, the next first; None where there is no such queue."""
+
+
+class PendingWorkloads:
+    """Answers from this replica's own view and core, whether it leads or not."""
+
+    def __init__(self, view: View, line: Line) -> None:
+        self._view, self._line = view, line
+
+    def of_cluster_queue(self, name: str, limit: int, offset: int) -> Items | None:
+        """Give what waits in a ClusterQueue; None where it does not exist."""
+        order = self._line.in_order(name)
+        return None if order is None else list(islice(self._items(order), offset, offset + limit))
+
+    def of_local_queue(self, namespace: str, name: str, limit: int, offset: int) -> Items | None:
+        """Give what waits in a LocalQueue; None where it, or its ClusterQueue, does not exist."""
+        found = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
+        order = self._line.in_order(str(at(found, ("spec", "clusterQueue")))) if found is not None else None
+        if order is None:
+            return None
+        mine = (
+            item
+            for item in self._items(order)
+            if (item["metadata"]["namespace"], item["localQueueName"]) == (namespace, name)
+        )
+        return list(islice(mine, offset, offset + limit))
+
+    def _items(self, order: list[str]) -> Iterator[dict[str, Any]]:
+        before: Counter[tuple[str, str]] = Counter()
+        for position, key in enumerate(order):
+            namespace, _, name = key.partition("/")
+            workload = self._view.mirror(WORKLOAD).get(name, namespace)
+            if workload is None:
+                continue
+            local = namespace, str(at(workload, ("spec", "queueName")) or "")
+            metadata = {"name": name, "namespace": namespace}
+            metadata |= {k: v for k in ("creationTimestamp", "ownerReferences") if (v := workload["metadata"].get(k))}
+            yield {
+                "metadata": metadata,
+                "priority": at(workload, ("spec", "priority")) or 0,
+                "localQueueName": local[1],
+                "positionInClusterQueue": position,
+                "positionInLocalQueue": before[local],
+            }
+            before[local] += 1
