@@ -191,3 +191,19 @@ def test_clients_are_asked_for_a_certificate(tmp_path):
     assert mounts["clients"] == "/etc/sluice/clients"
     assert [v["secret"]["secretName"] for v in pod["volumes"] if v["name"] == "clients"] == ["api-server-ca"]
     assert "clientCa" not in template(CHART)
+
+
+@pytest.mark.cluster
+def test_the_visibility_api_is_served_where_it_is_asked_for():
+    """With its APIServices, the port that they name, and the right to know the front proxy; by embedded queues only."""
+    text = template(CHART, "--set=visibility.enabled=true")
+    objects = [document.value for document in read(text, "chart")]
+    services = [o for o in objects if o["kind"] == "APIService"]
+    (service,) = [o for o in objects if o["kind"] == "Service" and o["metadata"]["name"] == "sluice"]
+    ports = {port["port"]: port["targetPort"] for port in service["spec"]["ports"]}
+    assert [o["spec"]["service"]["port"] for o in services] == [8082, 8082]
+    assert ports[8082] == "visibility"
+    assert "visibilityListen: 0.0.0.0:8082" in text
+    assert any(o["kind"] == "RoleBinding" and o["metadata"].get("namespace") == "kube-system" for o in objects)
+    for other in (["--set=visibility.enabled=true", "--set=mode=none"], []):
+        assert "visibility" not in template(CHART, *other)

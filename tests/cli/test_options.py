@@ -30,7 +30,7 @@ BAD = {
     "namespace/name[:port]": ("", "x", "/x", "x/", "a/b:", "a/b:0", "a/b:70000", "a/b:x", "A/b"),
 }
 """By the word that the help shows for the option's value."""
-MAY_BE_EMPTY = {("serve", "--state-listen")}
+MAY_BE_EMPTY = {("serve", "--state-listen"), ("serve", "--visibility-listen")}
 ANY_TEXT = {("explain", "--policy"), ("test", "--run")}
 """Filters, of which an empty one lets all through."""
 CHECKED = {

@@ -13,6 +13,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
+{{/* "true" where the visibility API is served: only by embedded queues. */}}
+{{- define "sluice.visibility" -}}
+{{- if and .Values.visibility.enabled (eq .Values.mode "embedded") }}true{{ end -}}
+{{- end -}}
+
 {{- define "sluice.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}

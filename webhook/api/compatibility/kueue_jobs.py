@@ -187,9 +187,9 @@ _JOBS: Final = (
 _AROUND: Final = (
     Feature(
         "visibility of pending workloads",
-        State.OTHER,
-        "the Workload, the output of kubectl apply, `sluice plan` and `explain` show the reason and the numbers",
-        "tests/cluster/test_explain.py",
+        State.YES,
+        "the API visibility.kueue.x-k8s.io, by `visibilityListen`; the chart serves it with visibility.enabled",
+        "tests/daemon/test_visibility.py",
         ("VisibilityOnDemand",),
     ),
     Feature(
