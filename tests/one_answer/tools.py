@@ -17,6 +17,7 @@ from webhook.admission.verdict import Verdict
 from webhook.admission.wire import answer, parse_bytes
 from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED, WAITING
 from webhook.documents import Document
 from webhook.kube.patch import ABSENT, Operation, apply
 from webhook.offline.dryrun.file_facts import FileFacts
@@ -212,16 +213,19 @@ async def _settled(w: World, obj: JSON) -> Decided:
     """The decision about an object that was created before one that is admitted by now."""
     name = obj["metadata"]["name"]
 
-    async def reserved() -> JSON | None:
+    async def decided() -> Decided | None:
         status = ((await w.workload(name)) or {}).get("status") or {}
-        return next((row for row in status.get("conditions") or () if row["type"] == "QuotaReserved"), None)
+        rows = {row["type"]: row for row in status.get("conditions") or ()}
+        if rows.get(QUOTA_RESERVED, {}).get("status") == "True":
+            return Decided("admitted")
+        return Decided("pending", rows[WAITING]["message"]) if WAITING in rows else None
 
     if await w.workload(name) is None:
         return Decided("none")
-    await w.until(reserved, f"{name} is decided about")
-    found = await reserved()
+    await w.until(decided, f"{name} is decided about")
+    found = await decided()
     assert found is not None
-    return Decided("admitted") if found["status"] == "True" else Decided("pending", found["message"])
+    return found
 
 
 def replayed(situation: Situation, records: tuple[bytes, ...]) -> Replay:
