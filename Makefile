@@ -6,7 +6,7 @@ ARGS ?=
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench cluster soak load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench kueue-suite cluster soak load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -51,6 +51,10 @@ $(VENV)/.bench: .ci/requirements-bench.txt $(VENV)/.dev
 bench: $(VENV)/.bench ## every benchmark, ratios side by side
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.bench $(ARGS)
+
+kueue-suite: dev ## Kueue's own tests against Sluice; KUEUE=dir of a copy, SUITES and ARGS for some
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m tests.kueue_suite $(KUEUE) $(SUITES) $(ARGS)
 
 cluster: dev ## a real local control plane with Sluice in it, until Ctrl-C
 	$(BIN)/python -m tests.controlplane up $(ARGS)

@@ -10,19 +10,22 @@ from webhook.kube import quantity
 
 Object = Mapping[str, Any]
 CONTAINERS: Final = ("initContainers", "containers")
+INVALID: Final = "resources validation failed"
+UNSATISFIED: Final = "resources didn't satisfy LimitRange constraints"
+"""How the sentence begins, as clients of Kueue know it."""
 
 
 def problem_of(specs: Iterable[Object], limit_ranges: Iterable[Object]) -> str:
     """Give the first thing that keeps pods with these specs (defaults filled in) from being created, "" if nothing."""
     ranges = tuple(limit_ranges)
     for spec in specs:
-        for container in _containers(spec):
-            if problem := _over_own_limit(container):
-                return problem
+        for who, holder in (*((f"container {c.get('name')}", c) for c in _containers(spec)), ("the pod", spec)):
+            if problem := _over_own_limit(who, holder):
+                return f"{INVALID}: {problem}"
         for limit_range in ranges:
             for item in (limit_range.get("spec") or {}).get("limits") or ():
                 if problem := _outside(spec, item, limit_range["metadata"]["name"]):
-                    return problem
+                    return f"{UNSATISFIED}: {problem}"
     return ""
 
 
@@ -34,16 +37,14 @@ def _nanos(value: str | float) -> int:
     return quantity.parse(value).nanos
 
 
-def _over_own_limit(container: Object) -> str:
-    resources = container.get("resources") or {}
+def _over_own_limit(who: str, holder: Object) -> str:
+    resources = holder.get("resources") or {}
     limits = resources.get("limits") or {}
     for resource, asked in (resources.get("requests") or {}).items():
         if _nanos(asked) < 0:
-            return f"container {container.get('name')} requests {asked} {resource}: a request must not be negative"
+            return f"{who} requests {asked} {resource}: a request must not be negative"
         if resource in limits and _nanos(asked) > _nanos(limits[resource]):
-            return (
-                f"container {container.get('name')} requests {asked} {resource}, above its limit of {limits[resource]}"
-            )
+            return f"{who} requests {asked} {resource}, above its limit of {limits[resource]}"
     return ""
 
 

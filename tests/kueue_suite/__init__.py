@@ -1,0 +1,1 @@
+"""Kueue's own integration tests, with `sluice serve` in the place of its manager."""
