@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import describe, is_held, row_of
 from webhook.jobs.kinds import KINDS
 from webhook.jobs.normalise import normalise
 from webhook.kube.typed.defaulted import defaulted
@@ -133,6 +133,15 @@ def test_suspend_is_each_kinds_own_field():
     assert held("ray.io/v1", "RayService", {"rayClusterConfig": {"suspend": True}}) is True
     assert held("v1", "Pod", {"schedulingGates": [{"name": "sluice.dev/admission"}]}) is True
     assert held("apps/v1", "Deployment", {}) is None
+
+
+def test_a_job_that_runs_elsewhere_is_not_held():
+    """A RayJob with a clusterSelector runs on a cluster that is there already."""
+    job = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}, "spec": {}}
+    row = row_of(job)
+    assert row is not None
+    assert is_held(job, row)
+    assert not is_held({**job, "spec": {"clusterSelector": {"ray.io/cluster": "shared"}}}, row)
 
 
 def test_queue_and_priority():

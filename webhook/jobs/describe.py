@@ -37,6 +37,8 @@ def is_held(obj: dict[str, Any], kind: JobKind, *, stored: bool = False) -> bool
     A Pod that is `stored`, or has a uid, can only be held where it was created with our gate; one to be created will
     get it.
     """
+    if kind.elsewhere and at(obj, kind.elsewhere):
+        return False
     there = stored or bool((obj.get("metadata") or {}).get("uid"))
     return kind.held and (not kind.gate or not there or _text(_map(obj, "labels"), GATED) == "true")
 

@@ -88,6 +88,8 @@ class JobKind:
     """The kinds of the objects that the kind's controller makes and names itself as controller of (`owners.py`)."""
     wraps: bool = False
     """Whether the objects it makes stand whole in its own spec (AppWrapper), and nothing else is made."""
+    elsewhere: tuple[str, ...] = ()
+    """A field that names pods that are there already: where it is set, the object makes none, and is not held."""
     elastic: bool = False
     """Whether a job of this kind can change its size while it runs, by a gate in its template (`elastic.py`)."""
     gate: str = ""

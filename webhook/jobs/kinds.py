@@ -136,7 +136,8 @@ KINDS: Final[tuple[JobKind, ...]] = (
             *_ray("spec", "rayClusterSpec"),
             Template(("spec", "submitterPodTemplate"), counts.ray_submitter, name="submitter"),
         ),
-        note="with spec.clusterSelector it runs on a cluster that is there already",
+        elsewhere=("spec", "clusterSelector"),
+        note="with spec.clusterSelector it runs on a cluster that is there already, and is not queued",
         makes=(_RAY_CLUSTER, _JOB),  # a Job submits
     ),
     JobKind(
