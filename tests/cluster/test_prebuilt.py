@@ -197,3 +197,19 @@ def test_the_life_of_a_job_is_told_in_events():
 
     reasons = asyncio.run(go())
     assert set(reasons) >= {("CreatedWorkload", "Normal"), ("Started", "Normal"), ("FinishedWorkload", "Normal")}
+
+
+def test_a_job_that_is_being_deleted_gives_its_quota_back():
+    """Once its pods are gone, though another's finalizer holds the job itself."""
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            await w.create(merge(job("a"), {"metadata": {"finalizers": ["example.com/keep"]}}))
+            await w.until_runs("a")
+            await w.create(job("b"))
+            await w.until_condition("b", "QuotaReserved", "False")
+            await w.store.delete(JOB, "a", "team-a")
+            await w.until_runs("b")
+            return await w.until_condition("a", "Finished")
+
+    assert find(asyncio.run(go()), "Finished")["reason"] == "OwnerNotFound"

@@ -89,7 +89,7 @@ def workload_of(
         },
         "spec": {
             "podSets": [_pod_set(p, ranges) for p in job.pod_sets],
-            "queueName": job.queue or "",
+            **({"queueName": job.queue} if job.queue else {}),
             "active": True,
             **priority_fields(priority or Priority()),
             **_time_limit(metadata.get("labels") or {}),

@@ -101,6 +101,8 @@ class Reconciler:
         if await self._is_owned(job):
             await self._of_owner(job, described, workload)
             return None
+        if gone(job) and not described.kind.gate:
+            return await self._with_leaving_job(key)
         for other in surplus:
             await self.actions.drop(job, other)
         try:
@@ -190,6 +192,14 @@ class Reconciler:
             await self.actions.finish(job, workload, finish)
             return None
         return None if await self.actions.orphan(workload, key.uid) else POLL
+
+    async def _with_leaving_job(self, key: JobKey) -> float | None:
+        """Give back what a job holds that is being deleted, once its pods are gone: others may hold the job itself."""
+        left = False
+        for workload in self.workloads.of(key):
+            if not holds(workload, FINISHED):
+                left |= not await self.actions.orphan(workload, key.uid)
+        return POLL if left else None
 
     async def _of_owner(self, job: Object, described: Job, workload: Object | None) -> None:
         """Leave to its owner what was held or queued by itself while its owner was not known, or not admitted."""
