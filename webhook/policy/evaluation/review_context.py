@@ -33,7 +33,6 @@ class ReviewContext:
         "_targets",
         "_targets_of",
         "_templates",
-        "_whole",
         "activations",
         "facts",
         "namespace",
@@ -42,6 +41,7 @@ class ReviewContext:
         "owned",
         "request",
         "result",
+        "whole",
     )
 
     def __init__(
@@ -63,7 +63,8 @@ class ReviewContext:
         self._job: Job | None = None
         self._targets: list[EvaluationTarget] | None = None
         self._targets_of: dict[str, Any] | None = None
-        self._whole: tuple[EvaluationTarget, ...] = ()
+        self.whole = (EvaluationTarget(None, True, obj, old),)
+        """The object as it is now, for policies that are evaluated on it as it stands."""
         self.activations: list[Closes] = []
         self.result = EvaluationResult(observer)
 
@@ -98,17 +99,12 @@ class ReviewContext:
             self._job = None if obj is None else describe(obj)
         return self._job
 
-    def targets(self, *, expanded: bool) -> Sequence[EvaluationTarget]:
-        """Give what a policy is evaluated on: the object as it is now, or every pod template of the job in its place.
+    def pod_templates(self) -> Sequence[EvaluationTarget]:
+        """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
 
-        The old object, or its template at the same path, is beside it. Where templates are is looked up once; a target
-        stays the same for as long as its template does.
+        Where templates are is looked up once; a target stays the same for as long as its template does.
         """
         obj = self.object
-        if not expanded:
-            if not self._whole or self._whole[0].object is not obj:
-                self._whole = (EvaluationTarget(None, True, obj, self.old),)
-            return self._whole
         if self._targets is None:
             found = self._templates if self._templates is not None or obj is None else templates(obj)
             self._targets = [target_at(obj, self.old, *one) for one in found or ()]
@@ -122,10 +118,12 @@ class ReviewContext:
         """Put what a mutation made of a target into the object; give what later policies see at that place."""
         if target.path is None:
             self.object = after
+            self.whole = (EvaluationTarget(None, True, after, self.old),)
             return after
         changed = target.changed(after)
         if changed is not target:
-            self.object = self._targets_of = replace_at(self.object, target.path, changed.template)
+            self.object = obj = self._targets_of = replace_at(self.object, target.path, changed.template)
+            self.whole = (EvaluationTarget(None, True, obj, self.old),)
             self._targets = [changed if one is target else one for one in self._targets or ()]
         return changed.object
 
