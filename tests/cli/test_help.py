@@ -38,6 +38,7 @@ def test_help_has_examples(path, command):
     done = CliRunner().invoke(cli, [*path, "--help"])
     assert (done.exit_code, "Examples:" in done.stdout) == (0, True), done.output
     assert any(line.startswith(f"sluice {' '.join(path)}") for line in examples(command))
+    assert [line for line in (command.epilog or "").splitlines() if len(line) > 80] == []
     assert command.help
 
 

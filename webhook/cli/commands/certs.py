@@ -25,10 +25,10 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice certs --dir certs --name sluice.example.com         a CA and a leaf in certs/
-  sluice certs --service sluice --namespace sluice-system    for the names of a Service
-  sluice certs --dir certs --rotate                          a new CA; the old one stays trusted
-  sluice certs --dir certs --client kube-apiserver           also client.crt, for `serve --client-ca`
+  sluice certs --dir certs --name sluice.example.com       a CA and a leaf
+  sluice certs --service sluice --namespace sluice-system  names of a Service
+  sluice certs --dir certs --rotate                        a new CA as well
+  sluice certs --dir certs --client kube-apiserver         client.crt as well
 """
 
 

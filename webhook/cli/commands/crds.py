@@ -22,7 +22,7 @@ HEADER = "# Made by `sluice crds`; change the types in webhook/api/, not this fi
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice crds --url https://HOST:9443 --ca-file ca.crt | kubectl apply --server-side -f -
+  sluice crds --url https://HOST:9443 --ca-file ca.crt > crds.yaml
   sluice crds --no-conversion --kind ClusterQueue
   sluice crds --json-schema --kind Workload
 """

@@ -43,11 +43,11 @@ from webhook.store.errors import StoreError
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice dry-run -f job.yaml                              under the policies in policies/
+  sluice dry-run -f job.yaml                        with policies/
   sluice dry-run -p policies/gpu -f jobs/ -f cluster.yaml
   kubectl get jobs,pods,ns -A -o yaml | sluice dry-run -f -
-  sluice dry-run --context prod --against main           the live jobs and pods
-  sluice dry-run -f live.yaml --against main -o markdown  what this branch would change
+  sluice dry-run --context prod --against main      the live jobs and pods
+  sluice dry-run -f live.yaml --against main -o markdown
 """
 
 

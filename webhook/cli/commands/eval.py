@@ -29,7 +29,7 @@ EXAMPLES: Final = """\b
 Examples:
   sluice eval 'quantity("500m").isInteger()'
   sluice eval 'object.spec.replicas > 3' --object deployment.yaml --trace
-  sluice eval --mutation 'Object{metadata: Object.metadata{labels: {"a": "b"}}}' --object pod.yaml
+  sluice eval --mutation 'Object{spec: Object.spec{replicas: 3}}' --object d.yml
 """
 
 

@@ -40,8 +40,8 @@ from webhook.policy.queue_rules.files import rules_among
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice explain -f job.yaml                    why it is refused, changed or let in
-  sluice explain -f job.yaml --policy gpu       only policies whose name contains "gpu"
+  sluice explain -f job.yaml                why it is denied, changed or allowed
+  sluice explain -f job.yaml --policy gpu   policies named like "gpu" only
   kubectl get job train -o yaml | sluice explain -f - -c cluster.yaml
 """
 _WIDTH: Final = 90

@@ -28,7 +28,7 @@ Examples:
 """
 SCHEMA_EXAMPLES: Final = """\b
 Examples:
-  sluice generate schema > .sluice/schema.json       then, as the first line of a file:
+  sluice generate schema > .sluice/schema.json    first line of a file:
     # yaml-language-server: $schema=.sluice/schema.json
   sluice generate schema --kind Suite
 """

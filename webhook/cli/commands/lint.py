@@ -37,8 +37,8 @@ Examples:
   sluice lint policies/ cluster.yaml --fix    apply safe fixes
   kubectl get cq,lq,rf -A -o yaml | sluice lint -
   sluice lint . -o sarif > lint.sarif         for code scanning
-  sluice lint library/ --library              policies for other people's clusters
-  sluice lint policies/ --costs               also report the cost of each expression
+  sluice lint library/ --library              policies written for others
+  sluice lint policies/ --costs               report costs of expressions
   sluice lint --explain LIM001                explain a code
 """
 

@@ -27,7 +27,7 @@ from webhook.store.objects import Object
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice register --policies policies --ca-file ca.crt --print    what would be written
+  sluice register --policies policies --ca-file ca.crt --print  show only
   sluice register --policies policies --url https://HOST:9443 --ca-file ca.crt
   sluice register --remove
 """

@@ -27,7 +27,7 @@ from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice replay recorded/                            the policies in policies/ against what was decided
+  sluice replay recorded/          compare policies/ with what was decided
   sluice replay recorded/reviews.jsonl -p new/ -c cluster.yaml
   sluice replay recorded/ -o json | jq .changed
 """

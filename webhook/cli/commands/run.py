@@ -85,9 +85,9 @@ class EmbeddedRun:
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice run                                  sample manifests, until Ctrl-C
-  sluice run --once -v                        the same to its end, every field of every patch
-  sluice run --once -f jobs.yaml --policies policies --queues cluster/queues.yaml
+  sluice run              sample manifests, until Ctrl-C
+  sluice run --once -v    the same to its end, with every field of every patch
+  sluice run --once -f jobs.yaml --policies policies --queues queues.yaml
 """
 
 

@@ -55,9 +55,9 @@ PORT: Final = Setting("host:port")
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice serve --policies policies --cert-dir certs --no-cluster     admission alone
+  sluice serve --policies policies --cert-dir certs --no-cluster
   sluice serve --policies policies --cert-dir certs --kubeconfig ~/.kube/config
-  sluice serve --policies policies --cert-dir certs --record-folder recorded --record-sample 0.1
+  sluice serve --policies policies --cert-dir certs --record-folder recorded
 """
 
 

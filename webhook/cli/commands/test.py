@@ -31,7 +31,7 @@ Examples:
   sluice test --run 'gpu.*//half'          cases by suite//name
   sluice test -o junit > results.xml       for a CI server
   sluice test --missed --min-coverage 100  fail if a branch is not covered
-  sluice test --examples 2000              check the laws of queue rules on more clusters
+  sluice test --examples 2000              check laws on more clusters
   sluice test --update                     write new expected patches
 """
 
