@@ -2,10 +2,15 @@
 
 import pytest
 
+from tests.shared import ROOT
+from webhook.admission.memory_facts import MemoryFacts
+from webhook.admission.pipeline import mutate
 from webhook.cluster.jobs.managed import is_followed
 from webhook.jobs.describe import GATED, QUEUE, is_held
 from webhook.jobs.kinds import KINDS
+from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.plan.objects import cluster_of
+from webhook.policy.loading.load_bundle import load_bundle
 
 
 def job(name="train", **more):
@@ -100,6 +105,27 @@ def test_a_job_without_queue_takes_the_default_one_or_is_told():
     default["metadata"] = {"name": "default", "namespace": "lab"}
     (workload,) = workloads(cluster_of([plain, default]))
     assert workload["spec"]["queueName"] == "default"
+
+
+NAMES = {"metadata": {"name": "default", "namespace": "lab"}}
+DOOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", **NAMES}
+
+
+@pytest.mark.parametrize("doors", [[], [DOOR]], ids=["no queue default", "a queue default"])
+@pytest.mark.parametrize("space", [{}, {"annotations": "shared"}, {"labels": "batch"}, {"annotations": ""}], ids=str)
+@pytest.mark.parametrize("named", [{}, {"annotations": "mine"}, {"labels": "own", "annotations": "mine"}], ids=str)
+def test_a_job_has_the_queue_that_the_shipped_policy_gives_it(named, space, doors):
+    """Whatever the job, its namespace and its queues say: `plan` queues it where `serve` labels it."""
+    plain = job(**{"labels": {}, **{field: {"kueue.x-k8s.io/queue-name": queue} for field, queue in named.items()}})
+    said = {field: {"sluice.dev/default-queue": queue} for field, queue in space.items()}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab", **said}}
+    objects = [plain, namespace, *doors]
+    sender, resources = Sender(namespace="lab"), Resources()
+    request = request_for(received(plain, resources, sender), resources, sender)
+    verdict = mutate(request, load_bundle([ROOT / "policies" / "queue-name"]), MemoryFacts(objects))
+    given = (verdict.object or plain)["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
+    planned = [w["spec"]["queueName"] for w in workloads(cluster_of(objects))]
+    assert planned == ([given] if given else [])
 
 
 def test_limit_ranges_and_priority_classes_of_the_files_count():

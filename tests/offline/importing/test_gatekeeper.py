@@ -95,7 +95,7 @@ def test_templates_constraints_and_suites_go_over(here):
     done = run()
     assert (done.exit_code, done.stdout) == (
         exits.PASSED,
-        "imported 1 of 1 policies into policies, with 4 tests\n",
+        "imported 1 of 1 policies into policies, with 4 tests\nsluice lint: no findings\n",
     ), done
     names = {path.name for path in Path("policies/maxreplicas").iterdir()}
     assert names == {"policy.yaml", "three.yaml", "three.suite.yaml"}

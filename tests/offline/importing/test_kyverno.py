@@ -88,11 +88,25 @@ def test_policies_and_their_tests_go_over(here):
     """Both policies, a binding, and a suite each, which lint and test take as they are."""
     done = run("-o", "policies")
     assert (done.exit_code, done.stderr) == (exits.PASSED, ""), done.stdout
-    assert done.stdout == "imported 2 of 2 policies into policies, with 6 tests\n"
+    counted = invoke(lint_command, "policies").stdout.splitlines()[-1].partition(" in ")[0]
+    assert done.stdout.splitlines() == [
+        "imported 2 of 2 policies into policies, with 6 tests",
+        f"sluice lint: {counted}" + ("" if counted == "no findings" else "; to see them: sluice lint policies"),
+    ]
     assert "0 errors" not in invoke(lint_command, "policies").stdout
     assert invoke(lint_command, "policies").exit_code == exits.PASSED
     tested = invoke(suites_command, "policies", "--min-coverage", "100")
     assert (tested.exit_code, "6 passed, 0 failed" in tested.stdout) == (exits.PASSED, True), tested.stdout
+
+
+def test_what_lint_finds_in_what_was_written_is_counted(here):
+    """What Kyverno takes and an API server reads otherwise: the import says so, and how to see it."""
+    policy = Path("library/policy.yaml")
+    policy.write_text(policy.read_text().replace("hostNetwork", "hostNetwrk"))
+    done = run("-o", "my policies")
+    assert done.stdout.splitlines()[-1].startswith("sluice lint: ")
+    assert done.stdout.endswith("; to see them: sluice lint 'my policies'\n")
+    assert "hostNetwrk" in invoke(lint_command, "my policies").stdout
 
 
 def test_a_policy_for_pods_looks_into_templates(here):
@@ -229,7 +243,7 @@ def test_a_test_is_of_the_policies_that_it_lists(here):
     told = (
         "library/second/policy.yaml:3:18: not imported: ValidatingPolicy no-host-network: a policy of this name is at "
     )
-    assert done.stdout == f"{told}library/policy.yaml:1:1\nimported 2 of 3 policies into policies, with 6 tests\n"
+    assert f"{told}library/policy.yaml:1:1\nimported 2 of 3 policies into policies, with 6 tests\n" in done.stdout
 
 
 def test_what_is_there_already_stays(here):

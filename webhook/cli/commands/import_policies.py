@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +17,11 @@ from webhook.cli import exits
 from webhook.cli.option_types import FOLDER, THERE
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
-from webhook.offline.files import SUFFIXES, locked, text_of
+from webhook.offline.files import SUFFIXES, locked, read_files, text_of
 from webhook.offline.importing.import_files import from_gatekeeper, from_kyverno
 from webhook.offline.importing.model import Import, Read
+from webhook.offline.lint.run import lint
+from webhook.offline.reports.findings import sentence
 from webhook.policy.loading.list_items import entries
 
 EXAMPLES: Final = """\b
@@ -86,6 +90,8 @@ def _import(
     for path in kept:
         click.echo(f"{path}: kept: it exists already; use --force to overwrite", err=True)
     click.echo(_sum(made, folder))
+    if made.folders:
+        click.echo(_linted([folder / name for name in made.folders], folder))
     sys.exit(exits.BAD_INPUT if wrong or kept else exits.FAILED if made.told else exits.PASSED)
 
 
@@ -125,6 +131,13 @@ def _written(made: Import, folder: Path, *, force: bool) -> Iterator[Path | None
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("---\n".join(documents.dump(value) for value in values), encoding="utf-8")
+
+
+def _linted(written: Sequence[Path], folder: Path) -> str:
+    """Count what `sluice lint` finds in the folders that were written."""
+    report = lint(read_files(written, Path.cwd()), datetime.now(UTC), jobs=None)
+    where = f"; to see them: sluice lint {shlex.quote(str(folder))}" if report.findings else ""
+    return f"sluice lint: {sentence(report.findings)}{where}"
 
 
 def _sum(made: Import, folder: Path) -> str:

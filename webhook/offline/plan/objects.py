@@ -16,6 +16,8 @@ from webhook.kube.typed.defaulted import defaulted
 
 Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"
+NAMESPACE_QUEUE: Final = "sluice.dev/default-queue"
+"""What a namespace says, as annotation or label, of jobs that name no queue: read by the policy `queue-name`."""
 DONE: Final = frozenset({"Complete", "Failed", "Succeeded", "Finished"})
 
 
@@ -37,8 +39,9 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     """Turn the values of files into the objects the queue core is built from.
 
     A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload. A job
-    without a queue waits in its namespace's LocalQueue `default`, where there is one, as in Kueue, whose webhook names
-    it; one that is `stored` was through admission: it waits nowhere, nor does what no queue can hold.
+    without a queue gets the one that the shipped policy `queue-name` gives it: the namespace's default queue, else the
+    LocalQueue `default` where there is one, as Kueue's webhook does. One that is `stored` was through admission: it
+    waits nowhere, nor does what no queue can hold.
     """
     objects = [_named(_stored(o)) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
@@ -49,6 +52,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     for limit_range in by_kind["LimitRange"]:
         ranges[limit_range["metadata"]["namespace"]].append(limit_range)
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
+    spaces = {space["metadata"]["name"]: _of_namespace(space) for space in by_kind["Namespace"]}
     owned = {owner_of(w) for w in by_kind["Workload"]}
     made, jobs, unqueued, by_parts = [], {}, [], []
     for obj in objects:
@@ -60,10 +64,12 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
             if job.queue is not None:
                 by_parts.append(f"{obj['kind']} {space}/{name}")
             continue
-        if job.queue is None and (stored or (space, DEFAULT_QUEUE) not in doors):
+        fallback = DEFAULT_QUEUE if (space, DEFAULT_QUEUE) in doors else ""
+        queue = job.queue or ("" if stored else spaces.get(space) or fallback)
+        if not queue:
             unqueued.append(f"{obj['kind']} {space}/{name}")
             continue
-        workload = _workload(obj, job, classes, ranges[space])
+        workload = _workload(obj, job, queue, classes, ranges[space])
         made.append(workload)
         jobs[f"{space}/{workload['metadata']['name']}"] = f"{obj['kind']} {space}/{name}"
     return Cluster((*objects, *made), jobs, tuple(unqueued), tuple(by_parts))
@@ -91,10 +97,17 @@ def is_done(obj: Mapping[str, Any]) -> bool:
     return any(c.get("type") in DONE and c.get("status") == "True" for c in conditions if isinstance(c, dict))
 
 
-def _workload(obj: Object, job: Job, classes: list[Object], ranges: list[Object]) -> Object:
+def _of_namespace(namespace: Object) -> str:
+    """Give the queue that a namespace names for its jobs, nothing where it names none."""
+    metadata = namespace["metadata"]
+    said = ((metadata.get(field) or {}).get(NAMESPACE_QUEUE) for field in ("annotations", "labels"))
+    return str(next((queue for queue in said if queue is not None), ""))
+
+
+def _workload(obj: Object, job: Job, queue: str, classes: list[Object], ranges: list[Object]) -> Object:
     full = defaulted(obj)
     workload = workload_of(full, describe(full) or job, priority_of(job, classes), ranges)
-    workload["spec"]["queueName"] = job.queue or DEFAULT_QUEUE
+    workload["spec"]["queueName"] = queue
     return workload
 
 
