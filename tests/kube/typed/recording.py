@@ -11,6 +11,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.compare import unequal
 from tests.e2e.hooks import Hooks, configuration
 from webhook.kube.typed.defaulted import defaulted
+from webhook.kube.typed.from_objects import Listed, nothing
 from webhook.kube.typed.plugins import admitted
 
 JSON = dict[str, Any]
@@ -64,9 +65,9 @@ EXCEPT: Final = {
 """Where the server's object may be another than ours, and why."""
 
 
-def differences(obj: JSON, theirs: JSON) -> Iterator[tuple[str, Any, Any]]:
+def differences(obj: JSON, theirs: JSON, listed: Listed = nothing) -> Iterator[tuple[str, Any, Any]]:
     """The places where what the server made of `obj` is not what Sluice makes of it: kind and path, theirs, ours."""
-    for path, expected, found in unequal(comparable(theirs), ours(obj)):
+    for path, expected, found in unequal(comparable(theirs), ours(obj, listed)):
         place = f"{obj['kind']} {path}"
         if not any(re.fullmatch(pattern, place) for pattern in EXCEPT):
             yield place, expected, found
@@ -80,6 +81,6 @@ def comparable(obj: JSON) -> JSON:
     return plain
 
 
-def ours(obj: JSON) -> JSON:
-    """How Sluice reads the same object."""
-    return comparable(admitted(defaulted(obj)))
+def ours(obj: JSON, listed: Listed = nothing) -> JSON:
+    """How Sluice reads the same object, beside the other objects of a cluster."""
+    return comparable(admitted(defaulted(obj), listed))

@@ -1,7 +1,7 @@
 """What the admission plugins that are on by default put into a new object before any webhook or policy sees it.
 
-LimitRanger, DefaultStorageClass, DefaultIngressClass, RuntimeClass and a PriorityClass need other objects: they are not
-here. Rules: k8s.io/kubernetes plugin/pkg/admission, each plugin's Admit.
+In the order of the API server. What needs other objects is in `from_objects.py`; RuntimeClass is not there. Rules:
+k8s.io/kubernetes plugin/pkg/admission, each plugin's Admit.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from typing import Any, Final
+
+from webhook.kube.typed.from_objects import Listed, ingress_class, limit_ranges, nothing, priority_class, storage_class
 
 Object = dict[str, Any]
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -35,22 +37,35 @@ _FINALIZERS: Final = {
 }
 
 
-def admitted(obj: Object) -> Object:
-    """Give a new object, `defaulted` before, with what the plugins put into it; `obj` stays."""
+def admitted(obj: Object, listed: Listed = nothing) -> Object:
+    """Give a new object, `defaulted` before, with what the plugins put into it; `obj` stays.
+
+    `listed` gives the cluster's other objects, as far as they are known.
+    """
     kind = (str(obj.get("apiVersion")), str(obj.get("kind")))
     if kind == ("v1", "Pod") and isinstance(obj.get("spec"), dict):
         obj = copy.deepcopy(obj)
+        limit_ranges(obj, listed)
         _account(obj)
+        _priority(obj["spec"], listed)
         _tolerations(obj["spec"])
-        _priority(obj["spec"])
     elif kind == ("v1", "Node") and isinstance(obj.get("spec"), dict):
         obj = copy.deepcopy(obj)
         _not_ready(obj["spec"])
-    elif (finalizer := _FINALIZERS.get(kind)) and isinstance(metadata := obj.get("metadata"), dict):
-        kept = list(metadata.get("finalizers") or ())
-        if finalizer not in kept:
-            obj = {**obj, "metadata": {**metadata, "finalizers": [*kept, finalizer]}}
+    elif kind == ("networking.k8s.io/v1", "Ingress"):
+        obj = ingress_class(obj, listed)
+    elif kind == ("v1", "PersistentVolumeClaim"):
+        obj = _protected(storage_class(obj, listed), _FINALIZERS[kind])
+    elif finalizer := _FINALIZERS.get(kind):
+        obj = _protected(obj, finalizer)
     return obj
+
+
+def _protected(obj: Object, finalizer: str) -> Object:
+    """StorageObjectInUseProtection: what is in use is not deleted."""
+    metadata = obj.get("metadata")
+    kept = list(metadata.get("finalizers") or ()) if isinstance(metadata, dict) else [finalizer]
+    return obj if finalizer in kept else {**obj, "metadata": {**obj["metadata"], "finalizers": [*kept, finalizer]}}
 
 
 def _account(pod: Object) -> None:
@@ -87,12 +102,13 @@ def _tolerations(spec: Object) -> None:
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *added]
 
 
-def _priority(spec: Object) -> None:
-    """Priority: that of the two classes each cluster has, or 0 for no class."""
+def _priority(spec: Object, listed: Listed) -> None:
+    """Priority: that of the Pod's class, if it is one of the two each cluster has or is known; or 0 for no class."""
+    known = priority_class(spec, listed) or {}
     name = spec.get("priorityClassName") or ""
-    if not name or name in _PRIORITIES:
-        spec.setdefault("priority", _PRIORITIES.get(name, 0))
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    if known or not name or name in _PRIORITIES:
+        spec.setdefault("priority", known.get("value", _PRIORITIES.get(name, 0)))
+        spec.setdefault("preemptionPolicy", known.get("preemptionPolicy") or "PreemptLowerPriority")
 
 
 def _not_ready(spec: Object) -> None:

@@ -11,7 +11,9 @@ from webhook.api.scopes import Scopes
 from webhook.jobs.kinds import kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.typed.defaulted import defaulted
+from webhook.kube.typed.from_objects import Listed, nothing
 from webhook.kube.typed.plugins import admitted
+from webhook.policy.facts import Facts
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
@@ -34,20 +36,24 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What CRDs among the files say: (group, kind) -> resource, and the scopes of kinds."""
+    """What CRDs among the files say: (group, kind) -> resource, and the scopes of kinds.
+
+    `listed` gives the objects that the API server's plugins look at: LimitRanges and default classes.
+    """
 
     names: Mapping[tuple[str, str], str] = field(default_factory=dict)
     scopes: Scopes = field(default_factory=Scopes)
+    listed: Listed = nothing
 
     @classmethod
-    def of(cls, objects: Iterable[Object]) -> Resources:
-        """Read the CustomResourceDefinitions of some objects."""
+    def of(cls, objects: Iterable[Object], facts: Facts | None = None) -> Resources:
+        """Read the CustomResourceDefinitions of some objects; the cluster is what the facts are."""
         names, objects = {}, list(objects)
         for spec in (o.get("spec") for o in objects if o.get("kind") == "CustomResourceDefinition"):
             words = spec.get("names") if isinstance(spec, dict) else None
             if isinstance(spec, dict) and isinstance(words, dict):
                 names[(str(spec.get("group")), str(words.get("kind")))] = str(words.get("plural"))
-        return cls(names, Scopes.of(objects))
+        return cls(names, Scopes.of(objects), nothing if facts is None else listed_in(facts))
 
     def of_kind(self, kind: GroupVersionKind) -> str:
         """Name the resource of a kind: a CRD's word, the table of job kinds, else the English plural."""
@@ -73,7 +79,12 @@ def received(obj: Object, resources: Resources, sender: Sender) -> Object:
         metadata["namespace"] = sender.namespace
     if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
         metadata["name"] = f"{prefix}x"
-    return admitted(defaulted({**obj, "metadata": metadata}))
+    return admitted(defaulted({**obj, "metadata": metadata}), resources.listed)
+
+
+def listed_in(facts: Facts) -> Listed:
+    """Give what lists the objects of these facts."""
+    return lambda group, kind, namespace: facts.params(GroupVersionKind(group, "v1", kind), namespace, None, None)
 
 
 def request_for(obj: Object, resources: Resources, sender: Sender) -> Request:

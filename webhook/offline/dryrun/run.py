@@ -99,7 +99,7 @@ def dry_run(
 ) -> Trial:
     """Say what would happen to each object. `clock` is the time, for exceptions with an expiry date."""
     given = list(found)
-    resources = Resources.of([*bundle.objects, *(i.obj for i in given)])
+    resources = Resources.of([*bundle.objects, *(i.obj for i in given)], facts)
     outcomes = [outcome(item, bundle, facts, resources, sender, gate, clock) for item in given]
     missing = (*missing_facts(facts, bundle), *(missing_queues(outcomes) if gate is None else ()))
     return Trial(tuple(outcomes), tuple(_notes(facts, bundle)), tuple(dict.fromkeys(missing)))

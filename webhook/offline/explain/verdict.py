@@ -102,7 +102,7 @@ def explain(
     gate: Gate | None = None,
 ) -> tuple[ObjectOutcome, tuple[PolicyTrace, ...]]:
     """Say what would happen to an object and why, policy by policy in the order they run. Raises BadReview."""
-    resources = Resources.of([*bundle.objects, item.obj])
+    resources = Resources.of([*bundle.objects, item.obj], facts)
     obj = item.obj if item.request else received(item.obj, resources, sender)
     request = item.request or request_for(obj, resources, sender)
     listener = _Listener(request_object=request.object)

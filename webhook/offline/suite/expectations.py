@@ -28,12 +28,13 @@ def problems(
     verdict: Verdict,
     queue: QueueResult | None,
     why: Callable[[], str],
-    restless: Iterable[str] = (),
+    restless: Iterable[str],
+    resources: Resources,
 ) -> Iterator[Diagnostic]:
     """Give what is not as expected: SUI010 verdict, SUI011 words, SUI012 object, SUI013 queue, SUI014 unmatched.
 
     `why` says why no policy is for the object. Where that is not as expected nothing else is told. `restless` names
-    policies that would change again what they made.
+    policies that would change again what they made, `resources` are those the request was made with.
     """
     expect = case.spec.get("expect") or {}
     if unmatched := list(_matched(case, verdict, expect, why)):
@@ -43,7 +44,7 @@ def problems(
     yield from _words(case, verdict, expect)
     if verdict.allowed:
         yield from _restless(case, restless)
-        yield from _object(case, request, verdict, expect)
+        yield from _object(case, request, verdict, expect, resources)
     if "queue" in expect and queue is not None:
         yield from _queue(case, queue, expect["queue"])
 
@@ -105,14 +106,16 @@ def _restless(case: Case, names: Iterable[str]) -> Iterator[Diagnostic]:
         yield case.diagnostic("SUI012", f"{name} changes the object on every pass (not idempotent)", hint=hint)
 
 
-def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
+def _object(
+    case: Case, request: Request, verdict: Verdict, expect: dict[str, Any], resources: Resources
+) -> Iterator[Diagnostic]:
     made = verdict.object if verdict.object is not None else request.object
     if "patch" in expect:
         steps = [step.wire() for step in verdict.patch]
         if not same(steps, expect["patch"] or []):
             yield case.diagnostic("SUI012", "the patch differs", "expect", "patch", hint=shown(steps))
     if "patched" in expect:
-        wanted = whole(case, expect["patched"], request)
+        wanted = whole(case, expect["patched"], request, resources)
         if not same(wanted, made):
             steps = [step.wire() for step in diff(wanted, made)]
             yield case.diagnostic("SUI012", "the object differs", "expect", "patched", hint=shown(steps))
@@ -122,10 +125,10 @@ def _object(case: Case, request: Request, verdict: Verdict, expect: dict[str, An
             yield case.diagnostic("SUI012", message, "expect", "contains", *path)
 
 
-def whole(case: Case, value: Any, request: Request) -> Any:
+def whole(case: Case, value: Any, request: Request, resources: Resources) -> Any:
     """Give the whole object a case expects, with the defaults and the namespace that the request's object got."""
     wanted = resolve(case, value)[0]
-    return received(wanted, Resources(), Sender(namespace=request.namespace or "default"))
+    return received(wanted, resources, Sender(namespace=request.namespace or "default"))
 
 
 def missing(wanted: Any, found: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:

@@ -85,7 +85,8 @@ def run_case(
 def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callable[[], Rules] | None) -> Result:
     now = moment(case)
     facts = CaseFacts(case, bundle.objects)
-    request = request_of(case)
+    resources = Resources.of((), facts)
+    request = request_of(case, resources)
     verdict = review(request, bundle, facts, None, observer=observer, clock=lambda: now)
     if isinstance(verdict, NeedsFacts):
         checks = [question for question in verdict.questions if isinstance(question, Check)]
@@ -97,7 +98,9 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
         compiled = rules or partial(rules_of, bundle)
         queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
     restless = _restless(request, verdict, bundle, facts, now)
-    found = tuple(problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless))
+    found = tuple(
+        problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless, resources)
+    )
     return Result(case, CaseOutcome.FAILURE if found else CaseOutcome.PASSED, found, verdict, queue)
 
 
@@ -175,7 +178,7 @@ class CaseFacts(MemoryFacts):
         return Decision.UNKNOWN if self._table is None else Decision.DENIED
 
 
-def request_of(case: Case) -> Request:
+def request_of(case: Case, resources: Resources) -> Request:
     """Make the request that an API server would send for the case. Raises BadReview."""
     spec = case.spec
     objects = resolve(case, spec.get("object"))
@@ -189,19 +192,21 @@ def request_of(case: Case) -> Request:
         obj, old = None, old or obj
     elif operation == "UPDATE":
         old = old or copy.deepcopy(obj)
-    return parse({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": _wire(case, obj, old, operation)})
+    return parse(
+        {"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": _wire(case, obj, old, operation, resources)}
+    )
 
 
-def _wire(case: Case, obj: Any, old: Any, operation: str) -> dict[str, Any]:
+def _wire(case: Case, obj: Any, old: Any, operation: str, resources: Resources) -> dict[str, Any]:
     spec = case.spec
     namespace = spec.get("namespace") or "default"
     where = namespace.get("name", "default") if isinstance(namespace, dict) else namespace
     sender = Sender(namespace=where)
-    obj, old = (None if o is None else received(o, Resources(), sender) for o in (obj, old))
+    obj, old = (None if o is None else received(o, resources, sender) for o in (obj, old))
     shown = obj or old or {}
     gvk, metadata = gvk_of(shown), shown.get("metadata") or {}
     kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
-    resource = {"group": gvk.group, "version": gvk.version, "resource": Resources().of_kind(gvk)}
+    resource = {"group": gvk.group, "version": gvk.version, "resource": resources.of_kind(gvk)}
     user = {**DEFAULT_USER, **(spec.get("user") or {})}
     sub = {"subResource": spec["subresource"]} if spec.get("subresource") else {}
     manager = {"fieldManager": spec["fieldManager"]} if spec.get("fieldManager") else {}

@@ -1,0 +1,108 @@
+"""What admission plugins put into a new object from other objects: LimitRanges and the classes of a cluster.
+
+Rules: k8s.io/kubernetes plugin/pkg/admission, Admit of LimitRanger, Priority, DefaultStorageClass and
+DefaultIngressClass. RuntimeClass is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+Object = dict[str, Any]
+Listed = Callable[[str, str, str | None], Sequence[Object]]
+"""Gives the objects of a group and kind, in a namespace or (None) of the cluster, as they are stored."""
+
+_LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
+_OLD_STORAGE: Final = "volume.beta.kubernetes.io/storage-class"
+_OLD_INGRESS: Final = "kubernetes.io/ingress.class"
+_DEFAULT_STORAGE: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_DEFAULT_INGRESS: Final = ("ingressclass.kubernetes.io/is-default-class",)
+
+
+def nothing(group: str, kind: str, namespace: str | None) -> Sequence[Object]:
+    """Give no objects: nothing is known of a cluster."""
+    return ()
+
+
+def limit_ranges(pod: Object, listed: Listed) -> None:
+    """LimitRanger: containers get the limits and requests that they leave out, and an annotation says which."""
+    namespace = str(pod["metadata"].get("namespace") or "")
+    for limit_range in listed("", "LimitRange", namespace):
+        items = [i for i in _items(limit_range.get("spec") or {}, "limits") if i.get("type") == "Container"]
+        requests = {k: v for item in items for k, v in (item.get("defaultRequest") or {}).items()}
+        limits = {k: v for item in items for k, v in (item.get("default") or {}).items()}
+        told = [
+            f"{', '.join(sorted(added))} {word} for {what} {container['name']}"
+            for field, what in (("containers", "container"), ("initContainers", "init container"))
+            for container in _items(pod["spec"], field)
+            for word, added in _completed(container, requests, limits)
+            if added
+        ]
+        if told:
+            metadata = pod["metadata"]
+            text = f"LimitRanger plugin set: {'; '.join(told)}"
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), _LIMIT_RANGER: text}
+
+
+def _completed(container: Object, requests: Object, limits: Object) -> Iterator[tuple[str, list[str]]]:
+    """Fill in what a container's resources leave out; gives what was."""
+    resources = container["resources"] = dict(container.get("resources") or {})
+    for word, field, defaults in (("request", "requests", requests), ("limit", "limits", limits)):
+        own = resources.get(field) or {}
+        added = [name for name in defaults if name not in own]
+        if added:
+            resources[field] = {**own, **{name: defaults[name] for name in added}}
+        yield word, added
+
+
+def priority_class(spec: Object, listed: Listed) -> Object | None:
+    """Priority: the class that a Pod names, else the cluster's default one, whose name it gets; None where it has none.
+
+    Of several defaults the one with the least value counts.
+    """
+    classes = listed("scheduling.k8s.io", "PriorityClass", None)
+    if name := spec.get("priorityClassName"):
+        return next((found for found in classes if found["metadata"].get("name") == name), None)
+    default = min((c for c in classes if c.get("globalDefault") is True), key=lambda c: c.get("value", 0), default=None)
+    if default is not None:
+        spec["priorityClassName"] = default["metadata"]["name"]
+    return default
+
+
+def storage_class(claim: Object, listed: Listed) -> Object:
+    """DefaultStorageClass: a claim that names no class gets the default one."""
+    spec, annotations = claim.get("spec"), claim["metadata"].get("annotations") or {}
+    if not isinstance(spec, dict) or "storageClassName" in spec or _OLD_STORAGE in annotations:
+        return claim
+    name = _default(listed("storage.k8s.io", "StorageClass", None), _DEFAULT_STORAGE)
+    return {**claim, "spec": {**spec, "storageClassName": name}} if name else claim
+
+
+def ingress_class(ingress: Object, listed: Listed) -> Object:
+    """DefaultIngressClass: an Ingress that names no class gets the default one."""
+    spec, annotations = ingress.get("spec"), ingress["metadata"].get("annotations") or {}
+    if not isinstance(spec, dict) or "ingressClassName" in spec or _OLD_INGRESS in annotations:
+        return ingress
+    name = _default(listed("networking.k8s.io", "IngressClass", None), _DEFAULT_INGRESS)
+    return {**ingress, "spec": {**spec, "ingressClassName": name}} if name else ingress
+
+
+def _default(classes: Sequence[Object], marks: Sequence[str]) -> str:
+    """Name the class that is marked as the default: the newest, of equally old ones the first by name."""
+    found = [c["metadata"] for c in classes if any(_marked(c, mark) for mark in marks)]
+    by_name = sorted(found, key=lambda metadata: str(metadata.get("name")))
+    newest: Object = max(by_name, key=lambda metadata: str(metadata.get("creationTimestamp") or ""), default={})
+    return str(newest.get("name") or "")
+
+
+def _marked(found: Object, mark: str) -> bool:
+    return (found["metadata"].get("annotations") or {}).get(mark) == "true"
+
+
+def _items(holder: Object, field: str) -> Iterator[Object]:
+    items = holder.get(field)
+    yield from (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()
