@@ -1,5 +1,5 @@
-"""`python -m tests.docs.reference`: write the pages that list commands, settings and metrics, and the picture of
-the packages."""
+"""`python -m tests.docs.reference`: write the pages that list what the code and the shipped files have, and the
+picture of the packages."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
+from tests.docs import shipped
 from tests.docs.layers import picture
 from tests.docs.markdown import DOCS
 from webhook.cli import exits
@@ -203,6 +204,7 @@ PAGES = {
     "reference/commands.md": commands_page,
     "reference/configuration.md": configuration_page,
     "reference/metrics.md": metrics_page,
+    "reference/shipped.md": shipped.page,
     "concepts/layers.svg": picture,
 }
 

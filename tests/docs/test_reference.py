@@ -11,6 +11,7 @@ from tests.docs.reference import PAGES, QUEUES, commands
 from tests.shared import ROOT
 from webhook.cli.group import cli
 from webhook.offline.lint.table import BY_CODE
+from webhook.offline.reference.field_words import WORDS
 
 SOURCES = [*(ROOT / "webhook").rglob("*.py"), *(ROOT / "policies").rglob("policy.yaml")]
 METRIC_CLASSES = {"Counter", "Gauge", "Histogram", "CounterMetricFamily", "GaugeMetricFamily", "HistogramMetricFamily"}
@@ -63,6 +64,14 @@ def test_every_finding_is_named():
     """Each code is listed, and has a page."""
     page = (DOCS / "findings/README.md").read_text(encoding="utf-8")
     assert not [code for code in BY_CODE if f"[{code}]" not in page or not (DOCS / f"findings/{code}.md").is_file()]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("Suite", "suites.md"), ("PolicyException", "exceptions.md")])
+def test_every_field_is_named(kind, name):
+    """Each field that an editor is told of stands on the page of its kind."""
+    page = (DOCS / "reference" / name).read_text(encoding="utf-8")
+    names = {path.split(".")[-1] for path in WORDS[kind]}
+    assert not [name for name in names if not re.search(rf"`{name}|^ *(?:- )?{name}:", page, re.MULTILINE)]
 
 
 def test_every_annotation_is_named():
