@@ -205,3 +205,21 @@ def flavors(admitted):
         name: (a["clusterQueue"], sorted((p["name"], p["count"], sorted(p["flavors"].items())) for p in a["podSets"]))
         for name, a in admitted.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("section", "decided"),
+    [
+        ("resources: {quotaCheckStrategy: BlockUndeclared}", "pending"),
+        ("resources: {quotaCheckStrategy: IgnoreUndeclared}", "admitted"),
+        ("resources: {excludeResourcePrefixes: [example.com/]}", "admitted"),
+        ("resources: {transformations: [{input: example.com/x, strategy: Replace}]}", "admitted"),
+    ],
+)
+def test_a_configuration_of_kueue_counts(section, decided):
+    """Among the objects it says how requests are counted, as in `sluice serve --kueue-config`."""
+    configuration = f"\n---\napiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n{section}\n"
+    work = job("one", 1, "2026-01-15T09:00:00Z").replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 1, example.com/x: 1")
+    assert "example.com/x" in work
+    done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + work + configuration)
+    assert f"1 {decided}" in done.output

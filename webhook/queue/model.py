@@ -174,7 +174,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue:
-    """A ClusterQueue. `namespace_selector` None selects no namespace; `problem` says why it is inactive."""
+    """A ClusterQueue. `namespace_selector` None selects no namespace; `problem` says why it is inactive.
+
+    `ignores_undeclared` says that resources which no group covers are not counted; else they keep a workload pending.
+    """
 
     name: str
     cohort: str = ""
@@ -191,6 +194,7 @@ class ClusterQueue:
     annotations: Mapping[str, str] = EMPTY
     history: History = History()
     problem: str = ""
+    ignores_undeclared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,15 +65,15 @@ _QUOTA: Final = (
     Feature(
         "resource transformations and excluded prefixes",
         State.YES,
-        "resources of a Configuration object, in files",
+        "`resources` of the settings, or of a Configuration object in files",
         "tests/api/test_requests.py",
     ),
     Feature(
         "quota check strategy",
-        State.NO,
-        "a Workload stays pending if no resource group covers one of its resources (BlockUndeclared)",
-        gates=("QuotaCheckStrategy",),
-        signs=by_configuration("resources", "quotaCheckStrategy"),
+        State.YES,
+        "BlockUndeclared and IgnoreUndeclared",
+        "tests/api/test_counting_settings.py",
+        ("QuotaCheckStrategy",),
     ),
     Feature(
         "concurrent admission",

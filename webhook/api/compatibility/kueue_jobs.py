@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.api.compatibility.model import Feature, State
-from webhook.api.compatibility.signs import by_annotation, by_configuration
+from webhook.api.compatibility.signs import by_configuration
 
 _LIFE: Final = (
     Feature(
@@ -41,10 +41,10 @@ _LIFE: Final = (
     ),
     Feature(
         "priority boost by annotation",
-        State.NO,
-        "write a rule: `order` can read annotations",
-        gates=("PriorityBoost",),
-        signs=by_annotation("job", "priority-boost"),
+        State.PART,
+        "only with the gate in featureGates, as in Kueue",
+        "tests/api/test_counting_settings.py",
+        ("PriorityBoost",),
     ),
     Feature(
         "admission gated by annotation",
@@ -61,10 +61,10 @@ _LIFE: Final = (
     ),
     Feature(
         "all-or-nothing with ready pods",
-        State.NO,
-        "a started job keeps its quota until it ends, whether its pods are ready or not",
-        gates=("DisableWaitForPodsReady",),
-        signs=by_configuration("waitForPodsReady"),
+        State.YES,
+        "time-outs, back-off, blockAdmission; by the rule files pods-ready and block-until-ready",
+        "tests/queue/test_evict_rules.py",
+        ("DisableWaitForPodsReady",),
     ),
     Feature(
         "reclaimable pods",

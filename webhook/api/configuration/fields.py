@@ -5,7 +5,7 @@ v1beta1 and v1beta2 differ in their defaults only, and v1beta1 says `enable` whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from webhook.api.compatibility.kueue import KUEUE
@@ -181,6 +181,17 @@ def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
         found["wait_for_pods_ready"] = None
     found.setdefault("integrations", Integrations())
     return QueueSettings(**found), reader
+
+
+def settings_among(objects: Iterable[Mapping[str, Any]]) -> QueueSettings | None:
+    """Give the settings of the last Configuration among objects, None where there is none."""
+    found = [obj for obj in objects if is_configuration(obj)]
+    return configuration_of(found[-1]) if found else None
+
+
+def is_configuration(obj: Mapping[str, Any]) -> bool:
+    """Say whether an object is a Configuration of Kueue."""
+    return obj.get("kind") == KIND and obj.get("apiVersion") in VERSIONS
 
 
 def configuration_of(value: Mapping[str, Any]) -> QueueSettings:

@@ -132,6 +132,12 @@ class QueueSettings:
         """Say whether a feature gate is on; `default` is what it is where nobody set it."""
         return self.feature_gates.get(gate, default)
 
+    @property
+    def ignores_undeclared(self) -> bool:
+        """Whether resources that no resource group covers are left out of what quota counts."""
+        asked = self.resources.quota_check_strategy is QuotaCheckStrategy.IGNORE
+        return asked and self.enabled("QuotaCheckStrategy", default=True)
+
     def namespace_selector(self, own: str) -> Mapping[str, Any]:
         """Give the LabelSelector of the namespaces whose jobs are managed; `own` is Sluice's namespace."""
         if self.managed_jobs_namespace_selector is not None:

@@ -227,14 +227,20 @@ class Reader:
         self, made: type[Definition], read: Callable[[Object], Definition], obj: Object
     ) -> Definition | None:
         if not self._tolerant:
-            return read(obj)
+            return self._counting(read(obj))
         key = f"{made.__name__} {_name(obj)}"
         try:
-            definition = read(obj)
+            definition = self._counting(read(obj))
         except MALFORMED as error:
             self.problems[key] = repr(error)
             return self._sent.get((made, _name(obj)))
         self.problems.pop(key, None)
+        return definition
+
+    def _counting(self, definition: Definition) -> Definition:
+        """Give a ClusterQueue with what the settings say of resources that none of its groups covers."""
+        if isinstance(definition, ClusterQueue) and self._around.settings.ignores_undeclared:
+            return replace(definition, ignores_undeclared=True)
         return definition
 
     def _all_workloads(self) -> dict[str, Workload]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -27,6 +28,8 @@ ARRIVAL: Final = "sluice.dev/arrival"
 
 Creation times have whole seconds only; among jobs of one second the version tells who came first.
 """
+BOOST: Final = "kueue.x-k8s.io/priority-boost"
+_WHOLE: Final = re.compile(r"[-+]?[0-9]{1,9}")
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
 RECOVERS: Final = "WaitForRecovery"
 """The reason of `PodsReady` False where they were ready before."""
@@ -93,12 +96,14 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     evicted = conditions.get("Evicted")
     requeue = status.get("requeueState") or {}
     labels = labelled(obj)
+    boost = _boost(labels["annotations"]) if around.settings.enabled("PriorityBoost") else 0
     return Workload(
         namespace=namespace,
         name=metadata["name"],
         queue=spec.get("queueName") or "",
         pod_sets=pods.sets,
-        priority=_priority(spec, around),
+        priority=_priority(spec, around) + boost,
+        priority_boost=boost,
         created=created,
         arrival=labels["annotations"].get(ARRIVAL, "").partition(" ")[2].rjust(20, "0"),
         uid=str(metadata.get("uid") or ""),
@@ -201,6 +206,12 @@ def _priority(spec: Object, around: Surroundings) -> int:
     name = str(ref.get("name") or spec.get("priorityClassName") or "")
     kinds = (ref["kind"],) if ref.get("kind") else ("WorkloadPriorityClass", "PriorityClass")
     return next((around.classes[k, name] for k in kinds if (k, name) in around.classes), 0)
+
+
+def _boost(annotations: Mapping[str, str]) -> int:
+    """Give what is added to a workload's priority; 0 where it is no whole number."""
+    given = annotations.get(BOOST, "")
+    return int(given) if _WHOLE.fullmatch(given) else 0
 
 
 def _queued_at(created: int, evicted: Object | None) -> int:

@@ -6,7 +6,7 @@ import gc
 import importlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,13 +19,14 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from webhook import setting_values
+from webhook.api.configuration.fields import settings_among
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.inputs import Inputs, json_lines
 from webhook.cli.option_types import FILE, INPUT, ROWS, RULES_HELP, TEXT, Read
-from webhook.cli.repository import queue_rules, repository
+from webhook.cli.repository import Repository, queue_rules, repository, rules_as_configured
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import dump
 from webhook.offline.plan.batch import answer_case, answer_trace
@@ -34,6 +35,8 @@ from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
 from webhook.offline.plan.tables import summary, tables
 from webhook.offline.unreadable_objects import readable
+from webhook.policy.queue_rules.configured import configured
+from webhook.queue.rules import Rules
 from webhook.store.errors import StoreError
 
 STABLE = "until-stable"
@@ -126,12 +129,13 @@ def plan(
     at = _now() if now is None else now
     try:
         given = Inputs(() if cluster else files)
-        rules = queue_rules(repository((), names))
+        within = repository((), names)
         with all_kept(), readable(given.documents):
             values = _live(kubeconfig, context) if cluster else given.values()
             if not values and not cluster:
                 click.echo("sluice plan: no objects in these files", err=True)
                 sys.exit(exits.NOTHING_TO_RUN)
+            rules = _rules(within, values)
             found = cluster_of(values)
             del values
             world = snapshot(found.objects)
@@ -141,6 +145,14 @@ def plan(
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
     _show(made, found, output)
+
+
+def _rules(within: Repository, values: Sequence[Any]) -> Rules:
+    """Compile the rules in force, as the Configuration of Kueue among the objects has them, if there is one."""
+    settings = settings_among(value for value in values if isinstance(value, dict))
+    if settings is None:
+        return queue_rules(within)
+    return rules_as_configured(within, configured(settings, within.rules))
 
 
 def _show(made: Plan, cluster: Cluster, output: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.api.configuration.fields import is_configuration
 from webhook.api.convert import VERSIONED, convert
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.kinds import KUEUE, OLD, STORED
@@ -86,6 +87,8 @@ def unpacked(values: Iterable[Any]) -> Iterable[Object]:
                 yield from unpacked([item if value["kind"] == "List" else {**inherited, **item}])
         elif isinstance(value, dict) and value.get("kind") and isinstance(value.get("metadata"), dict):
             yield value
+        elif isinstance(value, dict) and is_configuration(value):  # a file of Kueue's has no metadata
+            yield {**value, "metadata": {}}
 
 
 def is_done(obj: Mapping[str, Any]) -> bool:

@@ -97,7 +97,7 @@ def _pod_set_plan(
     for resource in sorted(requests):
         if resource in covering:
             indexes.setdefault(covering[resource])
-        elif requests[resource] * pod_set.count and not missing:
+        elif requests[resource] * pod_set.count and not missing and not queue.ignores_undeclared:
             missing = resource
     groups = [_group_plan(i, queue.groups[i], pod_set, requests, node, flavors, rules, covering) for i in indexes]
     least = pod_set.count if pod_set.min_count is None else pod_set.min_count
