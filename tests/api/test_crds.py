@@ -82,3 +82,21 @@ def test_the_command_prints_one_document_per_kind_and_names_unknown_kinds():
     wrong = CliRunner().invoke(crds, ["--kind", "nope"])
     assert wrong.exit_code == 2
     assert "known kinds: ClusterQueue" in wrong.output
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "wide"),
+    [
+        ("ClusterQueue", "Cohort, Pending Workloads", "Strategy, Admitted Workloads"),
+        ("LocalQueue", "ClusterQueue, Pending Workloads, Admitted Workloads", ""),
+        ("Workload", "Queue, Reserved in, Admitted, Finished, Age", "Why"),
+    ],
+)
+def test_what_kubectl_get_shows(kind, columns, wide):
+    """Kueue's columns, in every version; why a Workload waits is one of ours, with `-o wide`."""
+    (crd,) = [crd for crd in definitions() if crd["spec"]["names"]["kind"] == kind]
+    for version in crd["spec"]["versions"]:
+        shown = {0: [], 1: []}
+        for column in version["additionalPrinterColumns"]:
+            shown[column.get("priority", 0)].append(column["name"])
+        assert (", ".join(shown[0]), ", ".join(shown[1])) == (columns, wide)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.api import v1beta1
@@ -59,17 +59,17 @@ class CustomKind:
 
 
 PENDING: Final = Column("Pending Workloads", ".status.pendingWorkloads", "integer")
-ADMITTED: Final = Column("Admitted Workloads", ".status.admittedWorkloads", "integer", wide=True)
+ADMITTED: Final = Column("Admitted Workloads", ".status.admittedWorkloads", "integer")
 AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
 STRATEGY: Final = Column("Strategy", ".spec.queueingStrategy", wide=True)
-CQ_COLUMNS: Final = (STRATEGY, PENDING, ADMITTED)
+CQ_COLUMNS: Final = (STRATEGY, PENDING, replace(ADMITTED, wide=True))
 LQ_COLUMNS: Final = (Column("ClusterQueue", ".spec.clusterQueue"), PENDING, ADMITTED)
 WL_COLUMNS: Final = (
     Column("Queue", ".spec.queueName"),
     Column("Reserved in", ".status.admission.clusterQueue"),
     Column("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
     Column("Finished", ".status.conditions[?(@.type=='Finished')].status"),
-    Column("Why", ".status.conditions[?(@.type=='QuotaReserved')].reason", wide=True),
+    Column("Why", ".status.conditions[?(@.type=='sluice.dev/Waiting')].reason", wide=True),
     AGE,
 )
 VALUE: Final = (Column("Value", ".value", "integer"),)
