@@ -2,10 +2,13 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from webhook.cluster.queues.counts import WorkloadCounts
+from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_conditions import Known
 from webhook.cluster.queues.status import status_of, tally
+from webhook.cluster.queues.workload_conditions import counted
 
 NAMES = ("a", "b", "c")
 
@@ -51,3 +54,40 @@ def test_a_local_queue_without_its_cluster_queue_counts_nothing():
     found = tally([], [door], Known.of([], [], {}), counts, []).local_queues["n/q"]
     assert (found.pending, found.activity.reason) == (0, "ClusterQueueDoesNotExist")
     assert "flavorsUsage" not in status_of(door, found, "2026-01-01T00:00:00Z", None, local=True)
+
+
+def test_gauges_show_the_queues_that_are_there():
+    """Quota with its limits, and LocalQueues with who waits in vain; a queue that is gone is shown no more."""
+    quota = {"name": "cpu", "nominalQuota": "2", "borrowingLimit": "1500m"}
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [quota]}]}]
+    queue = {"metadata": {"name": "cq"}, "spec": {"resourceGroups": groups, "cohortName": "all"}}
+    door = {"metadata": {"name": "q", "namespace": "n"}, "spec": {"clusterQueue": "cq"}}
+    waits = WorkloadCounts()
+    waits.heard(None, {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}})
+    registry = CollectorRegistry()
+    report = QueueMetrics(registry)
+    report.tallies(tally([queue], [door], Known.of([], [], {}), waits, []), 0)
+    cell = {"cohort": "all", "cluster_queue": "cq", "flavor": "f", "resource": "cpu", "replica_role": "standalone"}
+    assert registry.get_sample_value("kueue_cluster_queue_nominal_quota", cell) == 2
+    assert registry.get_sample_value("kueue_cluster_queue_borrowing_limit", cell) == 1.5
+    assert registry.get_sample_value("kueue_cluster_queue_lending_limit", cell) is None
+    local = {"name": "q", "namespace": "n", "replica_role": "standalone"}
+    pending = {**local, "status": "inadmissible"}
+    assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) == 1, "the flavor is missing"
+    assert registry.get_sample_value("kueue_local_queue_status", {**local, "active": "False"}) == 1
+    report.tallies(tally([], [], Known.of([], [], {}), WorkloadCounts(), []), 0)
+    assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) is None
+
+
+def test_an_eviction_counts_once_for_a_reason():
+    """With its underlying cause; again, it counts only in the total."""
+    registry = CollectorRegistry()
+    report = QueueMetrics(registry)
+    workload = {"status": {"admission": {"clusterQueue": "cq"}}}
+    again = {"status": {**workload["status"], **counted(workload, "DeactivatedDueToAdmissionCheck")}}
+    for found in (workload, again):
+        report.evicted(found, "DeactivatedDueToAdmissionCheck")
+    labels = {"cluster_queue": "cq", "reason": "Deactivated", "underlying_cause": "AdmissionCheck"}
+    labels |= {"priority_class": "", "replica_role": "standalone"}
+    assert registry.get_sample_value("kueue_evicted_workloads_total", labels) == 2
+    assert registry.get_sample_value("kueue_evicted_workloads_once_total", labels) == 1

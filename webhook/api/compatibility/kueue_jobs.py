@@ -195,7 +195,7 @@ _AROUND: Final = (
     Feature(
         "metrics",
         State.PART,
-        "those of ClusterQueues, under Kueue's names",
+        "those of ClusterQueues and LocalQueues, under Kueue's names; none of cohorts, no labels of one's own",
         "tests/cluster/test_controller.py",
         ("LocalQueueMetrics", "MetricsForCohorts", "MetricForWorkloadCreationLatency", "CustomMetricLabels"),
     ),

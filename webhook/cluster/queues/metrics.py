@@ -5,13 +5,14 @@ Counters grow as decisions are written; gauges are set from the state after a ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from webhook.cluster.queues.status import QueueCount
+from webhook.cluster.queues.queue_gauges import QueueGauges
+from webhook.cluster.queues.status import QueueCounts
+from webhook.cluster.queues.workload_conditions import split
 from webhook.queue.decisions import Admitted, Decisions, Preempted
 from webhook.store.objects import Object
 
@@ -47,6 +48,12 @@ class QueueMetrics:
             ["cluster_queue", "reason", "underlying_cause", "priority_class", ROLE],
             registry=registry,
         )
+        self._evicted_once = Counter(
+            "kueue_evicted_workloads_once_total",
+            "Workloads evicted for a reason for the first time.",
+            ["cluster_queue", "reason", "underlying_cause", "priority_class", ROLE],
+            registry=registry,
+        )
         self._preempted = Counter(
             "kueue_preempted_workloads_total",
             "Workloads preempted.",
@@ -70,6 +77,7 @@ class QueueMetrics:
             ["cohort", "cluster_queue", "flavor", "resource", ROLE],
             registry=registry,
         )
+        self._queues = QueueGauges(registry)
         self._writes = Gauge("sluice_controller_writes", "Writes sent to the API server.", registry=registry)
         self._leads = Gauge("sluice_leader", "1 while this replica is the leader.", registry=registry)
 
@@ -101,17 +109,22 @@ class QueueMetrics:
 
     def evicted(self, workload: Object, reason: str) -> None:
         """Note an eviction."""
-        queue = ((workload.get("status") or {}).get("admission") or {}).get("clusterQueue") or ""
-        self._evicted.labels(queue, reason, "", _class(workload), self._role).inc()
+        status = workload.get("status") or {}
+        queue, why = (status.get("admission") or {}).get("clusterQueue") or "", split(reason)
+        self._evicted.labels(queue, *why, _class(workload), self._role).inc()
+        before = (status.get("schedulingStats") or {}).get("evictions") or ()
+        if why not in {(row.get("reason"), row.get("underlyingCause")) for row in before}:
+            self._evicted_once.labels(queue, *why, _class(workload), self._role).inc()
 
     def preempted(self, decision: Preempted) -> None:
         """Note a preemption."""
         self._preempted.labels(decision.cluster_queue, decision.reason.value, self._role).inc()
 
-    def tallies(self, tallies: Iterable[QueueCount], writes: int) -> None:
-        """Set the gauges from the state of the ClusterQueues."""
+    def tallies(self, counts: QueueCounts, writes: int) -> None:
+        """Set the gauges from the state of the queues."""
         self._writes.set(writes)
-        for tally in tallies:
+        self._queues.set(counts.cluster_queues.values(), counts.local_queues.values(), self._role)
+        for tally in counts.cluster_queues.values():
             name = tally.name
             self._pending.labels(name, "active", self._role).set(tally.pending - tally.inadmissible)
             self._pending.labels(name, "inadmissible", self._role).set(tally.inadmissible)

@@ -75,7 +75,7 @@ class Publisher:
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
         counts = tally(queues, doors, known, self._counts, parked)
-        self._report.tallies(counts.cluster_queues.values(), self._writer.count)
+        self._report.tallies(counts, self._writer.count)
         for queue in queues:
             await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
         for door in doors:

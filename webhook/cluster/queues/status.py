@@ -31,6 +31,8 @@ class QueueCount:
     reserving: int = 0
     admitted: int = 0
     nominal: Amounts = field(default_factory=dict)
+    borrowing: Amounts = field(default_factory=dict)
+    lending: Amounts = field(default_factory=dict)
     reserved: Amounts = field(default_factory=lambda: defaultdict(int))
     used: Amounts = field(default_factory=lambda: defaultdict(int))
 
@@ -76,9 +78,13 @@ def tally(
             if found is not None:
                 found.add(count)
     for key in parked:
-        target = targets.get(workloads.local_of.get(key, ""), "")
-        if target in by_name:
+        local = workloads.local_of.get(key, "")
+        if (target := targets.get(local, "")) in by_name:
             by_name[target].inadmissible += 1
+            doors[local].inadmissible += 1
+    for count in (*by_name.values(), *doors.values()):
+        if count.activity.status != "active":
+            count.inadmissible = count.pending
     return QueueCounts(by_name, doors)
 
 
@@ -88,6 +94,9 @@ def _cluster_queue(queue: Object, known: Known) -> QueueCount:
         for quota in entry.get("resources") or []:
             key = (str(entry.get("name")), str(quota.get("name")))
             out.nominal[key] = amounts.amount(key[1], quota.get("nominalQuota") or 0)
+            for limits, name in ((out.borrowing, "borrowingLimit"), (out.lending, "lendingLimit")):
+                if (limit := quota.get(name)) is not None:
+                    limits[key] = amounts.amount(key[1], limit)
             out.reserved[key] += 0
             out.used[key] += 0
     out.activity = of_cluster_queue(queue, known)
