@@ -315,6 +315,7 @@ def test_one_whose_cluster_queue_is_gone_ends_in_time():
 
             await w.until(lambda: says("Admitted", "Admitted"), "it has no checks: it is admitted")
             await w.until(lambda: says("Evicted", "DeactivatedDueToMaximumExecutionTimeExceeded"), "its time is over")
+            await w.until(lambda: says("QuotaReserved", "Deactivated"), "no job is to be stopped: its quota is free")
             return await w.store.get(WORKLOAD, "w", "team-a")
 
     found = asyncio.run(go())

@@ -10,7 +10,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from webhook.cluster.queues.queue_gauges import QueueGauges
+from webhook.cluster.queues.gauges import QueueGauges
 from webhook.cluster.queues.status import QueueCounts
 from webhook.cluster.queues.workload_conditions import split
 from webhook.queue.decisions import Admitted, Decisions, Preempted
@@ -42,18 +42,9 @@ class QueueMetrics:
             "kueue_admission_wait_time_seconds", "Time from creation to admission.", ranked, registry=registry,
             buckets=BUCKETS,
         )  # fmt: skip
-        self._evicted = Counter(
-            "kueue_evicted_workloads_total",
-            "Workloads evicted.",
-            ["cluster_queue", "reason", "underlying_cause", "priority_class", ROLE],
-            registry=registry,
-        )
-        self._evicted_once = Counter(
-            "kueue_evicted_workloads_once_total",
-            "Workloads evicted for a reason for the first time.",
-            ["cluster_queue", "reason", "underlying_cause", "priority_class", ROLE],
-            registry=registry,
-        )
+        self._evicted = _evictions("kueue_evicted_workloads_total", "Workloads evicted.", registry)
+        first = "Workloads evicted for a reason for the first time."
+        self._evicted_once = _evictions("kueue_evicted_workloads_once_total", first, registry)
         self._preempted = Counter(
             "kueue_preempted_workloads_total",
             "Workloads preempted.",
@@ -135,6 +126,12 @@ class QueueMetrics:
             for (flavor, resource), amount in tally.reserved.items():
                 value = amount / 1000 if resource == "cpu" else amount
                 self._usage.labels(tally.cohort, name, flavor, resource, self._role).set(value)
+
+
+def _evictions(name: str, words: str, registry: CollectorRegistry) -> Counter:
+    return Counter(
+        name, words, ["cluster_queue", "reason", "underlying_cause", "priority_class", ROLE], registry=registry
+    )
 
 
 def _class(workload: Object) -> str:

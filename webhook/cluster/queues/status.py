@@ -82,9 +82,9 @@ def tally(
         if (target := targets.get(local, "")) in by_name:
             by_name[target].inadmissible += 1
             doors[local].inadmissible += 1
-    for count in (*by_name.values(), *doors.values()):
-        if count.activity.status != "active":
-            count.inadmissible = count.pending
+    for queue_count in (*by_name.values(), *doors.values()):
+        if queue_count.activity.status != "active":
+            queue_count.inadmissible = queue_count.pending
     return QueueCounts(by_name, doors)
 
 

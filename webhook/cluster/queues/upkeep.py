@@ -33,6 +33,7 @@ from webhook.cluster.queues.workload_conditions import (
     FINISHED,
     OVERTIME,
     QUOTA_RESERVED,
+    released,
 )
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds
@@ -66,6 +67,7 @@ class Upkeep:
         self._writer, self._events, self._evict, self._clock_ms = acts.writer, acts.events, acts.evict, acts.clock_ms
         self._due: dict[str, None] = {}
         self._later: list[tuple[int, str]] = []
+        self._alarms: dict[str, int] = {}
         self._written: dict[str, int] = {}
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
@@ -83,12 +85,20 @@ class Upkeep:
         for workload in self._view.mirror(WORKLOAD).all():
             self._due["/".join(key_of(workload))] = None
 
+    def _look_at(self, key: str, when: int) -> None:
+        """Look at a Workload at a time, though nothing changed by then; one alarm each is enough, the earliest."""
+        if self._alarms.get(key, when + 1) > when:
+            self._alarms[key] = when
+            heapq.heappush(self._later, (when, key))
+
     async def run(self, news: Iterable[str]) -> None:
         """Look at what changed, or whose time has come; `news` are keys of other explanations. Raises NotLeading."""
         self._due.update(dict.fromkeys(news))
         now = self._clock_ms()
         while self._later and self._later[0][0] <= now:
-            self._due[heapq.heappop(self._later)[1]] = None
+            _, key = heapq.heappop(self._later)
+            self._alarms.pop(key, None)
+            self._due[key] = None
         due, self._due = self._due, {}
         inactive = self._core.inactive()
         for key in due:
@@ -112,6 +122,8 @@ class Upkeep:
             await self._wait(key, workload, inactive)
         elif not holds(workload, EVICTED):
             await self._hold(key, workload)
+        elif not waiting.is_active(workload) and not at(workload, ("metadata", "ownerReferences")):
+            await self._write(key, workload, released(workload, self._writer.stamp()))
 
     async def _wait(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
         """See to one that holds no quota."""
@@ -143,7 +155,7 @@ class Upkeep:
         elif deadline and deadline <= self._clock_ms():
             self._evict(Evicted(key, queue, OVERTIME))
         elif deadline:
-            heapq.heappush(self._later, (deadline, key))
+            self._look_at(key, deadline)
 
     def _local(self, workload: Object) -> Object | None:
         name = str(at(workload, ("spec", "queueName")) or "")
@@ -166,7 +178,7 @@ class Upkeep:
             return
         now = self._clock_ms()
         if _skeleton(workload) == _skeleton({"status": status}) and now < self._written.get(key, -AGAIN) + AGAIN:
-            heapq.heappush(self._later, (self._written[key] + AGAIN, key))
+            self._look_at(key, self._written[key] + AGAIN)
             return
         self._written[key] = now
         self._tell(workload, await self._writer.status(workload, status))
@@ -193,7 +205,7 @@ class Upkeep:
         ended = milliseconds((find(workload, FINISHED) or {}).get("lastTransitionTime"))
         until = ended + self._retention.after_finished
         if until > self._clock_ms():
-            heapq.heappush(self._later, (until, key))
+            self._look_at(key, until)
             return
         if is_marked(workload):
             workload = await self._writer.metadata(workload, {"finalizers": let_go(workload)})
