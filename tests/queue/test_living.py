@@ -190,14 +190,14 @@ class Living(RuleBasedStateMachine):
         self.state, self.follower = self.follower, State.from_snapshot(self.follower.snapshot())
         self.follower.bind(self.rules, self.now)
 
-    @rule()
-    def decide_once(self) -> None:
-        self.decide()
+    @rule(restless=st.booleans())
+    def decide_once(self, restless: bool) -> None:
+        self.decide(restless=restless)
 
     @rule()
     def come_to_rest(self) -> None:
-        for _ in range(CALLS):
-            made = self.decide()
+        for number in range(CALLS):
+            made = self.decide(restless=number % 2 == 1)
             if not (made.admitted or made.preempted or made.evicted or made.ready):
                 break
         else:
@@ -207,15 +207,21 @@ class Living(RuleBasedStateMachine):
         assert (found.admitted, found.preempted, found.evicted, found.ready) == ((), (), (), ())
         assert [p.workload for p in pending(fresh)] == [p.workload for p in pending(self.state)]
 
-    def decide(self) -> Decisions:
-        """Decide, and check all that must be the same in a state built anew, and that no limit is passed."""
+    def decide(self, *, restless: bool = False) -> Decisions:
+        """Decide, and check all that must be the same in a state built anew, and that no limit is passed.
+
+        `restless`: the one built anew looks into every tree, and finds nothing to do where the living one looks not.
+        """
         rebuilt = copy_of(self.state)
         before = usages(self.state)
         assert usages(rebuilt) == before
         same(pending(rebuilt), pending(self.state))
+        if restless:
+            rebuilt.ready.update(dict.fromkeys(rebuilt.trees))
         made = decide(self.state, self.rules, self.now)
         assert outcome(decide(rebuilt, self.rules, self.now)) == outcome(made)
-        same(pending(rebuilt), pending(self.state))
+        if not restless:
+            same(pending(rebuilt), pending(self.state))
         same(objects(rebuilt.snapshot()), objects(self.state.snapshot()))
         self.keeps_quota(before)
         for decision in (*made.admitted, *made.ready, *made.preempted, *made.evicted):

@@ -15,7 +15,7 @@ from webhook.queue.decisions import Reason
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import explain, pending
 from webhook.queue.memory import copy_of
-from webhook.queue.model import Cohort, History, LocalQueue, Preemption, Quota, Workload
+from webhook.queue.model import Cohort, History, LocalQueue, PodSet, Preemption, Quota, Workload
 from webhook.queue.quota.accounting import USAGE_BASED
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -282,6 +282,29 @@ def test_a_copy_has_the_same_memory() -> None:
     copied.apply(WorkloadGone(f"{NS}/r"))
     assert names(decide(copied, rules, 2)) == ["j"]
     assert core.entries[f"{NS}/j"].equivalence is not None
+
+
+def test_a_copy_rests_where_its_state_does() -> None:
+    """A strict head is explained by the numbers that it was looked at with, in a copy as in the state itself."""
+    both = {"gpu": 4, "cpu": 4}
+    core = state(
+        [
+            queue("a", cohort="left", strategy="StrictFIFO", groups=(group(("default", both)),)),
+            queue("b", cohort="left", groups=(group(("default", both)),)),
+        ],
+        [
+            job("strict", "a", pod_sets=(PodSet("main", 1, {"gpu": 8, "cpu": 20}),)),
+            job("large", "b", pod_sets=(PodSet("main", 1, {"gpu": 6}),)),
+        ],
+    )
+    rules = rules_named(["kueue"])
+    assert names(decide(core, rules, 0)) == ["large"]
+    copied = copy_of(core)
+    decide(copied, rules, 1)
+    assert list(pending(copied)) == list(pending(core))
+    anew = copy_of(core)
+    anew.ready.update(dict.fromkeys(anew.trees))
+    assert decide(anew, rules, 1).waiting == (f"{NS}/strict",)
 
 
 def test_arrival_tells_apart_jobs_of_one_second() -> None:

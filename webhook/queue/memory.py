@@ -40,6 +40,7 @@ class Memory:
     """A state's memory at a time (milliseconds). Classes are named by one of their workloads.
 
     `cycle` numbers the cycles, `generations` what changed in each queue, so that progress can be told from a past one.
+    `unsettled` are the trees in which something changed since they were last decided in, by a queue of each.
     """
 
     now: int = 0
@@ -47,6 +48,7 @@ class Memory:
     generations: Mapping[str, int] = field(default_factory=dict)
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
     parked: Mapping[str, ParkedClass] = field(default_factory=dict)
+    unsettled: frozenset[str] = frozenset()
 
 
 def memory_of(state: State) -> Memory:
@@ -66,6 +68,7 @@ def memory_of(state: State) -> Memory:
             for pending_queue in state.by_queue.values()
             for equivalence in pending_queue.blocked
         },
+        frozenset(state.by_tree[tree][0].queue.name for tree in state.ready if state.by_tree[tree]),
     )
 
 
@@ -80,6 +83,7 @@ def remember(state: State, memory: Memory) -> None:
     state.changes.settle()
     for key, parked in memory.parked.items():
         _park(state, state.entries[key], parked)
+    state.ready = {state.by_queue[name].node.tree: None for name in memory.unsettled}
 
 
 def copy_of(state: State) -> State:
