@@ -214,6 +214,10 @@ class KueueRules:
             return False
         return self.fair or reach.advantage or reach.under or preemption.borrow_within_cohort != "Never"
 
+    def spares(self, queue: ClusterQueue) -> bool:
+        """Take nothing within a queue that does not ask for it."""
+        return queue.preemption.within_cluster_queue == "Never"
+
     def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool, now: int) -> str:
         """Compare priorities as the queue's policy says; other queues' victims differ by what they allow."""
         preemption = queue.preemption

@@ -218,6 +218,7 @@ class Living(RuleBasedStateMachine):
         same(pending(rebuilt), pending(self.state))
         if restless:
             rebuilt.ready.update(dict.fromkeys(rebuilt.trees))
+            rebuilt.changes.by_watch.clear()
         made = decide(self.state, self.rules, self.now)
         assert outcome(decide(rebuilt, self.rules, self.now)) == outcome(made)
         if not restless:

@@ -307,6 +307,15 @@ def test_a_copy_rests_where_its_state_does() -> None:
     assert decide(anew, rules, 1).waiting == (f"{NS}/strict",)
 
 
+@pytest.mark.parametrize("strategy", ["BestEffortFIFO", "StrictFIFO"])
+def test_a_copy_asks_again_when_its_state_does(strategy: str) -> None:
+    """Who was denied until a window opens is asked then, in a copy too, also where he stays in front."""
+    core, rules = state([queue("a", 4, strategy=strategy)], [job("j", "a", 1)]), load_rules(WINDOW)
+    made = decide(core, rules, 4 * 24 * HOUR + 8 * HOUR)
+    assert made.next_at is not None
+    assert decide(copy_of(core), rules, 4 * 24 * HOUR + 8 * HOUR).next_at == made.next_at
+
+
 def test_arrival_tells_apart_jobs_of_one_second() -> None:
     """A Workload's annotation has the version of its job: of two of one second the one that came first goes first."""
 

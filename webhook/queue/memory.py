@@ -25,7 +25,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class ParkedClass:
-    """Why a class is parked, and what wakes it; as in `EquivalenceClass`."""
+    """Why a class is parked, or was until quota came within its reach, and what wakes it; as in `EquivalenceClass`."""
 
     verdict: Verdict | None
     watch: tuple[tuple[int, int], ...]
@@ -40,6 +40,8 @@ class Memory:
     """A state's memory at a time (milliseconds). Classes are named by one of their workloads.
 
     `cycle` numbers the cycles, `generations` what changed in each queue, so that progress can be told from a past one.
+    `woken` are classes that only quota within reach speaks for: where it is gone again, they need no look.
+    `denied` are classes that a rule of `admit` denied and whose first stays in front: another answer is waited for.
     `unsettled` are the trees in which something changed since they were last decided in, by a queue of each.
     """
 
@@ -48,6 +50,8 @@ class Memory:
     generations: Mapping[str, int] = field(default_factory=dict)
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
     parked: Mapping[str, ParkedClass] = field(default_factory=dict)
+    woken: Mapping[str, ParkedClass] = field(default_factory=dict)
+    denied: Mapping[str, Verdict | None] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
 
 
@@ -68,6 +72,8 @@ def memory_of(state: State) -> Memory:
             for pending_queue in state.by_queue.values()
             for equivalence in pending_queue.blocked
         },
+        {equivalence.any().key: _parked(equivalence) for equivalence in state.changes.by_watch},
+        {equivalence.any().key: equivalence.verdict for equivalence in state.changes.denied if not equivalence.blocked},
         frozenset(state.by_tree[tree][0].queue.name for tree in state.ready if state.by_tree[tree]),
     )
 
@@ -83,6 +89,13 @@ def remember(state: State, memory: Memory) -> None:
     state.changes.settle()
     for key, parked in memory.parked.items():
         _park(state, state.entries[key], parked)
+    for key, woken in memory.woken.items():
+        state.changes.by_watch.add(_recalled(state.entries[key], woken))
+    for key, verdict in memory.denied.items():
+        equivalence = state.entries[key].equivalence
+        assert equivalence is not None
+        equivalence.verdict = verdict
+        state.left(equivalence)
     state.ready = {state.by_queue[name].node.tree: None for name in memory.unsettled}
 
 
@@ -112,10 +125,16 @@ def _park(state: State, entry: Entry, parked: ParkedClass) -> None:
     if parked.verdict is not None and parked.verdict.outcome == Outcome.RULE_FAILED:
         state.set_apart(entry, parked.verdict)
         return
+    equivalence = _recalled(entry, parked)
+    equivalence.pending_queue.block(equivalence)
+    state.left(equivalence)
+
+
+def _recalled(entry: Entry, parked: ParkedClass) -> EquivalenceClass:
+    """Give the class of an entry as it was remembered."""
     equivalence = entry.equivalence
     assert equivalence is not None
     equivalence.verdict, equivalence.watch = parked.verdict, parked.watch
     equivalence.preempts, equivalence.reclaims = parked.preempts, parked.reclaims
     equivalence.barred, equivalence.volatile = parked.barred, parked.volatile
-    equivalence.pending_queue.block(equivalence)
-    state.left(equivalence)
+    return equivalence

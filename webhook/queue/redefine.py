@@ -170,7 +170,9 @@ def _orders_otherwise(state: State, before: ClusterQueue, after: ClusterQueue) -
 def _refresh(state: State, pending_queue: PendingQueue) -> None:
     """Work out anew what a queue's own definitions say of what waits, and of what runs there."""
     node, changes = pending_queue.node, state.changes
+    assert state.rules is not None
     pending_queue.seen.clear()
+    pending_queue.spares = state.rules.spares(pending_queue.queue)
     pending_queue.inactive = node.tree.still or state.why_inactive(pending_queue.queue, circle=node.parent is None)
     for equivalence in pending_queue.classes.values():
         equivalence.plan = state.plan(equivalence.any(), pending_queue)

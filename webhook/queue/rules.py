@@ -320,6 +320,9 @@ class Rules(Protocol):
     def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool, now: int) -> str:
         """Give the `Variant` of a victim at a time (milliseconds)."""
 
+    def spares(self, queue: ClusterQueue) -> bool:
+        """Say whether `candidate` takes no work of a queue for other work of the same queue, whatever both are."""
+
     def victim_order(self, victim: Victim, workload: Workload, queue: ClusterQueue, variant: str, usage: float) -> Key:
         """Give the keys by which victims are taken; `usage` is the decayed share of the victim's LocalQueue."""
 

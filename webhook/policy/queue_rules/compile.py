@@ -17,6 +17,7 @@ from webhook.diagnostics import Diagnostic
 from webhook.documents import Document, Path
 from webhook.policy.queue_rules.mistakes import mistakes
 from webhook.policy.queue_rules.parameters import type_of
+from webhook.policy.queue_rules.possible import possible
 from webhook.policy.queue_rules.reads import PARAMETERS as _READ
 from webhook.policy.queue_rules.reads import reads_of, step_of
 from webhook.policy.queue_rules.values import BadValue, Fix, key_fix, result_fix
@@ -84,7 +85,7 @@ class Source:
             self.problems.append(self.document.diagnostic("RUL004", path, message))
             return None
         call = self._bound(program, sees)
-        fix = result_fix(method, result, program.type) if method else None
+        fix = result_fix(method, result, program.type, possible(program)) if method else None
         call = call if fix is None else _fixed(call, fix, program)
         return Compiled(call, program, Origin(self.document, ((0, path),)))
 

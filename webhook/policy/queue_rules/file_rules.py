@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,7 @@ class FileRules:
     may_preempt: Call
     reach: Call
     candidate: Call
+    spares: Callable[[ClusterQueue], bool]
     victim_order: Call
     attempts: Call
     while_borrowing: Call

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from webhook import cel
@@ -19,6 +20,7 @@ from webhook.policy.queue_rules.fields import check_fields
 from webhook.policy.queue_rules.file_rules import AdmitCondition, EvictCondition, FileRules
 from webhook.policy.queue_rules.parameters import check_parameters, parameters_of
 from webhook.policy.queue_rules.points import ADMIT, ALLOWED, EVICT, FAIR, POINTS
+from webhook.policy.queue_rules.possible import spares
 from webhook.policy.queue_rules.reads import finest, union
 from webhook.policy.queue_rules.rule_file import RuleFile
 from webhook.policy.queue_rules.settings import (
@@ -195,6 +197,7 @@ def _assemble(loaded: _Loaded, settings: Settings) -> Rules:
         reads={method: union(rule.reads for rule in rules) for method, rules in asked.items()},
         clock={method: step for method, rules in asked.items() if (step := finest(rule.step for rule in rules))},
         usage_apart=loaded.usage_apart,
+        spares=partial(spares, loaded.points["candidate"].program),
         origins={rule.program: rule.origin for rules in asked.values() for rule in rules},
         **{method: rule.call for method, rule in loaded.points.items()},
     )

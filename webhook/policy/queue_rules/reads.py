@@ -55,7 +55,7 @@ def _reads(program: Program, node: Node, bound: frozenset[str]) -> Iterator[str]
         inner = bound | {node.var, node.var2, node.accu}
         for part in (node.condition, node.step, node.result):
             yield from _reads(program, part, inner)
-    elif (path := _path(program, node)) is not None:
+    elif (path := path_of(program, node)) is not None:
         if path[0] in program.env.variables and path[0] not in bound and path[0] != PARAMETERS:
             yield ".".join(path[:2])
     else:
@@ -63,11 +63,11 @@ def _reads(program: Program, node: Node, bound: frozenset[str]) -> Iterator[str]
             yield from _reads(program, child, bound)
 
 
-def _path(program: Program, node: Node) -> tuple[str, ...] | None:
+def path_of(program: Program, node: Node) -> tuple[str, ...] | None:
     """Give a variable and the attributes behind it as far as they are of objects; None for any other form."""
     if isinstance(node, Ident):
         return (node.name.removeprefix("."),)
-    if not isinstance(node, Select) or (before := _path(program, node.operand)) is None:
+    if not isinstance(node, Select) or (before := path_of(program, node.operand)) is None:
         return None
     over = program.checked.types.get(node.operand.id)
     if over is None or over.kind is not TypeKind.OBJECT or not host.known(over.name):

@@ -6,7 +6,7 @@ A value that will not do is an evaluation error of the rule, with its place. No 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from math import inf
 from typing import Any, Final
 
@@ -58,10 +58,13 @@ def key_fix(type_: Type) -> Fix | None:
     return sortable
 
 
-def result_fix(method: str, wanted: Type, found: Type) -> Fix | None:
-    """Give what looks at the results of a point that gives `wanted`; None where the static type `found` will do."""
+def result_fix(method: str, wanted: Type, found: Type, values: Collection[object] | None) -> Fix | None:
+    """Give what looks at the results of a point that gives `wanted`; None where the static type `found` will do.
+
+    `values` are all that the expression may give, None where that is not known.
+    """
     if method == "candidate":
-        return _variant
+        return None if values is not None and _VARIANTS.issuperset(values) else _variant
     if wanted == DOUBLE:
         return _share
     if method in _BOUNDS:

@@ -195,7 +195,8 @@ class Lane:
 class PendingQueue:
     """The queue side of one ClusterQueue. `ask` gives what lanes are compared by.
 
-    `generation` counts what changed in it that may give a search for flavors another answer.
+    `generation` counts what changed in it that may give a search for flavors another answer. `spares`: what waits here
+    evicts nothing of the queue itself, whatever both are.
     """
 
     __slots__ = (
@@ -210,6 +211,7 @@ class PendingQueue:
         "node",
         "queue",
         "seen",
+        "spares",
     )
 
     def __init__(self, node: Node, ask: LaneKeys, inactive: str = "") -> None:
@@ -224,6 +226,7 @@ class PendingQueue:
         self.inactive = inactive
         self.seen: dict[tuple[int, int], tuple[Key, bool]] = {}
         self.generation = 0
+        self.spares = False
 
     def push(self, entry: Entry, seq: int) -> None:
         """Let an entry wait; its class becomes active when it comes before all that was found not to fit."""

@@ -191,13 +191,21 @@ class Changes:
         """Say whether the first of a class may evict who holds quota of a queue."""
         own, head = equivalence.pending_queue, equivalence.head()
         tree = holder.node.tree
-        if head is None or (own is not holder and not tree.over(holder.node, range(tree.width), tree.usage)):
+        if (
+            head is None
+            or (own is holder and own.spares)
+            or (own is not holder and not tree.over(holder.node, range(tree.width), tree.usage))
+        ):
             return False
         return rules.candidate(victim, head.workload, own.queue, False, self.now) != Variant.NEVER
 
     def newcomers(self, equivalence: EquivalenceClass, rules: Rules) -> bool:
         """Say whether a class may evict somebody who got quota since classes were last woken; where many did, yes."""
-        if not equivalence.preempts or not self.arrived:
+        if (
+            not equivalence.preempts
+            or not self.arrived
+            or (equivalence.pending_queue.spares and not equivalence.reclaims)
+        ):
             return False
         if len(self.arrived) > MANY:
             return True

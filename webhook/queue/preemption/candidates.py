@@ -46,6 +46,8 @@ class Candidates:
         rules, queue, workload, now = self.rules, self.queue, self.workload, self.now
         candidate, order, by_usage = rules.candidate, rules.victim_order, "usage" in rules.reads["victim_order"]
         ranked: list[Ranked] = []
+        if pending_queue.spares and pending_queue.queue is queue:
+            return ranked
         for entry in pending_queue.holders.values():
             victim = entry.victim
             assert victim is not None
