@@ -42,7 +42,7 @@ from webhook.queue.events import (
     WorkloadEvicted,
     WorkloadGone,
 )
-from webhook.queue.explain import pending
+from webhook.queue.explain import pending, position
 from webhook.queue.memory import copy_of
 from webhook.queue.model import (
     AdmissionCheck,
@@ -225,11 +225,18 @@ class Living(RuleBasedStateMachine):
             same(pending(rebuilt), pending(self.state))
         same(objects(rebuilt.snapshot()), objects(self.state.snapshot()))
         self.keeps_quota(before)
+        self.knows_positions()
         for decision in (*made.admitted, *made.ready, *made.preempted, *made.evicted):
             written = replace(facts_of(self.state.entries[decision.workload]), first=False)
             self.follower.apply(WorkloadChanged(written))
         self.follower.bind(self.rules, self.now)
         return made
+
+    def knows_positions(self) -> None:
+        """Each has the position that a count of all who wait before it gives."""
+        for pending_queue in self.state.by_queue.values():
+            ordered = sorted(pending_queue.waiting(), key=pending_queue.place_of())
+            assert [position(self.state, entry) for entry in ordered] == list(range(1, len(ordered) + 1))
 
     def keeps_quota(self, before: dict[str, list[int]]) -> None:
         for tree in self.state.trees:

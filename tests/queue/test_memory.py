@@ -316,6 +316,28 @@ def test_a_copy_asks_again_when_its_state_does(strategy: str) -> None:
     assert decide(copy_of(core), rules, 4 * 24 * HOUR + 8 * HOUR).next_at == made.next_at
 
 
+def test_who_moves_to_another_queue_is_told_its_numbers() -> None:
+    """A LocalQueue points to another ClusterQueue: what was found of its work in the old one holds there only."""
+    core = state(
+        [queue("a", 4), queue("b", 8, strategy="StrictFIFO")],
+        [
+            running("ra", "a", 3),
+            running("rb", "b", 8),
+            job("first", "b", 8),
+            job("stays", "a", 2),
+            job("moves", "c", 2),
+        ],
+    )
+    core.apply(DefinitionChanged(LocalQueue(NS, "c", "a")))
+    rules = rules_named(["kueue"])
+    decide(core, rules, 0)
+    core.apply(DefinitionChanged(LocalQueue(NS, "c", "b")))
+    decide(core, rules, 1)
+    told = {p.workload.partition("/")[2]: p for p in pending(core)}
+    assert (told["moves"].cluster_queue, told["moves"].reason, told["moves"].position) == ("b", Reason.BEHIND_HEAD, 2)
+    assert told["stays"].message == "requests 2 gpu of flavor default, 1 free; no workload can be preempted for it"
+
+
 def test_arrival_tells_apart_jobs_of_one_second() -> None:
     """A Workload's annotation has the version of its job: of two of one second the one that came first goes first."""
 

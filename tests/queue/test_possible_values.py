@@ -43,5 +43,5 @@ def test_kueues_rule_spares_a_queue_that_does_not_preempt_in_itself(within: str,
 )
 def test_a_rule_spares_where_nothing_else_can_come_out(candidate: str, spared: bool) -> None:
     """What is not understood may give anything, so everybody is asked about."""
-    rules = load_rules(f"{HEAD}  preempt:\n    candidate: \"{candidate}\"\n")
+    rules = load_rules(f'{HEAD}  preempt:\n    candidate: "{candidate}"\n')
     assert rules.spares(replace(queue("a"), labels={})) is spared

@@ -59,11 +59,11 @@ class Standing:
 def standing(state: State, pending_queue: PendingQueue, workload: Workload, rules: Rules, now: int) -> Standing:
     """Say where `workload` would stand in `pending_queue` if it came now."""
     plan = make_plan(workload.pod_sets, pending_queue.node, state.flavors, rules)
-    place, lanes = pending_queue.place_of(), len(pending_queue.lanes)
+    lanes = len(pending_queue.lanes)
     local = state.local_queues.get(local_of(workload))
     usage = state.accounting.share(workload, pending_queue.queue, local) if lanes > 1 or not rules.usage_apart else 0.0
     rank = (*rules.order(workload, pending_queue.queue, now, usage), *tie(workload))
-    position = 1 + sum(place(other) < rank for other in pending_queue.waiting())
+    position = 1 + pending_queue.before(rank)
     rows: dict[tuple[str, str], WaitingRow] = {}
     for pod_set in plan.pod_sets:
         if pod_set.missing:

@@ -26,11 +26,11 @@ Told = tuple[str, tuple[Shortage, ...]]
 class Gathered:
     """What many explanations share: who holds each column of each tree, the soonest to end first; what a verdict says.
 
-    Holds until anything is decided.
+    A verdict's numbers are those of one queue. Holds until anything is decided.
     """
 
     held: dict[tuple[Tree, int], list[Holder]] = field(default_factory=dict)
-    told: dict[Verdict, Told] = field(default_factory=dict)
+    told: dict[tuple[PendingQueue, Verdict], Told] = field(default_factory=dict)
 
 
 def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) -> Pending:
@@ -48,10 +48,11 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
         verdict = _from_class(entry)
     if verdict is None:
         return _not_considered(entry, pending_queue, position)
-    if (told := gathered.told.get(verdict)) is None:
+    if (told := gathered.told.get((pending_queue, verdict))) is None:
         lacks = verdict.assignment.lacks if verdict.assignment else ()
         shortages = tuple(_shortage(state, pending_queue, lack, gathered) for lack in lacks)
-        told = gathered.told[verdict] = verdict.message or _message(verdict, shortages), shortages
+        told = verdict.message or _message(verdict, shortages), shortages
+        gathered.told[pending_queue, verdict] = told
     start = _start(told[1]) if position == 1 else None
     place = _place(entry, verdict)
     return Pending(entry.key, name, place, verdict.reason, *told, position, start, verdict.outcome.value)
@@ -100,9 +101,7 @@ def position(state: State, entry: Entry) -> int:
     """Count an entry's place among all that waits in its queue, from 1; 0 where it waits in none."""
     if entry.pending_queue is None or entry.status != Status.WAITING:
         return 0
-    place = entry.pending_queue.place_of()
-    mine = place(entry)
-    return 1 + sum(place(other) < mine for other in entry.pending_queue.waiting())
+    return 1 + entry.pending_queue.before(entry.pending_queue.place_of()(entry))
 
 
 def _is_pending(entry: Entry) -> bool:

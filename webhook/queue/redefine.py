@@ -190,3 +190,5 @@ def _enter_again(state: State, entry: Entry) -> None:
     else:
         state.leave(entry)
         state.enter(entry)
+        if entry.pending_queue is not pending_queue:
+            entry.verdict = None

@@ -16,6 +16,7 @@ from webhook.queue.decisions import Place, Reason
 from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, ClusterQueue, Workload
+from webhook.queue.pending.positions import Positions
 from webhook.queue.quota.tree import Amounts, Node
 from webhook.queue.rules import Key, Outcome, Victim
 
@@ -209,6 +210,7 @@ class PendingQueue:
         "inactive",
         "lanes",
         "node",
+        "positions",
         "queue",
         "seen",
         "spares",
@@ -226,6 +228,7 @@ class PendingQueue:
         self.inactive = inactive
         self.seen: dict[tuple[int, int], tuple[Key, bool]] = {}
         self.generation = 0
+        self.positions: Positions[Entry] | None = None
         self.spares = False
 
     def push(self, entry: Entry, seq: int) -> None:
@@ -234,6 +237,8 @@ class PendingQueue:
         assert equivalence is not None
         first = equivalence.head()
         equivalence.place(entry, seq)
+        if self.positions is not None:
+            self.positions.note(entry)
         if first is None or entry.rank < first.rank:
             if equivalence.blocked:
                 self.unblock(equivalence)
@@ -245,6 +250,8 @@ class PendingQueue:
         equivalence = entry.equivalence
         assert equivalence is not None
         equivalence.place(entry, seq)
+        if self.positions is not None:
+            self.positions.note(entry)
         if not equivalence.blocked:
             self._activate(equivalence)
 
@@ -258,6 +265,8 @@ class PendingQueue:
         equivalence = entry.equivalence
         assert equivalence is not None
         entry.seq, entry.equivalence = -1, None
+        if self.positions is not None:
+            self.positions.note(entry)
         del equivalence.members[entry.key]
         if equivalence.members:
             return False
@@ -302,6 +311,19 @@ class PendingQueue:
     def place_of(self) -> Callable[[Entry], Key]:
         """Give what tells the place of an entry among all that waits."""
         return self.ask.rank if len(self.lanes) > 1 else _rank
+
+    def before(self, place: Key) -> int:
+        """Count who waits before a place, such as `place_of` gives."""
+        if self.positions is None:
+            self.positions = Positions(self.waiting(), self._standing)
+        return self.positions.before(place, self.ask.rank if len(self.lanes) > 1 else None)
+
+    def _standing(self, entry: Entry) -> tuple[str, Key] | None:
+        """Give the lane and the rank of an entry; None where it waits here no longer."""
+        equivalence = entry.equivalence
+        if equivalence is None or equivalence.pending_queue is not self:
+            return None
+        return equivalence.lane, entry.rank
 
     def waiting(self) -> Iterator[Entry]:
         """Give all that waits, in no order."""
