@@ -62,15 +62,14 @@ def _call(program: Program, node: Call, known: Known) -> Values | None:
         taken = [part for value, part in ((True, args[1]), (False, args[2])) if value in truth]
         return _union([_possible(program, part, known) for part in taken])
     if name in (AND, OR, NOT):
-        truths = [_possible(program, part, known) or EITHER for part in args]
-        how = {AND: all, OR: any, NOT: lambda row: not row[0]}[name]
-        return frozenset(how(row) for row in product(*truths))
+        rows = product(*(_possible(program, part, known) or EITHER for part in args))
+        return frozenset(all(row) if name == AND else any(row) is (name == OR) for row in rows)
     if name in (EQUALS, NOT_EQUALS):
         pairs = _pairs(program, args, known)
         return None if pairs is None else frozenset((one == other) is (name == EQUALS) for one, other in pairs)
     if name == IN and isinstance(args[1], CreateList):
-        rows = _pairs(program, (args[0], *args[1].elements), known)
-        return None if rows is None else frozenset(row[0] in row[1:] for row in rows)
+        found = _pairs(program, (args[0], *args[1].elements), known)
+        return None if found is None else frozenset(row[0] in row[1:] for row in found)
     return None
 
 
@@ -95,4 +94,4 @@ def spares(candidate: Program, queue: ClusterQueue) -> bool:
             found = found if found is UNKNOWN else getattr(found, name)
         return found
 
-    return possible(candidate, known) == {Variant.NEVER.value}
+    return possible(candidate, known) == frozenset[object]({Variant.NEVER.value})

@@ -33,14 +33,14 @@ def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[Pod
 def settle(state: State, log: Log) -> None:
     """Evict whom the rules of `evict` name, and admit whose checks came ready: all that changed, or whose time came."""
     due, state.due = state.due, {}
-    now = state.changes.now
+    now, stands = state.changes.now, _reads_what_stands(state)
     for key in due:
         entry = state.entries.get(key)
         if entry is None or entry.status != Status.HOLDING or entry.admission is None or entry.victim is None:
             continue
         if entry.victim.evicted:
             continue
-        departure = _departure(state, entry, log)
+        departure = _departure(state, entry, log, stands=stands)
         if departure is not None and departure.at <= now:
             entry.victim.evicted, entry.evict_at = True, 0
             again = _back_at(state, entry) if departure.reason == NOT_READY else 0
@@ -60,10 +60,10 @@ def set_alarms(state: State, log: Log) -> None:
 
     Who is to go at once is asked in the next call, though no time has passed: so is every holder of a state built anew.
     """
-    now = state.changes.now
+    now, stands = state.changes.now, _reads_what_stands(state)
     for decision in log.admitted:
         entry = state.entries[decision.workload]
-        departure = _departure(state, entry, log)
+        departure = _departure(state, entry, log, stands=stands)
         if departure is None or departure.at > now:
             del state.due[entry.key]
         if departure is not None:
@@ -86,15 +86,20 @@ def _ask_at(state: State, entry: Entry, at: int) -> None:
         state.evictions.set(at, entry.key)
 
 
-def _departure(state: State, entry: Entry, log: Log) -> Departure | None:
+def _reads_what_stands(state: State) -> bool:
+    """Say whether rules of `evict` read what a workload comes to in the state."""
+    assert state.rules is not None
+    return not STANDS.isdisjoint(state.rules.reads.get("evict", ()))
+
+
+def _departure(state: State, entry: Entry, log: Log, *, stands: bool) -> Departure | None:
     rules, workload, admission = state.rules, entry.workload, entry.admission
     assert rules is not None
     assert admission is not None
     queue = state.cluster_queues[admission.cluster_queue]
     local = state.local_queues.get(local_of(workload)) or LocalQueue(workload.namespace, workload.queue, queue.name)
     try:
-        workload = workload if STANDS.isdisjoint(rules.reads.get("evict", ())) else facts_of(entry)
-        return rules.evict(workload, queue, local, state.changes.now)
+        return rules.evict(facts_of(entry) if stands else workload, queue, local, state.changes.now)
     except rules.failures as error:
         log.failed.append(FailedRule(entry.key, rules.failed(error)))
         return None

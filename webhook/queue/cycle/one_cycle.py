@@ -106,7 +106,7 @@ class Cycle:
             return False
         reason = assignment.reason if outcome == Outcome.NO_FIT else Reason.WAITING_FOR_QUOTA
         entry.progress = None
-        leave(self.round, entry, queue, Verdict(reason, outcome, "", assignment), nomination)
+        leave(self.round, entry, queue, Verdict(reason, outcome, "", assignment), nomination, parks=True)
         return True
 
     def _without_contest(self, nominations: list[Nomination]) -> list[Nomination]:

@@ -11,12 +11,22 @@ from webhook.queue.rules import Outcome
 
 
 def leave(
-    this: Round, entry: Entry, pending_queue: PendingQueue, verdict: Verdict, nomination: Nomination | None = None
+    this: Round,
+    entry: Entry,
+    pending_queue: PendingQueue,
+    verdict: Verdict,
+    nomination: Nomination | None = None,
+    *,
+    parks: bool | None = None,
 ) -> None:
-    """Leave a head unplaced. Parked, its whole class is; who stays active is the first to be looked at again."""
+    """Leave a head unplaced. Parked, its whole class is; who stays active is the first to be looked at again.
+
+    `parks` is what the rules say of it, where they were asked already.
+    """
     equivalence, outcome, rules = entry.equivalence, verdict.outcome, this.rules
     assert equivalence is not None
-    parks = rules.park(entry.workload, pending_queue.queue, outcome.value)
+    if parks is None:
+        parks = rules.park(entry.workload, pending_queue.queue, outcome.value)
     verdict.stuck = not parks and rules.strict(entry.workload, pending_queue.queue)
     # An inactive queue is not looked at, so what waits in it is not parked either.
     verdict.place = Place.INADMISSIBLE if parks and outcome != Outcome.SUSPENDED else Place.ACTIVE

@@ -210,9 +210,10 @@ def _take(best: Best, at: GroupKey, count: int, chosen: dict[str, tuple[Choice, 
         mode, borrow = best.modes[resource]
         chosen[resource] = (best.choice, amount)
         assignment.usage[column] = assignment.usage.get(column, 0) + amount * count
-        assignment.mode = min(assignment.mode, max(mode, Mode.NO_CANDIDATES))
-        assignment.borrow = max(assignment.borrow, borrow)
+        if borrow > assignment.borrow:
+            assignment.borrow = borrow
         if mode != Mode.FIT:
+            assignment.mode = min(assignment.mode, max(mode, Mode.NO_CANDIDATES))
             assignment.short.add(column)
 
 

@@ -43,7 +43,7 @@ class Changes:
         self.moved: dict[Tree, None] = {}
         self.retry: dict[Tree, None] = {}
         self.regrown: dict[Tree, None] = {}
-        self.arrived: list[tuple[Entry, PendingQueue]] = []
+        self.arrived: dict[PendingQueue, list[Entry]] = {}
         self.reclaiming: dict[Tree, dict[EquivalenceClass, None]] = {}
         self.always: dict[EquivalenceClass, None] = {}
         self.by_watch: set[EquivalenceClass] = set()
@@ -55,7 +55,7 @@ class Changes:
         tree = pending_queue.node.tree
         self.moved[tree] = None
         if pending_queue.blocked or self.reclaiming.get(tree) or self.by_watch:
-            self.arrived.append((entry, pending_queue))
+            self.arrived.setdefault(pending_queue, []).append(entry)
 
     def released(self, pending_queue: PendingQueue) -> None:
         """Hear that a queue gave quota back."""
@@ -92,7 +92,7 @@ class Changes:
 
     def settle(self) -> None:
         """Take all that changed so far for heard."""
-        self.freed, self.moved, self.retry, self.regrown, self.arrived, self.always = {}, {}, {}, {}, [], {}
+        self.freed, self.moved, self.retry, self.regrown, self.arrived, self.always = {}, {}, {}, {}, {}, {}
 
     def forget(self, equivalence: EquivalenceClass) -> None:
         """Hear that a class waits for nothing any more."""
@@ -126,14 +126,15 @@ class Changes:
         retried, self.retry = self.retry, {}
         if all_retried:
             yield from self._retry(queue for tree in retried for queue in pending_queues.get(tree, ()))
-            self.freed, self.moved, self.arrived = {}, {}, []
+            self.freed, self.moved, self.arrived = {}, {}, {}
         else:
             yield from self._retry(queue for tree in self.regrown for queue in pending_queues.get(tree, ()))
         self.regrown = {}
         woken = dict.fromkeys(self.always)
-        for entry, pending_queue in self.arrived:
-            if entry.victim is not None:
-                woken.update(dict.fromkeys(self._preemptors(entry, pending_queue, rules)))
+        for pending_queue, entries in self.arrived.items():
+            for entry in entries:
+                if entry.victim is not None:
+                    woken.update(dict.fromkeys(self._preemptors(entry, pending_queue, rules)))
         sure, self.by_watch = set(woken), set()
         freed = {pending_queue.node.tree for pending_queue in self.freed}
         above = {node for pending_queue in self.freed for node in (pending_queue.node, *pending_queue.node.path[1:-1])}
@@ -153,7 +154,7 @@ class Changes:
                         sure.add(equivalence)
                         woken[equivalence] = None
                 woken.update(dict.fromkeys(helped))
-        self.freed, self.moved, self.arrived, self.always = {}, {}, [], {}
+        self.freed, self.moved, self.arrived, self.always = {}, {}, {}, {}
         for equivalence in woken:
             if equivalence.blocked:
                 self.forget(equivalence)
@@ -201,19 +202,19 @@ class Changes:
 
     def newcomers(self, equivalence: EquivalenceClass, rules: Rules) -> bool:
         """Say whether a class may evict somebody who got quota since classes were last woken; where many did, yes."""
-        if (
-            not equivalence.preempts
-            or not self.arrived
-            or (equivalence.pending_queue.spares and not equivalence.reclaims)
-        ):
+        own = equivalence.pending_queue
+        if not equivalence.preempts or not self.arrived or (own.spares and not equivalence.reclaims):
             return False
-        if len(self.arrived) > MANY:
+        holders = [own] if own in self.arrived and not own.spares else []
+        if equivalence.reclaims:
+            holders += [other for other in self.arrived if other is not own and other.node.tree is own.node.tree]
+        if sum(len(self.arrived[holder]) for holder in holders) > MANY:
             return True
-        own, reclaims = equivalence.pending_queue, equivalence.reclaims
         return any(
             self._may_evict(equivalence, entry.victim, holder, rules)
-            for entry, holder in self.arrived
-            if entry.victim is not None and (holder is own or (reclaims and holder.node.tree is own.node.tree))
+            for holder in holders
+            for entry in self.arrived[holder]
+            if entry.victim is not None
         )
 
 

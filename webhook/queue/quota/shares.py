@@ -75,9 +75,9 @@ class Tournament:
         """Take out the winner's queue. `stale` says that the usage changed since the last call.
 
         It changes where the last winner is, and above it: the shares of heads that share none of that stay as they
-        are. The root has no share.
+        are. The root has no share; who took the winner's own place is new.
         """
-        if stale:
+        if stale and len(self._last) > 1:
             self._due.update((node, None) for node in self.heads if not self._last.isdisjoint(node.path[:-1]))
         if len(self.heads) == 1:
             winner = next(iter(self.heads))
