@@ -146,12 +146,23 @@ def _written(memory: Memory) -> dict[str, Any]:
         key: {"verdict": _verdict(attempt.verdict), "progress": _progress(attempt.progress)}
         for key, attempt in memory.attempts.items()
     }
-    parked = {
-        key: {**{name: getattr(one, name) for name in one.__dataclass_fields__}, "verdict": _verdict(one.verdict)}
-        for key, one in memory.parked.items()
+    return {
+        "now": memory.now,
+        "cycle": memory.cycle,
+        "generations": memory.generations,
+        "attempts": attempts,
+        "parked": _classes(memory.parked),
+        "woken": _classes(memory.woken),
+        "denied": {key: _verdict(verdict) for key, verdict in memory.denied.items()},
+        "unsettled": sorted(memory.unsettled),
     }
-    fields = {"now": memory.now, "cycle": memory.cycle, "generations": memory.generations}
-    return {**fields, "attempts": attempts, "parked": parked}
+
+
+def _classes(classes: Mapping[str, ParkedClass]) -> dict[str, Any]:
+    return {
+        key: {**{name: getattr(one, name) for name in one.__dataclass_fields__}, "verdict": _verdict(one.verdict)}
+        for key, one in classes.items()
+    }
 
 
 def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
@@ -172,7 +183,14 @@ def _read(value: Mapping[str, Any]) -> Memory:
         key: Attempt(_verdict_of(one["verdict"]), _progress_of(one["progress"]))
         for key, one in value["attempts"].items()
     }
-    parked = {
+    denied = {key: _verdict_of(verdict) for key, verdict in value["denied"].items()}
+    classes = _classes_of(value["parked"]), _classes_of(value["woken"])
+    unsettled = frozenset(value["unsettled"])
+    return Memory(value["now"], value["cycle"], value["generations"], attempts, *classes, denied, unsettled)
+
+
+def _classes_of(value: Mapping[str, Any]) -> dict[str, ParkedClass]:
+    return {
         key: ParkedClass(
             _verdict_of(one["verdict"]),
             tuple((place, amount) for place, amount in one["watch"]),
@@ -181,9 +199,8 @@ def _read(value: Mapping[str, Any]) -> Memory:
             one["barred"],
             one["volatile"],
         )
-        for key, one in value["parked"].items()
+        for key, one in value.items()
     }
-    return Memory(value["now"], value["cycle"], value["generations"], attempts, parked)
 
 
 def _verdict_of(value: dict[str, Any] | None) -> Verdict | None:
