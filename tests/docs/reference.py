@@ -90,6 +90,16 @@ or `1h30m`. Other fields of a Configuration have no effect, and a warning names 
 |---|---|
 """
 
+ERRORS = """
+## Errors
+
+| code | severity | meaning |
+|---|---|---|
+| CFG001 | error; in Kueue's file a warning | The setting is unknown. The nearest name is shown. |
+| CFG002 | error | The value is wrong. What is allowed is shown. |
+| CFG003 | warning | The field of Kueue's Configuration has no effect here. |
+"""
+
 METRICS_HEAD = """\
 # Metrics
 
@@ -137,7 +147,13 @@ def configuration_page() -> str:
     """The page of all settings."""
     options = {param.name: param for param in serve.params if isinstance(param, click.Option)}
     rows = "".join(_setting(name, options[name]) for name in NAMES)
-    return CONFIGURATION_HEAD + rows + QUEUES_HEAD + "".join(f"| `{k}` | {words} |\n" for k, words in QUEUES.items())
+    return (
+        CONFIGURATION_HEAD
+        + rows
+        + QUEUES_HEAD
+        + "".join(f"| `{k}` | {words} |\n" for k, words in QUEUES.items())
+        + ERRORS
+    )
 
 
 def _setting(name: str, option: click.Option) -> str:
