@@ -256,3 +256,10 @@ def test_a_retry_after_no_number_of_seconds_is_one_at_once(seconds):
     assert admission_checks.retry_at([row]) == NOW
     (again,) = admission_checks.reset([row], NOW)
     assert (again["state"], again["retryCount"]) == ("Pending", 1)
+
+
+def test_a_refusal_keeps_how_often_it_was_tried():
+    """The entry is Pending again; the tries before it are not forgotten."""
+    row = {"name": "a", "state": "Rejected", "lastTransitionTime": NOW, "retryCount": 1}
+    (again,) = admission_checks.reset([row], NOW)
+    assert (again["state"], again["retryCount"]) == ("Pending", 1)
