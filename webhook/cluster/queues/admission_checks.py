@@ -59,7 +59,10 @@ def reset(states: States, now: str) -> list[dict[str, Any]]:
 def _reset(row: dict[str, Any], now: str) -> dict[str, Any]:
     state = str(row.get("state"))
     new = {**_pending(str(row.get("name")), now), "message": f"Reset to Pending after eviction. Previously: {state}"}
-    new |= {field: row[field] for field in ("requeueAfterSeconds", "retryCount") if row.get(field) is not None}
+    if row.get("requeueAfterSeconds") is not None:
+        new["requeueAfterSeconds"] = row["requeueAfterSeconds"]
+    if row.get("retryCount") is not None:
+        new["retryCount"] = _count(row, "retryCount")
     if state == RETRY:
         new["retryCount"] = _count(row, "retryCount") + 1
     return new

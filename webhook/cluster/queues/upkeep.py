@@ -6,6 +6,7 @@ differs only in its messages is written once a minute.
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -44,6 +45,8 @@ from webhook.store.objects import Object, key_of, merge
 
 log = logging.getLogger(__name__)
 
+SLICE: Final = 50
+"""Workloads looked at before other tasks get their turn."""
 AGAIN: Final = 60_000
 """Milliseconds between two writes of one Workload where only messages differ."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
@@ -101,7 +104,9 @@ class Upkeep:
             self._due[key] = None
         due, self._due = self._due, {}
         inactive = self._core.inactive()
-        for key in due:
+        for number, key in enumerate(due, 1):
+            if number % SLICE == 0:
+                await asyncio.sleep(0)
             namespace, _, name = key.partition("/")
             workload = self._view.mirror(WORKLOAD).get(name, namespace)
             if workload is None:
