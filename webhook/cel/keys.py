@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.cel.errors import CelError
-from webhook.cel.values import Uint
+from webhook.cel.values import Optional, Uint
 
 MISSING: Final = object()
 _LEAST: Final = -(2**63)
@@ -21,7 +21,7 @@ _MOST: Final = 2**64
 class Key:
     """A map key that Python cannot tell from another, or cannot hash: a number or bool beside a number, a list, a map.
 
-    Lists and maps are equal only to themselves, as Go's pointers are.
+    Lists, maps and optionals are equal only to themselves, as Go's pointers are.
     """
 
     __slots__ = ("value",)
@@ -52,6 +52,8 @@ def find(mapping: dict[object, object], key: object) -> object:
         return mapping.get(key, MISSING)
     if kind is float:
         return _of_double(mapping, key)  # type: ignore[arg-type]
+    if kind is Optional:
+        return mapping.get(Key(key), MISSING)
     try:
         value = mapping.get(key, MISSING)
     except TypeError:
@@ -83,7 +85,7 @@ def as_key(mapping: dict[object, object], key: object) -> object:
     if kind is bytes:
         # No Go map can have such a key: the API server crashes, and catches that.
         raise CelError("internal error: runtime error: hash of unhashable type types.Bytes")
-    if kind is float:
+    if kind is float or kind is Optional:
         return Key(key)
     try:
         known = key in mapping

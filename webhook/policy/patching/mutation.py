@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from webhook.cel.lib import conversions
+from webhook.cel.keys import bare
 from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
 from webhook.kube import patch
 from webhook.kube.equality import same
@@ -210,10 +211,19 @@ def _refused(why: str) -> MutationError:
 
 
 def _plain_map(value: dict[Any, Any]) -> dict[str, Any]:
-    for key in value:
-        if not isinstance(key, str):
-            raise _refused(f'map key "{key}" is of type {type(key).__name__}, not string')
-    return {key: item if type(item) in _PLAIN else plain(item) for key, item in value.items()}
+    return {
+        key if type(key) is str else _text_key(key): item if type(item) in _PLAIN else plain(item)
+        for key, item in value.items()
+    }
+
+
+def _text_key(key: Any) -> str:
+    """Give a key that is no plain text; an optional one counts as what it holds."""
+    key = bare(key)
+    found = key.value if isinstance(key, Optional) and key.present else key
+    if not isinstance(found, str):
+        raise _refused(f'map key "{found}" is of type {type(found).__name__}, not string')
+    return found
 
 
 def _plain_special(value: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from webhook.cel.keys import bare
 from webhook.cel.values import ObjectValue, Optional, TypeValue, Uint
 from webhook.kube.merge import NIL, Foreign
 
@@ -112,6 +113,7 @@ class _Conversion:
 
 def _key(key: Any) -> str:
     """Give a map's key; an optional one counts as what it holds. Raises NotNative."""
+    key = bare(key)
     if isinstance(key, Optional) and key.present:
         key = key.value
     if not isinstance(key, str):
