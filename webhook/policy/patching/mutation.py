@@ -9,8 +9,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from webhook.cel.lib import conversions
 from webhook.cel.keys import bare
+from webhook.cel.lib import conversions
 from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
 from webhook.kube import patch
 from webhook.kube.equality import same
