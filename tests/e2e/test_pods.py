@@ -153,3 +153,61 @@ def test_only_the_queue_takes_the_gate_off(
     finally:
         user.close()
     assert gated(kube, "two")
+
+
+def member(kube: Client, name: str, total: int) -> JSON:
+    container = {"name": "main", "image": "example/main:1", "resources": {"requests": {"cpu": "500m"}}}
+    labels = {"kueue.x-k8s.io/queue-name": "main", "kueue.x-k8s.io/pod-group-name": "pair"}
+    total_count = {"kueue.x-k8s.io/pod-group-total-count": str(total)}
+    meta = {"name": name, "namespace": NAMESPACE, "labels": labels, "annotations": total_count}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    return kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+def test_a_group_of_pods_runs_together(control_plane: ControlPlane, kube: Client, sluice: Sluice, queue: str) -> None:
+    """The first waits for the second; both run, and the one Workload of the group ends with them."""
+    wait = control_plane.wait
+    member(kube, "one", 2)
+    create(kube, "alone")
+    wait("a Pod of no group runs", lambda: runs(kube, "alone"))
+    assert gated(kube, "one")
+    end(kube, "alone")
+    member(kube, "two", 2)
+    wait("the first Pod runs", lambda: runs(kube, "one"))
+    wait("the second Pod runs", lambda: runs(kube, "two"))
+    end(kube, "one")
+    end(kube, "two")
+    pair = f"{WORKLOADS}/pair"
+    wait("the Workload has ended", lambda: condition(kube.get(pair), "Finished").get("status") == "True")
+    assert len(kube.get(pair)["metadata"]["ownerReferences"]) == 2
+
+
+def test_an_elastic_job_grows_without_a_stop(
+    control_plane: ControlPlane, kube: Client, sluice: Sluice, queue: str
+) -> None:
+    """Its second pod waits behind its gate until the larger Workload is admitted; the first pod runs on."""
+    wait = control_plane.wait
+    container = {"name": "main", "image": "example/main:1", "resources": {"requests": {"cpu": "500m"}}}
+    meta = {
+        "name": "elastic",
+        "namespace": NAMESPACE,
+        "labels": {"kueue.x-k8s.io/queue-name": "main"},
+        "annotations": {"kueue.x-k8s.io/elastic-job": "true"},
+    }
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec = {"parallelism": 1, "completions": 5, "template": template}
+    job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/elastic"
+    kube.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec})
+
+    def running() -> list[str]:
+        return [p["metadata"]["name"] for p in kube.items(PODS) if p["status"].get("phase") == "Running"]
+
+    wait("one pod runs", lambda: len(running()) == 1)
+    (first,) = running()
+    kube.call("PATCH", job, {"spec": {"parallelism": 2}}, "application/merge-patch+json")
+    wait("two pods run", lambda: len(running()) == 2)
+    assert first in running()
+    reasons = {condition(w, "Finished").get("reason") for w in kube.items(WORKLOADS)}
+    assert reasons == {None, "WorkloadSliceReplaced"}
+    kube.delete(f"{job}?propagationPolicy=Background")
+    wait("its Workloads are gone", lambda: not kube.items(WORKLOADS))
