@@ -1,11 +1,11 @@
-"""What MkDocs does not do by itself: folders in the navigation, and links to files that are not part of the site."""
+"""What MkDocs does not do by itself: folders in the navigation, and links to what is not part of the site."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:certs|charts|policies|tests|webhook)\b[^)]*\)")
+LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
 def on_config(config: Any) -> None:
@@ -13,9 +13,18 @@ def on_config(config: Any) -> None:
     config["nav"] = expanded(config["nav"], Path(config["docs_dir"]))
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Leave the text of a link to a file of the repository that has no page."""
-    return OUTSIDE.sub(r"\1", markdown)
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Leave the text of a link to what has no page."""
+    docs = Path(config["docs_dir"]).resolve()
+    file = docs / page.file.src_uri
+    return LINK.sub(lambda link: link[1] if has_no_page(link[2], file, docs) else link[0], markdown)
+
+
+def has_no_page(target: str, page: Path, docs: Path) -> bool:
+    """Say whether a link leads to something of the repository that is not on the site: a folder, or a file outside."""
+    path, _, _ = target.partition("#")
+    found = (page.parent / path).resolve()
+    return bool(path) and found.exists() and (found.is_dir() or not found.is_relative_to(docs))
 
 
 def expanded(nav: list[Any], docs: Path) -> list[Any]:
