@@ -1,18 +1,22 @@
 """When the messages of waiting Workloads are written: at once for a new reason, later for new numbers, never twice."""
 
 import asyncio
-from collections.abc import Iterator
 
+from tests.cluster.test_core_revision import workload
 from tests.cluster.world import CLOCKS, queues
+from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.model import Retention
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.queues import pending_reasons
 from webhook.cluster.queues.pending_reasons import Explainer
+from webhook.cluster.queues.queue_core import QueueCore
 from webhook.cluster.queues.upkeep import AGAIN, Acts, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
+from webhook.queue.explain import pending
 from webhook.store.memory import MemoryStore
 
 
@@ -25,9 +29,49 @@ class Core:
     def inactive(self) -> dict[str, str]:
         return {}
 
-    def waiting(self) -> Iterator[Pending]:
+    def workloads(self) -> list[str]:
+        return ["team-a/w"]
+
+    def looked_at(self) -> list[str]:
+        return []
+
+    def explain(self, key: str) -> Pending | None:
         self.asked += 1
-        yield Pending("team-a/w", "cq", Place.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, self.message)
+        return Pending(key, "cq", Place.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, self.message)
+
+
+def test_one_more_does_not_cost_what_all_cost(monkeypatch):
+    """Of many that wait, the new one is explained at once, beside so many others a run; all are in the end."""
+    monkeypatch.setattr(pending_reasons, "OTHERS", 40)
+    core = QueueCore(KueueRules())
+    for obj in [*queues("1"), *(workload(f"w-{number}", "5") for number in range(200))]:
+        core.heard(None, obj)
+    explainer, asked, explain = Explainer(core), [], core.explain
+    monkeypatch.setattr(core, "explain", lambda key: asked.append(key) or explain(key))
+
+    def run():
+        asked.clear()
+        core.decide(0)
+        return asyncio.run(explainer.run())
+
+    def come_to_rest():
+        while explainer._left or core.revision != explainer._revision:
+            run()
+        assert explainer.told == {told.workload: told for told in pending(core.state)}
+
+    run()
+    come_to_rest()
+    assert (run(), asked) == ([], [])
+    core.heard(None, workload("late", "5"))
+    assert "team-a/late" in run()
+    assert len(asked) <= 42
+    assert explainer.told["team-a/late"] == core.explain("team-a/late")
+    core.heard(workload("w-7", "5"), None)
+    run()
+    assert len(asked) <= 42
+    assert "team-a/w-7" not in explainer.told
+    come_to_rest()
+    assert len(explainer.told) == 200
 
 
 def nothing(_: object) -> None:

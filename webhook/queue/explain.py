@@ -73,8 +73,15 @@ def pending(state: State) -> Iterator[Pending]:
     for _, entry in sorted(state.entries.items()):
         if entry.status == Status.BACKOFF or (entry.status == Status.OUT and _is_pending(entry)):
             yield describe(state, entry, gathered)
-        elif entry.pending_queue is not None and entry.status == Status.HOLDING and (lost := _lost(entry)):
-            yield Pending(entry.key, entry.pending_queue.queue.name, Place.NONE, Reason.MISCONFIGURED, lost)
+        elif entry.status == Status.HOLDING and (lost := _without_quota(entry)) is not None:
+            yield lost
+
+
+def _without_quota(entry: Entry) -> Pending | None:
+    """Tell of one that holds quota which its queue does not have, as if it waited; None where that is as it should."""
+    if entry.pending_queue is None or not (lost := _lost(entry)):
+        return None
+    return Pending(entry.key, entry.pending_queue.queue.name, Place.NONE, Reason.MISCONFIGURED, lost)
 
 
 def _lost(entry: Entry) -> str:
@@ -143,12 +150,14 @@ def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) ->
     return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, reason, message, (), position)
 
 
-def explain(state: State, key: str) -> Pending | None:
-    """Explain one workload with its position; None where it is not pending."""
+def explain(state: State, key: str, gathered: Gathered | None = None) -> Pending | None:
+    """Explain one workload with its position, as `pending` does; None where there is nothing to tell of it."""
     entry = state.entries.get(key)
-    if entry is None or entry.status == Status.HOLDING or (entry.status == Status.OUT and not _is_pending(entry)):
+    if entry is None or (entry.status == Status.OUT and not _is_pending(entry)):
         return None
-    return describe(state, entry, Gathered(), position(state, entry))
+    if entry.status == Status.HOLDING:
+        return _without_quota(entry)
+    return describe(state, entry, gathered or Gathered(), position(state, entry))
 
 
 def _start(shortages: tuple[Shortage, ...]) -> int | None:

@@ -1,7 +1,7 @@
 """Keeps the explanations of what waits, for whoever asks, and says whose changed.
 
-Done beside the rounds of decisions, a few at a time, so that neither they nor admission wait for it; a round in
-between makes it begin again.
+Done beside the rounds of decisions. What was looked at is explained at once; a change may give everybody else other
+numbers, so all are gone through again, some at a time, and one change more does not make that begin anew.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from webhook.queue.decisions import Pending
 
 SLICE: Final = 50
 """Explanations made before other tasks get their turn."""
+OTHERS: Final = 500
+"""Explanations made in one run beside those of what was looked at."""
 
 
 class Explainer:
@@ -22,22 +24,34 @@ class Explainer:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._revision = -1
+        self._left: list[str] = []
         self.told: dict[str, Pending] = {}
 
     async def run(self) -> list[str]:
-        """Explain everything that waits, if something changed since the last time; give the keys of what is new."""
-        revision = self._core.revision
-        if revision == self._revision:
-            return []
-        told: dict[str, Pending] = {}
-        for pending in self._core.waiting():
-            told[pending.workload] = pending
-            if len(told) % SLICE == 0:
+        """Explain what may have another explanation now, and some of the others; give the keys of what is new."""
+        if not self._left and self._core.revision != self._revision:
+            self._begin()
+        keys = dict.fromkeys((*self._core.looked_at(), *self._left[-OTHERS:]))
+        del self._left[-OTHERS:]
+        news = []
+        for number, key in enumerate(keys, 1):
+            if self._explain(key):
+                news.append(key)
+            if number % SLICE == 0:
                 await asyncio.sleep(0)
-                if self._core.revision != revision:
-                    return []
-        self._revision = revision
-        news = [key for key, pending in told.items() if self.told.get(key) != pending]
-        self.told.clear()
-        self.told.update(told)
         return news
+
+    def _begin(self) -> None:
+        """Go through all, and forget those that are gone."""
+        self._revision, self._left = self._core.revision, self._core.workloads()
+        for key in self.told.keys() - self._left:
+            del self.told[key]
+
+    def _explain(self, key: str) -> bool:
+        """Explain one; say whether it has another explanation than before."""
+        pending = self._core.explain(key)
+        if pending is None:
+            self.told.pop(key, None)
+            return False
+        before, self.told[key] = self.told.get(key), pending
+        return before != pending

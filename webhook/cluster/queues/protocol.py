@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from webhook.queue.decisions import Decisions, Pending
@@ -34,5 +34,11 @@ class Core(Protocol):
     def front(self, most: int) -> list[str]:
         """Name up to `most` that wait in front of their queues: those who may be admitted next."""
 
-    def waiting(self) -> Iterator[Pending]:
-        """Explain what waits, queue by queue in order, as of the last decision."""
+    def workloads(self) -> list[str]:
+        """Give the keys of all Workloads that may have to be explained."""
+
+    def looked_at(self) -> Iterable[str]:
+        """Give the keys of those that changed, came, went or were decided about since this was last asked."""
+
+    def explain(self, key: str) -> Pending | None:
+        """Explain one as of the last decision; None where there is nothing to tell of it."""

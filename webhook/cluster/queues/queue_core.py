@@ -7,7 +7,7 @@ round costs what was heard since the one before: no object is looked at that did
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -19,7 +19,7 @@ from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
-from webhook.queue.explain import in_order, pending
+from webhook.queue.explain import Gathered, explain, in_order
 from webhook.queue.model import History, Workload
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -52,6 +52,8 @@ class QueueCore:
         self._facts: dict[str, Workload] = {}
         self._doubtful: set[str] = set()
         self._told: dict[str, str] = {}
+        self._looked_at: dict[str, None] = {}
+        self._gathered = -1, Gathered()
         self.revision = 0
 
     @property
@@ -87,14 +89,15 @@ class QueueCore:
             self._journal.decided(now, made)
         if made.admitted or made.preempted or made.evicted or made.ready or made.waiting or not made.complete:
             self.revision += 1
-        self._doubtful |= {
-            d.workload for part in (made.admitted, made.preempted, made.evicted, made.ready) for d in part
-        }
+        decided = {d.workload for part in (made.admitted, made.preempted, made.evicted, made.ready) for d in part}
+        self._doubtful |= decided
+        self._looked_at.update(dict.fromkeys((*decided, *made.waiting)))
         return made
 
     def follow(self, now: int) -> None:
         """Bring the state up to date without deciding anything: what a replica does that does not lead."""
         self._follow()
+        self._looked_at = {}
         self._state.bind(self._rules, now)
         if self._journal is not None:
             self._journal.end()
@@ -123,9 +126,20 @@ class QueueCore:
         """Give the keys of what waits in a ClusterQueue, the next first; None where there is no such queue."""
         return in_order(self._state, queue)
 
-    def waiting(self) -> Iterator[Pending]:
-        """Explain what waits, queue by queue in order, as of the last decision."""
-        return pending(self._state)
+    def workloads(self) -> list[str]:
+        """Give the keys of all Workloads."""
+        return list(self._state.entries)
+
+    def looked_at(self) -> Iterable[str]:
+        """Give the keys of those that changed, came, went or were decided about since this was last asked."""
+        found, self._looked_at = self._looked_at, {}
+        return found
+
+    def explain(self, key: str) -> Pending | None:
+        """Explain one as of the last decision; what many share is gathered once a revision."""
+        if self._gathered[0] != self.revision:
+            self._gathered = self.revision, Gathered()
+        return explain(self._state, key, self._gathered[1])
 
     def _follow(self) -> None:
         """Apply what was heard since the last time. What was decided may not have come to be: it is told again."""
@@ -160,8 +174,10 @@ class QueueCore:
         for event in events:
             self.revision += 1
             if isinstance(event, WorkloadChanged):
+                self._looked_at[event.workload.key] = None
                 self._facts[event.workload.key] = event.workload
             elif isinstance(event, WorkloadGone):
+                self._looked_at[event.key] = None
                 self._facts.pop(event.key, None)
             self._state.apply(event)
             if self._journal is not None:
