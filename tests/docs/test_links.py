@@ -71,5 +71,5 @@ def test_every_page_is_reached():
     ],
 )
 def test_links_off_the_site_become_text(target, is_text):
-    """A folder, or a file of the repository outside of the pages, has no page; what does not exist stays a broken link."""
+    """A folder, or a file outside of the pages, has no page; what does not exist stays a broken link."""
     assert hooks().has_no_page(target, DOCS / "reference/commands.md", DOCS) is is_text
