@@ -213,3 +213,47 @@ def test_a_job_that_is_being_deleted_gives_its_quota_back():
             return await w.until_condition("a", "Finished")
 
     assert find(asyncio.run(go()), "Finished")["reason"] == "OwnerNotFound"
+
+
+def test_a_running_job_whose_pods_were_named_otherwise_goes_on():
+    """Its Workload is an older Kueue's, and what somebody said of its pods stays."""
+
+    async def go():
+        async with world(*queues("4"), seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_runs("a")
+            own = await w.workload("a")
+            spec = {"spec": {"podSets": [{**own["spec"]["podSets"][0], "name": "other"}]}}
+            await w.store.patch(WORKLOAD, own["metadata"]["name"], "team-a", spec)
+            await w.create(job("b"))
+            await w.until_runs("b")
+            return own, await w.workload("a"), await w.job("a")
+
+    own, after, ran = asyncio.run(go())
+    assert after["metadata"]["uid"] == own["metadata"]["uid"]
+    assert not ran["spec"]["suspend"]
+
+
+def test_a_job_that_is_started_again_needs_nothing_for_pods_that_have_ended():
+    """It is admitted for what is left, keeps its size, and runs."""
+
+    async def go():
+        async with world(*queues("3"), seconds=None) as w:
+            await w.create(job("a", parallelism=3, completions=3))
+            await w.until_runs("a")
+            await w.store.patch(JOB, "a", "team-a", {"status": {"succeeded": 1}}, subresource="status")
+            await w.create(job("b"))
+            await w.until_runs("b")
+            own = await w.workload("a")
+            path = own["metadata"]["name"], "team-a"
+            await w.store.patch(WORKLOAD, *path, {"spec": {"active": False}})
+            await w.until_condition("a", "QuotaReserved", "False")
+            await w.store.patch(WORKLOAD, *path, {"spec": {"active": True}})
+            again = await w.until_condition("a", "Admitted")
+            await w.until_runs("a")
+            return again, await w.job("a"), await events(w, "a", "DeletedWorkload")
+
+    again, ran, deleted = asyncio.run(go())
+    assert again["status"]["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "2"}
+    assert ran["spec"]["parallelism"] == 3
+    assert not deleted

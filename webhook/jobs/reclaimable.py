@@ -10,10 +10,10 @@ from webhook.jobs.describe import at
 from webhook.jobs.job import Job
 
 
-def reclaimable(obj: dict[str, Any], described: Job) -> dict[str, int]:
+def reclaimable(obj: dict[str, Any], described: Job) -> dict[str, int] | None:
     """Give the number of pods that need no quota any more, by pod set; pod sets without such pods are left out.
 
-    Never more than the pod set has. Kinds whose status does not tell have none.
+    Never more than the pod set has. None where the kind's status does not tell: somebody else may know.
     """
     kind = (described.kind.group, described.kind.kind)
     if kind == ("batch", "Job"):
@@ -21,7 +21,7 @@ def reclaimable(obj: dict[str, Any], described: Job) -> dict[str, int]:
     elif kind == ("jobset.x-k8s.io", "JobSet"):
         found = dict(_of_jobset(obj))
     else:
-        return {}
+        return None
     most = {pods.name: pods.count for pods in described.pod_sets}
     return {name: least for name, count in found.items() if (least := min(count, most.get(name, 0))) > 0}
 

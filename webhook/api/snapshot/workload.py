@@ -243,7 +243,7 @@ def _admission(obj: Object, conditions: Mapping[str, Object]) -> Admission | Non
 def _assignment(value: Object, most: Mapping[Any, int], done: Mapping[str, int]) -> PodSetAssignment:
     name = value.get("name") or "main"
     count = int(value.get("count") or 0)
-    left = max(0, min(count, most.get(name, count)) - done.get(name, 0))
+    left = max(0, min(count, most.get(name, count) - done.get(name, 0)))
     usage = {r: amount(r, q) for r, q in (value.get("resourceUsage") or {}).items()}
     if count and left < count:
         usage = {r: n // count * left for r, n in usage.items()}

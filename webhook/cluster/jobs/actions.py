@@ -178,7 +178,7 @@ class Actions:
         elif step is JobStep.OUTGROWN:
             await self.drop(job, workload)
         elif step is JobStep.RECLAIM:
-            pods = [{"name": name, "count": count} for name, count in reclaimable(job, described).items()]
+            pods = [{"name": name, "count": count} for name, count in (reclaimable(job, described) or {}).items()]
             await self._writer.status(workload, {**workload["status"], "reclaimablePods": pods or None})
         elif step is JobStep.REPRIORITIZE:
             change = self._priority_change(described, workload["spec"])

@@ -60,7 +60,8 @@ def started(
             out = _place(out, pods.path, [flavors[name] for name in names if name in flavors])
             for check, update in _updates(workload, pods.name):
                 out = _updated(out, pods.path, check, update)
-        out = _resize(out, described, pods.count, assignment.get("count"))
+        if pods.min_count is not None:
+            out = _resize(out, described, pods.count, assignment.get("count"))
     if is_elastic(job):
         out = _marked(out, described, workload)
     if marked:
@@ -153,12 +154,16 @@ def is_changed(described: Job, workload: Object) -> bool:
 
 
 def is_bigger(described: Job, workload: Object) -> bool:
-    """Say whether the job has more pods now than its admission gives it."""
-    granted = {p.get("name"): p.get("count") for p in at(workload, ("spec", "podSets")) or []}
+    """Say whether the job has more pods now than its admission gives it.
+
+    A pod set that the Workload does not know does not count: an older Kueue may have named it otherwise.
+    """
+    asked = at(workload, ("spec", "podSets")) or []
+    granted, shrinks = {p.get("name"): p.get("count") for p in asked}, {p.get("name") for p in asked if "minCount" in p}
     for assignment in at(workload, ("status", "admission", "podSetAssignments")) or []:
-        if assignment.get("name") in granted and assignment.get("count") is not None:
+        if assignment.get("name") in shrinks and assignment.get("count") is not None:
             granted[assignment["name"]] = assignment["count"]
-    return any(pods.count > granted.get(pods.name, 0) for pods in described.pod_sets)
+    return any(pods.count > granted.get(pods.name, pods.count) for pods in described.pod_sets)
 
 
 def fits(described: Job, workload: Object) -> bool:

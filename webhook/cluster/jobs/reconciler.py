@@ -144,7 +144,7 @@ class Reconciler:
             spec=waits and not lacks and self.actions.is_other(job, described, workload),
             priority=not waits and not lacks and self.actions.has_other_priority(described, workload),
             checks=not waits and self.actions.has_other_checks(workload),
-            reclaimable=not waits and reclaimable(job, described) != _reclaimed(workload),
+            reclaimable=not waits and reclaimable(job, described) not in (None, _reclaimed(workload)),
             bigger=not waits and not is_elastic(job) and is_bigger(described, workload),
             templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
         )
