@@ -6,7 +6,7 @@ ARGS ?=
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench kueue-suite cluster soak load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench kueue-suite cluster soak living load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -66,6 +66,9 @@ soak: dev ## article 003's full minute through the real API server
 load: dev ## Kueue's load runner on Sluice and on the least a controller can do, KUEUE=a checkout of kubernetes-sigs/kueue
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.load $(KUEUE) $(ARGS)
+
+living: dev ## a queue that lives beside one built anew, 12 times 2,000 events; ARGS=--hypothesis-seed=N for others
+	SLUICE_EXAMPLES=12 SLUICE_EVENTS=2000 $(BIN)/python -m pytest -o timeout=0 tests/queue/test_living.py $(ARGS)
 
 fuzz: dev ## random input of every kind, ARGS=SECONDS (60)
 	$(BIN)/python -m tests.fuzz $(or $(ARGS),60)
