@@ -122,29 +122,33 @@ def test_a_policy_for_pods_looks_into_templates(here):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("object.spec.?hostNetwork.orValue(false)", "image('x').valid", "7:24: not imported: {V}: image is Kyverno's"),
+        (
+            "object.spec.?hostNetwork.orValue(false)",
+            "image('x').valid",
+            "7:24: not imported: {V}: image is a function of Kyverno",
+        ),
         (
             "object.spec.?hostNetwork.orValue(false)",
             "resource.Get('v1', 'x', 'y', 'z').a",
-            "{V}: resource is Kyverno's",
+            "{V}: resource is a function of Kyverno",
         ),
         ("object.spec.?hostNetwork.orValue(false)", "object.spec ==", "7:33: not imported: {V}: Syntax"),
         ("  validations:", "  generate: []\n  validations:", "6:13: not imported: {V}: the API server has no generate"),
         (
             "  validations:",
             "  evaluation: {mode: JSON}\n  validations:",
-            "6:22: not imported: {V}: it is not about obj",
+            "6:22: not imported: {V}: it does not apply to Kubernetes obj",
         ),
-        ("  validations:", "  evaluation: {admission: {enabled: false}}\n  validations:", "for background scans only"),
-        (f"matchConstraints: {PODS}", "matchConstraints: []", "there is no spec with matchConstraints"),
+        ("  validations:", "  evaluation: {admission: {enabled: false}}\n  validations:", "to background scans only"),
+        (f"matchConstraints: {PODS}", "matchConstraints: []", "spec.matchConstraints is missing"),
         ("v1alpha1", "v9", "1:13: not imported: {V}: version v9 is not known"),
         (
             "name: no-host-network",
             "name: ../../x",
             'not imported: ValidatingPolicy ../../x: "../../x" is not a valid object name',
         ),
-        ("kind: ValidatingPolicy", "kind: ImageValidatingPolicy", "the API server verifies no images"),
-        ("kind: ValidatingPolicy", "kind: GeneratingPolicy", "the API server generates no objects"),
+        ("kind: ValidatingPolicy", "kind: ImageValidatingPolicy", "the API server does not verify images"),
+        ("kind: ValidatingPolicy", "kind: GeneratingPolicy", "the API server does not generate objects"),
         ("policies.kyverno.io/v1alpha1\nkind: V", "kyverno.io/v1\nkind: ClusterPolicy #", "patterns and JMESPath"),
         ("validations:\n  - expression", "validations:\n    expression", "not imported: {V}: "),
     ],
@@ -241,9 +245,10 @@ def test_a_test_is_of_the_policies_that_it_lists(here):
     Path("library/status.yaml").write_text(VALIDATING[: VALIDATING.index("spec:")] + "status: {}\n")
     done = run()
     told = (
-        "library/second/policy.yaml:3:18: not imported: ValidatingPolicy no-host-network: a policy of this name is at "
+        "library/second/policy.yaml:3:18: not imported: ValidatingPolicy no-host-network: a policy with this name is "
     )
-    assert f"{told}library/policy.yaml:1:1\nimported 2 of 3 policies into policies, with 6 tests\n" in done.stdout
+    end = "defined at library/policy.yaml:1:1\nimported 2 of 3 policies into policies, with 6 tests\n"
+    assert f"{told}{end}" in done.stdout
 
 
 def test_what_is_there_already_stays(here):

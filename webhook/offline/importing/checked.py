@@ -70,7 +70,7 @@ def _reason(found: Diagnostic) -> str:
     """Say why the API server would not take an expression; a function of Kyverno's is named as that."""
     name = _UNKNOWN.search(found.message)
     if name and name[1].split(".")[0] in KYVERNOS:
-        return f"{name[1]} is Kyverno's; the API server has no such function"
+        return f"{name[1]} is a function of Kyverno; the API server does not have it"
     return found.message
 
 
@@ -83,7 +83,7 @@ def _tried(test: ForeignTest, bundle: Bundle) -> tuple[ForeignTest, Object]:
         if result.outcome is CaseOutcome.PASSED:
             return test, spec
         failed = failed or "; ".join(f.message for f in result.findings)
-    spec = {"name": test.name, "skip": f"it is otherwise here: {failed}", **test.case, "expect": test.expects[0]}
+    spec = {"name": test.name, "skip": f"the result differs: {failed}", **test.case, "expect": test.expects[0]}
     return test, spec
 
 

@@ -49,7 +49,7 @@ def converted(template: Document, constraints: Sequence[tuple[str, Document]]) -
     if isinstance(found, str):
         return None, [Told(template.place(("spec", "targets")), Fate.LEFT_OUT, what, found)]
     if strange := sorted(found.value.keys() - SOURCE):
-        return None, [Told(found.place(), Fate.LEFT_OUT, what, f"fields that are not known: {', '.join(strange)}")]
+        return None, [Told(found.place(), Fate.LEFT_OUT, what, f"unknown fields: {', '.join(strange)}")]
     told: list[Told] = []
     files: dict[str, tuple[Document, ...]] = {}
     rules: list[Object] = []
@@ -62,7 +62,9 @@ def converted(template: Document, constraints: Sequence[tuple[str, Document]]) -
         rules += bound_rules(constraint.at(("spec", "match")) or {})
     if not files:
         why = (
-            "none of its constraints can be imported" if constraints else "there is no constraint of it: give them too"
+            "none of its constraints can be imported"
+            if constraints
+            else "no constraint uses it; add its constraints to the files"
         )
         return None, [*told, Told(template.place(), Fate.LEFT_OUT, what, why)]
     return Converted(
@@ -78,7 +80,7 @@ def _source(template: Document) -> Document | str:
         for j, code in enumerate(codes if isinstance(codes, list) else ()):
             if isinstance(code, dict) and code.get("engine") == ENGINE and isinstance(code.get("source"), dict):
                 return below(template, ("spec", "targets", i, "code", j, "source"))
-    return "it is in Rego alone: write its rule in CEL"
+    return "it has Rego only; rewrite it in CEL"
 
 
 def _policy(template: Document, source: Document, rules: list[Object]) -> Document:
@@ -154,7 +156,7 @@ def _obstacles(constraint: Document) -> Iterator[tuple[Path, str]]:
         yield ("spec",), "spec and match must be maps"
         return
     if not _actions(spec):
-        why = f"it takes none of the actions {', '.join(ACTIONS)} at admission"
+        why = f"it has none of the actions {', '.join(ACTIONS)} at admission"
         yield ("spec", "enforcementAction"), why
     yield from ((("spec", "match", field), why) for field, why in unsupported(spec.get("match") or {}))
 

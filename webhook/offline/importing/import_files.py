@@ -25,7 +25,7 @@ def from_kyverno(documents: Iterable[Document], read: Read) -> Import:
             one, notes = kyverno.converted(document)
             told += notes
             if one is not None and one.name in made:
-                why = f"a policy of this name is at {first[one.name].place()}"
+                why = f"a policy with this name is defined at {first[one.name].place()}"
                 told.append(Told(document.place(("metadata", "name")), Fate.LEFT_OUT, one.what, why))
             elif one is not None:
                 made[one.name], first[one.name] = one, document
@@ -74,7 +74,7 @@ def _wrong_types_told(document: Document, told: list[Told]) -> Iterator[None]:
         yield
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         what = f"{document.at(('kind',))} {document.at(('metadata', 'name'))}"
-        told.append(Told(document.place(), Fate.LEFT_OUT, what, f"a field is of a wrong type: {error}"))
+        told.append(Told(document.place(), Fate.LEFT_OUT, what, f"invalid type of a field: {error}"))
 
 
 def _stems(constraints: list[Document]) -> list[str]:
@@ -97,7 +97,7 @@ def _renamed(constraints: list[Document], stems: list[str]) -> list[Told]:
     for document, stem in zip(constraints, stems, strict=True):
         name = str(document.at(("metadata", "name")))
         if stem != name:
-            why = f"another one has this name; it is {stem} now"
+            why = f"another file has this name; renamed to {stem}"
             what = f"{document.value['kind']} {name}"
             found.append(Told(document.place(("metadata", "name")), Fate.DIFFERS, what, why))
     return found

@@ -38,13 +38,13 @@ CONTROLLERS: Final = frozenset(
 MOST_OF_A_NAME: Final = 63
 _QUALIFIED: Final = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 NOT_CEL: Final = {
-    "ClusterPolicy": "patterns and JMESPath, no CEL policy",
-    "Policy": "patterns and JMESPath, no CEL policy",
-    "ImageValidatingPolicy": "the API server verifies no images",
-    "GeneratingPolicy": "the API server generates no objects",
-    "DeletingPolicy": "the API server deletes nothing by a policy",
-    "CleanupPolicy": "the API server deletes nothing by a policy",
-    "ClusterCleanupPolicy": "the API server deletes nothing by a policy",
+    "ClusterPolicy": "patterns and JMESPath are not CEL",
+    "Policy": "patterns and JMESPath are not CEL",
+    "ImageValidatingPolicy": "the API server does not verify images",
+    "GeneratingPolicy": "the API server does not generate objects",
+    "DeletingPolicy": "the API server does not delete objects by policy",
+    "CleanupPolicy": "the API server does not delete objects by policy",
+    "ClusterCleanupPolicy": "the API server does not delete objects by policy",
     "PolicyException": "write a PolicyException of sluice.dev",
 }
 
@@ -104,18 +104,18 @@ def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...],
         yield ("apiVersion",), f"version {version} is not known; {', '.join(VERSIONS)} are"
     spec = document.value.get("spec")
     if not isinstance(spec, dict) or not isinstance(spec.get("matchConstraints"), dict):
-        yield (), "there is no spec with matchConstraints"
+        yield (), "spec.matchConstraints is missing"
         return
     for field in spec:
         if field not in (*TAKEN, *DROPPED):
             yield ("spec", field), f"the API server has no {field}"
     evaluation = _map(spec.get("evaluation"))
     if evaluation.get("mode", "Kubernetes") != "Kubernetes":
-        yield ("spec", "evaluation", "mode"), "it is not about objects of Kubernetes"
+        yield ("spec", "evaluation", "mode"), "it does not apply to Kubernetes objects"
     if _map(evaluation.get("admission")).get("enabled") is False:
-        yield ("spec", "evaluation", "admission"), "it is for background scans only"
+        yield ("spec", "evaluation", "admission"), "it applies to background scans only"
     if _map(evaluation.get("mutateExisting")).get("enabled") is True:
-        yield ("spec", "evaluation", "mutateExisting"), "it changes objects that are there already"
+        yield ("spec", "evaluation", "mutateExisting"), "it changes existing objects"
 
 
 def expands(spec: Object) -> bool:

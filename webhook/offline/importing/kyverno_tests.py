@@ -58,7 +58,7 @@ def tests_of(
         return [], []
     what = f"test {document.at(('metadata', 'name')) or document.at(('name',))}"
     if brought := [field for field in UNKNOWN if document.value.get(field)]:
-        why = f"it brings {', '.join(brought)}, which an admission review has not"
+        why = f"it needs {', '.join(brought)}, which an admission review does not have"
         return [], [Told(document.place((brought[0],), key=True), Fate.LEFT_OUT, what, why)]
     try:
         around = _around(document, [r for _, r in wanted], read)
@@ -72,9 +72,9 @@ def tests_of(
         made = list(_cases(result, policies[_policy(result)], around, place))
         found += [(_policy(result), test) for test in made if test.expects]
         if not made:
-            told.append(Told(place, Fate.LEFT_OUT, what, "it names no object of its resources"))
+            told.append(Told(place, Fate.LEFT_OUT, what, "none of its resources is named"))
         elif not made[0].expects:
-            told.append(Told(place, Fate.LEFT_OUT, what, f"a mutation gives no {result.get('result')}"))
+            told.append(Told(place, Fate.LEFT_OUT, what, f"a mutation has no result {result.get('result')}"))
     return found, told
 
 

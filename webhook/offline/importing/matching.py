@@ -56,8 +56,8 @@ def unsupported(match: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield field, f"{field} is not known"
     for field in ("namespaces", "excludedNamespaces"):
         if globs := [name for name in match.get(field) or () if ANY in str(name)]:
-            yield field, f"the API server has no patterns of namespaces ({', '.join(globs)}): select them by a label"
+            yield field, f"namespace patterns are not supported ({', '.join(globs)}); use a label selector"
     if ANY in str(match.get("name") or ""):
-        yield "name", "the API server has no patterns of names: write a match condition"
+        yield "name", "name patterns are not supported; write a match condition"
     if match.get("source") == "Generated":
         yield "source", "only Gatekeeper generates objects from others"
