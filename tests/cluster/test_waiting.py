@@ -322,3 +322,22 @@ def test_one_whose_cluster_queue_is_gone_ends_in_time():
     assert found["spec"]["active"] is False
     told = "The workload is deactivated due to exceeding the maximum execution time"
     assert find(found, "Evicted")["message"] == told
+
+
+def test_one_that_cannot_be_read_stops_nobody(caplog):
+    """Without a schema a status may hold anything; the others are seen to."""
+    broken = {**by_hand("broken"), "status": {"conditions": [{"status": "False"}]}}
+
+    async def go():
+        async with world(*queues("9"), seconds=None) as w:
+            await w.create(broken)
+            await asyncio.sleep(1)
+            await w.create(by_hand("later"))
+
+            async def admitted():
+                return bool(find(await w.store.get(WORKLOAD, "later", "team-a"), "Admitted"))
+
+            await w.until(admitted, "another one is admitted")
+
+    asyncio.run(go())
+    assert "the controller restarts" not in caplog.text

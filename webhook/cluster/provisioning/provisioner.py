@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api.provisioning import ProvisioningRequestConfigSpec
+from webhook.api.snapshot.reader import MALFORMED
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import ADMISSION_CHECK, FLAVOR, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.api.view import View
@@ -76,6 +77,8 @@ class Provisioner:
             except StoreError as error:
                 log.info("%s/%s is looked at again: %s", namespace, name, error)
                 self._due[namespace, name] = None
+            except MALFORMED as error:
+                log.error("%s/%s is malformed and is skipped: %r", namespace, name, error)
 
     def _concerns(self, workload: Object) -> bool:
         return any(self._config(str(row.get("name")))[0] for row in states_of(workload))

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from webhook.api.configuration.model import Retention
 from webhook.api.snapshot.quota import milliseconds
+from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import deadline_of
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import is_marked, let_go
@@ -116,6 +117,8 @@ class Upkeep:
             except StoreError as error:
                 log.debug("%s is looked at again: %s", key, error)
                 self._due[key] = None
+            except MALFORMED as error:
+                log.error("%s is malformed and is skipped: %r", key, error)
 
     async def _look(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
         if holds(workload, FINISHED):
