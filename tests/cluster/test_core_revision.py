@@ -39,12 +39,22 @@ def test_a_tick_in_which_nothing_happens_changes_no_explanation():
 
 
 def test_workloads_of_one_second_go_by_name():
-    """Which random uid the API server gave them decides nothing."""
+    """Where nobody knows which came first, the random uid of the API server decides nothing."""
     core, made = QueueCore(KueueRules()), [workload("a"), workload("b")]
     made[0]["metadata"]["uid"], made[1]["metadata"]["uid"] = "9", "1"
     for obj in [*queues("1"), *reversed(made)]:
         core.heard(None, obj)
     assert [a.workload for a in core.decide(0).admitted] == ["team-a/a"]
+
+
+def test_workloads_of_one_second_go_by_their_versions():
+    """Who was heard of first, by its version then, is first; a later write to it changes nothing."""
+    core, made = QueueCore(KueueRules()), [workload("b"), workload("a")]
+    for number, obj in enumerate(made, 8):
+        obj["metadata"]["resourceVersion"] = str(number)
+    for obj in [*queues("1"), *reversed(made), merge(made[0], {"metadata": {"resourceVersion": "12"}})]:
+        core.heard(None, obj)
+    assert [a.workload for a in core.decide(0).admitted] == ["team-a/b"]
 
 
 def test_a_round_looks_at_nothing_that_did_not_change(monkeypatch):

@@ -13,7 +13,7 @@ from webhook.api import validity
 from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
 from webhook.api.configuration.fields import configuration_of
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.model import QueueSettings, RequeuingTimestamp
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
@@ -107,7 +107,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         created=created,
         arrival=labels["annotations"].get(ARRIVAL, "").partition(" ")[2].rjust(20, "0"),
         uid=str(metadata.get("uid") or ""),
-        queued_at=_queued_at(created, evicted),
+        queued_at=_queued_at(created, evicted, around.settings),
         active=spec.get("active", True) is not False and "DeactivationTarget" not in conditions,
         finished="Finished" in conditions,
         admission=admission,
@@ -214,10 +214,13 @@ def _boost(annotations: Mapping[str, str]) -> int:
     return int(given) if _WHOLE.fullmatch(given) else 0
 
 
-def _queued_at(created: int, evicted: Object | None) -> int:
-    if evicted is not None and evicted.get("reason") in EVICTION_ORDERS:
-        return milliseconds(evicted.get("lastTransitionTime"))
-    return created
+def _queued_at(created: int, evicted: Object | None, settings: QueueSettings) -> int:
+    if evicted is None or evicted.get("reason") not in EVICTION_ORDERS:
+        return created
+    waiting = settings.wait_for_pods_ready
+    if waiting is not None and waiting.requeuing.timestamp is RequeuingTimestamp.CREATION:
+        return created
+    return milliseconds(evicted.get("lastTransitionTime"))
 
 
 def _done(status: Object) -> dict[str, int]:

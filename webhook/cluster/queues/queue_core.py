@@ -24,7 +24,7 @@ from webhook.queue.model import History, Workload
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
-from webhook.store.objects import Object, key_of
+from webhook.store.objects import Object, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class QueueCore:
         self._reader: Reader | None = None
         self._changes: dict[_Key, tuple[Object, bool]] = {}
         self._facts: dict[str, Workload] = {}
+        self._arrivals: dict[str, str] = {}
         self._doubtful: set[str] = set()
         self._told: dict[str, str] = {}
         self._looked_at: dict[str, None] = {}
@@ -76,8 +77,22 @@ class QueueCore:
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Take note of a change of an object; it counts from the next decision on."""
         obj = new if new is not None else old
-        if obj is not None:
-            self._changes[_key(obj)] = obj, new is None
+        if obj is None:
+            return
+        self._changes[_key(obj)] = obj, new is None
+        if obj.get("kind") == "Workload":
+            self._note_arrival(obj, gone=new is None)
+
+    def _note_arrival(self, workload: Object, *, gone: bool) -> None:
+        """Remember a Workload's version when it was first heard of: among those of one second that is their order."""
+        uid = uid_of(workload)
+        if gone:
+            self._arrivals.pop(uid, None)
+        else:
+            self._arrivals.setdefault(uid, version_of(workload))
+
+    def _in_order(self, obj: Object) -> Object:
+        return in_order_of_arrival(obj, self._arrivals.get(str((obj.get("metadata") or {}).get("uid")), ""))
 
     def decide(self, now: int) -> Decisions:
         """Bring the state up to date and decide. Where nothing changed and nobody was looked at, `revision` stays."""
@@ -149,7 +164,7 @@ class QueueCore:
             reader = self._begin([obj for obj, gone in changes.values() if not gone])
         else:
             for obj, gone in changes.values():
-                self._apply(reader.gone(obj) if gone else reader.changed(in_order_of_arrival(obj)))
+                self._apply(reader.gone(obj) if gone else reader.changed(self._in_order(obj)))
         self._tell(reader)
         self._apply([WorkloadChanged(self._facts[key]) for key in self._doubtful if key in self._facts])
         self._doubtful = set()
@@ -163,7 +178,7 @@ class QueueCore:
 
     def _begin(self, objects: Iterable[Object]) -> Reader:
         self.revision += 1
-        ordered = map(in_order_of_arrival, objects)
+        ordered = map(self._in_order, objects)
         reader = self._reader = Reader(ordered, tolerant=True, settings=self._settings)
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
@@ -184,17 +199,22 @@ class QueueCore:
                 self._journal.event(event)
 
 
-def in_order_of_arrival(obj: Object) -> Object:
+def in_order_of_arrival(obj: Object, heard: str = "") -> Object:
     """Give a Workload with the age of its job; among those of one second the uid, by which ties end, has the order.
 
-    One without a job has its name for a uid, so that no random number decides who comes first.
+    One without a job has the version at which it was first `heard` of, and its name for a uid, so that no random number
+    decides who comes first.
     """
     metadata = obj.get("metadata") or {}
     if obj.get("kind") != "Workload":
         return obj
     created, _, version = str((metadata.get("annotations") or {}).get(ARRIVAL) or "").partition(" ")
     if not version:
-        return {**obj, "metadata": {**metadata, "uid": "/".join(key_of(obj))}}
+        name = "/".join(key_of(obj))
+        uid = f"{heard:0>20} {name}" if heard else name
+        told = {ARRIVAL: f"{metadata.get('creationTimestamp') or ''} {heard}"} if heard else {}
+        annotations = {**(metadata.get("annotations") or {}), **told}
+        return {**obj, "metadata": {**metadata, "annotations": annotations, "uid": uid}}
     uid = f"{version:0>20} {metadata.get('uid') or ''}"
     return {**obj, "metadata": {**metadata, "creationTimestamp": created, "uid": uid}}
 
