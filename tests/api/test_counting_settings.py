@@ -79,3 +79,11 @@ def test_a_priority_is_boosted_where_the_gate_is_on(gates, text, priority):
     (found,) = Reader([obj], settings=QueueSettings(feature_gates=gates)).snapshot().workloads
     assert found.priority == priority
     assert found.problem == ""
+
+
+def test_a_queue_that_is_being_deleted_takes_nothing_more():
+    """What holds its quota goes on; what is new waits."""
+    deleted = {**QUEUES[1], "metadata": {"name": "cq", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    state = State.from_snapshot(Reader([QUEUES[0], deleted, *QUEUES[2:], workload("w", {"cpu": "2"})]).snapshot())
+    assert decide(state, rules_named(["kueue"]), 0).admitted == ()
+    assert state.by_queue["cq"].inactive == "it is being deleted"

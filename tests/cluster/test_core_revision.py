@@ -4,7 +4,9 @@ from tests.cluster.world import queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import quota
 from webhook.api.snapshot import workload as load
+from webhook.cluster.queues.changes import matters_to_core
 from webhook.cluster.queues.queue_core import QueueCore
+from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import merge
 
 POD = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
@@ -82,3 +84,11 @@ def _noted(function, read):
         return function(obj, *args)
 
     return noting
+
+
+def test_annotations_that_count_call_for_a_round():
+    """A boost of the priority and a gate are heeded at once; other annotations of a Workload are not."""
+    gvk, plain = GroupVersionKind("kueue.x-k8s.io", "v1beta2", "Workload"), workload("w")
+    for name, heeded in (("priority-boost", True), ("admission-gated-by", True), ("other", False)):
+        changed = merge(plain, {"metadata": {"annotations": {f"kueue.x-k8s.io/{name}": "1"}}})
+        assert matters_to_core(gvk, plain, changed) is heeded

@@ -68,7 +68,7 @@ def cluster_queue(obj: Object) -> ClusterQueue:
         checks=_checks(spec),
         admission_mode=((spec.get("admissionScope") or {}).get("admissionMode") or ""),
         history=history(status.get("admissionFairSharingStatus")),
-        problem=_problem(obj),
+        problem=_problem(obj) or ("it is being deleted" if obj["metadata"].get("deletionTimestamp") else ""),
         **labelled(obj),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from webhook.api.snapshot.workload import BOOST, GATE
 from webhook.cluster.api.kinds import (
     BUILT_IN,
     CLUSTER_QUEUE,
@@ -25,6 +26,8 @@ _SHAPING: Final = frozenset((gvk.group, gvk.kind) for gvk in (LIMIT_RANGE, PRIOR
 
 OF_THE_CORE: Final = frozenset((gvk.group, gvk.kind) for gvk in (*QUEUE_KINDS, *BUILT_IN))
 """What the core hears of."""
+_HEEDED: Final = (BOOST, GATE)
+"""Annotations of a Workload that the core decides by."""
 _CHECKS: Final = (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy"))
 
 
@@ -48,8 +51,10 @@ def _workload(obj: Object | None) -> Any:
     """Give what of a Workload the core decides by."""
     if obj is None:
         return None
+    annotations = at(obj, ("metadata", "annotations")) or {}
     return (
         obj.get("spec"),
+        [annotations.get(name) for name in _HEEDED],
         [(c.get("type"), c.get("status")) for c in conditions_of(obj)],
         at(obj, ("status", "admission")),
         at(obj, ("status", "admissionChecks")),

@@ -206,12 +206,10 @@ def finished(workload: Object, finish: Finish, now: str) -> Object:
 
 
 def _assignment(pods: PodSetAssignment, amount: Amount) -> dict[str, Any]:
-    return {
-        "name": pods.name,
-        "flavors": dict(pods.flavors),
-        "resourceUsage": {name: amount(name, value) for name, value in pods.usage.items()},
-        "count": pods.count,
-    }
+    usage = {name: amount(name, value) for name, value in pods.usage.items()}
+    maps = {"flavors": dict(pods.flavors), "resourceUsage": usage}
+    # Clients in Go leave empty maps out: what they write back must not be another admission.
+    return {"name": pods.name, **{name: value for name, value in maps.items() if value}, "count": pods.count}
 
 
 def _status(workload: Object) -> dict[str, Any]:
