@@ -257,3 +257,19 @@ def test_a_job_that_is_started_again_needs_nothing_for_pods_that_have_ended():
     assert again["status"]["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "2"}
     assert ran["spec"]["parallelism"] == 3
     assert not deleted
+
+
+def test_a_job_that_is_admitted_with_fewer_pods_is_not_bigger():
+    """It is started once, with what it got, though it asked for more."""
+
+    async def go():
+        async with world(*queues("2"), seconds=None) as w:
+            least = {"metadata": {"annotations": {"kueue.x-k8s.io/job-min-parallelism": "1"}}}
+            await w.create(merge(job("a", parallelism=5, completions=6), least))
+            await w.until_runs("a")
+            return await w.job("a"), await events(w, "a", "DeletedWorkload"), w.kubelet.starts
+
+    ran, deleted, starts = asyncio.run(go())
+    assert ran["spec"]["parallelism"] == 2
+    assert not deleted
+    assert starts == ["a"]

@@ -154,14 +154,14 @@ def is_changed(described: Job, workload: Object) -> bool:
 
 
 def is_bigger(described: Job, workload: Object) -> bool:
-    """Say whether the job has more pods now than its admission gives it.
+    """Say whether the job has more pods now than it asked for; if it runs, than its admission gives it.
 
     A pod set that the Workload does not know does not count: an older Kueue may have named it otherwise.
     """
     asked = at(workload, ("spec", "podSets")) or []
     granted, shrinks = {p.get("name"): p.get("count") for p in asked}, {p.get("name") for p in asked if "minCount" in p}
     for assignment in at(workload, ("status", "admission", "podSetAssignments")) or []:
-        if assignment.get("name") in shrinks and assignment.get("count") is not None:
+        if not described.suspended and assignment.get("name") in shrinks and assignment.get("count") is not None:
             granted[assignment["name"]] = assignment["count"]
     return any(pods.count > granted.get(pods.name, pods.count) for pods in described.pod_sets)
 
