@@ -44,6 +44,11 @@ class Config:
     visibility_listen: str = ""
     """A TLS port for the aggregated API visibility.kueue.x-k8s.io, which only the API server may ask; empty: none."""
     cert_dir: Path = field(default_factory=lambda: Path("certs/dev"))
+    certificate_secret: str = ""
+    """The Secret, in our own namespace, of certificates that Sluice makes and rotates; empty: `cert_dir` is filled by
+    somebody else."""
+    release: str = "sluice"
+    """The name of the Service and of the webhook configurations."""
     client_ca: Path | None = None
     """Authorities whose clients get verdicts; none: everybody who reaches the port."""
     client_names: tuple[str, ...] = ()
@@ -251,6 +256,8 @@ _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "journal_folder": _path,
     "mode": _mode,
     "namespace": setting_values.label,
+    "release": setting_values.label,
+    "certificate_secret": setting_values.name,
     "namespace_selector": _selector,
     "log_level": _level,
 }

@@ -21,6 +21,7 @@ from typing import Any, Final
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
 from webhook.api.convert import conversion_review
+from webhook.certificate_secret import CertificateSecret
 from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PROVISIONING, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
@@ -74,6 +75,11 @@ def system_clocks() -> Clocks:
     return Clocks(lambda: datetime.now(UTC), monotonic)
 
 
+def replica_name(config: Config) -> str:
+    """Give the name by which other replicas know this one: in the lease, and in the Secret of certificates."""
+    return config.identity or f"{socket.gethostname()}-{os.getpid()}"
+
+
 class Daemon:
     """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
 
@@ -84,18 +90,19 @@ class Daemon:
         clocks: Clocks | None = None,
         *,
         swapped: Callable[[], object] = bool,
+        certificates: CertificateSecret | None = None,
     ) -> None:
         """Load policies and certificate. Raises SourceError, OSError, ValueError, LoaderError; nothing runs yet.
 
-        `swapped` is called when another set of policies has come into force.
+        `swapped` is called when another set of policies has come into force; `certificates` is followed, if given.
         """
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
-        self._swapped = swapped
+        self._swapped, self._certificates = swapped, certificates
         self.policies = PolicyFiles(
             config.policies, self._swap, configured(config.queues, config.queue_rules), self._lacks
         )
-        self._identity = config.identity or f"{socket.gethostname()}-{os.getpid()}"
+        self._identity = replica_name(config)
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         embedded = config.mode is QueueMode.EMBEDDED
         self._kinds = (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode])
@@ -141,6 +148,8 @@ class Daemon:
         self._spawn(self._warm(), "warm up")
         self._spawn(self.policies.follow(self.config.reload_seconds), "policy files")
         self._spawn(self.certificate.follow(), "certificate")
+        if self._certificates is not None:
+            self._spawn(self._certificates.follow(self.certificate.reload), "certificates in the Secret")
         if self.controller is not None:
             self.controller.start()
         log.info("serving on port %d, mode %s", self.port, self.config.mode)

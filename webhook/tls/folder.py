@@ -6,6 +6,7 @@ read alike.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,3 +46,15 @@ class Folder:
     def client_key(self) -> Path:
         """The client's key."""
         return self.path / "client.key"
+
+
+def write(path: Path, data: bytes, *, secret: bool = False) -> None:
+    """Replace `path` by `data` in one step; mode 0600 where it is a secret, else 0644."""
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

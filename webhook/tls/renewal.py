@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 from webhook.tls.authority import CA_DAYS, LEAF_DAYS, Pair, bundle, issue, names_of, new_authority
-from webhook.tls.folder import Folder
+from webhook.tls.folder import Folder, write
 from webhook.tls.validity import expiry
 
 RENEW_BEFORE: Final = timedelta(days=30)
@@ -58,18 +56,6 @@ def issue_client(folder: Folder, name: str, now: datetime) -> None:
     pair = issue(authority, (name,), now, LEAF_DAYS, client=True)
     write(folder.client_key, pair.key, secret=True)
     write(folder.client_certificate, pair.certificate)
-
-
-def write(path: Path, data: bytes, *, secret: bool = False) -> None:
-    """Replace `path` by `data` in one step; mode 0600 where it is a secret, else 0644."""
-    draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def _authority(folder: Folder, now: datetime) -> tuple[Pair, bool]:

@@ -16,16 +16,18 @@ from typing import Any, Final
 import click
 import uvloop
 
+from webhook.certificate_secret import CertificateSecret, SecretPlace
 from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
 from webhook.config import LEVELS, Config, QueueMode, load, typed
-from webhook.daemon import Daemon
+from webhook.daemon import Daemon, replica_name, system_clocks
 from webhook.diagnostics import Diagnostic
 from webhook.policy_reload.policies import LoaderError
 from webhook.server.cpu_deadline import start_timer, stop_timer
 from webhook.store.no_cluster import NoCluster
 from webhook.store.objects import ObjectStore
+from webhook.tls.folder import Folder
 
 YOUNG: Final = (10_000, 20, 50)
 """What a review leaves behind has no cycles and goes by itself; a default of 700 looks for garbage in vain, in the
@@ -86,6 +88,9 @@ Examples:
     type=PathOption(exists=True, file_okay=False),
     help="Folder with tls.crt and tls.key.  [default: certs/dev]",
 )
+@click.option("--certificate-secret", type=Setting("name"), metavar="NAME",
+              help="Secret for certificates that Sluice makes and rotates itself.  [default: none]")  # fmt: skip
+@click.option("--release", type=Setting("name"), help="Name of the Service and of the webhook configurations.")
 @click.option("--client-ca", type=FILE, help="CA certificates of allowed clients.  [default: all clients]")
 @click.option("--client-names", multiple=True, type=TEXT, metavar="NAME",
               help="Allowed common name of client certificates. Can be repeated.  [default: all]")  # fmt: skip
@@ -130,7 +135,9 @@ def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> N
     config = load(file, os.environ, flags, told)
     for finding in told:
         click.echo(finding.render(), err=True)
-    if not (config.cert_dir / "tls.crt").exists():
+    if config.certificate_secret and not config.cluster:
+        raise click.UsageError("--certificate-secret requires a cluster")
+    if not config.certificate_secret and not (config.cert_dir / "tls.crt").exists():
         hint = f"run `sluice certs --dir {config.cert_dir}`, or set --cert-dir"
         raise click.UsageError(f"no tls.crt in {config.cert_dir}; {hint}")
     logging.basicConfig(
@@ -165,7 +172,8 @@ async def _serve(config: Config) -> None:
         loop.add_signal_handler(number, stop.set)
     client, store = await _connect(config)
     try:
-        daemon = Daemon(config, store, swapped=gc.collect)
+        certificates = await _certificates(config, store)
+        daemon = Daemon(config, store, swapped=gc.collect, certificates=certificates)
         await daemon.start()
         try:
             await stop.wait()
@@ -174,6 +182,22 @@ async def _serve(config: Config) -> None:
     finally:
         if client is not None:
             await client.close()
+
+
+async def _certificates(config: Config, store: ObjectStore) -> CertificateSecret | None:
+    """Fill the certificate folder from the Secret, where Sluice makes its certificates itself."""
+    if not config.certificate_secret:
+        return None
+    place = SecretPlace(config.namespace, config.certificate_secret, config.release, replica_name(config))
+    clocks = system_clocks()
+    made = CertificateSecret(store, place, Folder(config.cert_dir), _issuer, clocks.now, clocks.monotonic)
+    await made.start()
+    return made
+
+
+def _issuer() -> Any:
+    """Give what signs; it takes 9 MiB and is imported only where something is signed."""
+    return importlib.import_module("webhook.tls.issuing")
 
 
 async def _connect(config: Config) -> tuple[Any, ObjectStore]:

@@ -1,0 +1,278 @@
+"""Certificates in a Secret: made once, rotated in order by any number of replicas, trusted at every moment."""
+
+import asyncio
+import base64
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webhook.certificate_secret import POD, ROTATE, SECRET, SETTLE, CertificateSecret, SecretPlace
+from webhook.cluster.webhooks.registration import MUTATING
+from webhook.store.errors import Conflict, NotFound
+from webhook.store.memory import MemoryStore
+from webhook.tls import issuing
+from webhook.tls.authority import names_of
+from webhook.tls.folder import Folder
+from webhook.tls.rotation import AUTHORITY_BEFORE, LEAF_BEFORE, Held, Step, authorities, due, mark
+from webhook.tls.serving import ServingCertificate
+from webhook.tls.validity import expiry
+
+NAMESPACE, NAME = "sluice-system", "sluice-tls"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Cluster:
+    """A store with a registered webhook, a clock, and replicas that look at the Secret."""
+
+    def __init__(self, home):
+        self.store, self.home, self.seconds = MemoryStore(), Path(home), 0.0
+        self.replicas = {}
+        self.bundles = []
+        """What an API server has been told to trust, and when."""
+
+    def now(self):
+        return START + timedelta(seconds=self.seconds)
+
+    async def sleep(self, seconds):
+        await self.check()
+        self.seconds += seconds
+
+    async def register(self):
+        hook = {"name": "fail.mutate.sluice.dev", "clientConfig": {"service": {"name": "sluice"}}}
+        configuration = {"apiVersion": MUTATING.api_version, "kind": MUTATING.kind, "webhooks": [hook]}
+        await self.store.create({**configuration, "metadata": {"name": "sluice"}})
+
+    async def add(self, name):
+        labels = {"app.kubernetes.io/name": "sluice", "app.kubernetes.io/instance": "sluice"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}}
+        await self.store.create({**pod, "status": {"phase": "Running"}})
+        folder = Folder(self.home / name)
+        place = SecretPlace(NAMESPACE, NAME, "sluice", name)
+        clock = (self.now, lambda: self.seconds)
+        part = CertificateSecret(self.store, place, folder, lambda: issuing, *clock, self.sleep)
+        await part.start()
+        self.replicas[name] = part, ServingCertificate(folder), folder
+
+    async def end(self, name):
+        await self.store.delete(POD, name, NAMESPACE)
+        del self.replicas[name]
+
+    async def look(self, name):
+        part, serving, _ = self.replicas[name]
+        try:
+            return await part.look(serving.reload)
+        except Conflict:
+            return Step.NOTHING
+        finally:
+            await self.check()
+
+    async def round(self, seconds=SETTLE):
+        """Everybody looks once, and time goes by."""
+        steps = [await self.look(name) for name in list(self.replicas)]
+        self.seconds += seconds
+        return steps
+
+    async def check(self):
+        """What every replica serves is signed by an authority that API servers trust, were they as slow as allowed."""
+        (hook,) = (await self.store.get(MUTATING, "sluice"))["webhooks"]
+        bundle = base64.b64decode(hook["clientConfig"].get("caBundle", ""))
+        if bundle and (not self.bundles or self.bundles[-1][1] != bundle):
+            self.bundles.append((self.seconds, bundle))
+        ends = [since for since, _ in self.bundles[1:]] + [float("inf")]
+        believed = [b for (_, b), end in zip(self.bundles, ends, strict=True) if end > self.seconds - SETTLE]
+        for name, (_, _, folder) in self.replicas.items():
+            for trusted in believed:
+                assert signed(folder.certificate.read_bytes(), trusted), name
+
+    async def secret(self):
+        return await self.store.get(SECRET, NAME, NAMESPACE)
+
+    async def ask(self):
+        await self.store.patch(SECRET, NAME, NAMESPACE, {"metadata": {"annotations": {ROTATE: "now"}}})
+
+
+def signed(leaf, bundle):
+    """Whether one of the authorities signed the leaf."""
+    certificate = x509.load_pem_x509_certificate(leaf)
+    for authority in x509.load_pem_x509_certificates(bundle):
+        try:
+            certificate.verify_directly_issued_by(authority)
+        except (ValueError, InvalidSignature):
+            continue
+        return True
+    return False
+
+
+def run(story):
+    with TemporaryDirectory() as home:
+        return asyncio.run(story(Cluster(home)))
+
+
+def test_the_first_replica_makes_it_and_all_serve_the_same():
+    """The Secret is made once, with the names of the Service; a replica that starts later serves what is there."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        await cluster.add("b")
+        served = {folder.certificate.read_bytes() for _, _, folder in cluster.replicas.values()}
+        assert len(served) == 1
+        assert names_of(served.pop())[0] == "sluice.sluice-system.svc"
+        assert (cluster.home / "b" / "tls.key").stat().st_mode & 0o077 == 0
+        assert not (cluster.home / "b" / "ca.key").exists()
+        await cluster.round()
+        (hook,) = (await cluster.store.get(MUTATING, "sluice"))["webhooks"]
+        assert hook["clientConfig"]["caBundle"] == (await cluster.secret())["data"]["ca.crt"]
+
+    run(story)
+
+
+def test_a_rotation_goes_step_by_step():
+    """Asked for one: trust, then the leaf, and the old authority goes when the last replica serves the new leaf."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        await cluster.add("b")
+        await cluster.round()
+        await cluster.ask()
+        steps = []
+        for _ in range(8):
+            steps += [step for step in await cluster.round() if step is not Step.NOTHING]
+        assert steps == [Step.NEW_AUTHORITY, Step.NEW_LEAF, Step.FORGET]
+        secret = await cluster.secret()
+        assert ROTATE not in secret["metadata"]["annotations"]
+        assert len(authorities(base64.b64decode(secret["data"]["ca.crt"]))) == 1
+
+    run(story)
+
+
+def test_the_old_authority_stays_for_a_replica_that_lags():
+    """One replica does not look: both authorities are trusted until it has, or has gone."""
+
+    async def story(cluster):
+        await cluster.register()
+        for name in "abc":
+            await cluster.add(name)
+            await cluster.round()
+        await cluster.ask()
+        for _ in range(6):
+            for name in "ab":
+                await cluster.look(name)
+            cluster.seconds += SETTLE
+        assert len(authorities(base64.b64decode((await cluster.secret())["data"]["ca.crt"]))) == 2
+        await cluster.end("c")
+        await cluster.round()
+        await cluster.round()
+        secret = await cluster.secret()
+        assert len(authorities(base64.b64decode(secret["data"]["ca.crt"]))) == 1
+        assert not any(key.endswith("/c") for key in secret["metadata"]["annotations"])
+
+    run(story)
+
+
+def test_nobody_has_to_renew_anything():
+    """Over two years of looks every twelve hours nothing that is served is ever within days of its end."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        done = []
+        for _ in range(2 * 730):
+            done += await cluster.round(43_200)
+            folder = cluster.replicas["a"][2]
+            assert expiry(folder.certificate.read_bytes()) - cluster.now() > LEAF_BEFORE - timedelta(days=2)
+            assert expiry(folder.bundle.read_bytes()) - cluster.now() > AUTHORITY_BEFORE - timedelta(days=2)
+        assert done.count(Step.NEW_AUTHORITY) == done.count(Step.FORGET) == 2
+
+    run(story)
+
+
+def test_a_deleted_secret_comes_back_as_it_was():
+    """Whoever deletes the Secret deletes no trust: a running replica writes again what it read."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        before = (await cluster.secret())["data"]
+        await cluster.store.delete(SECRET, NAME, NAMESPACE)
+        with pytest.raises(NotFound):
+            await cluster.secret()
+        await cluster.round()
+        assert (await cluster.secret())["data"] == before
+
+    run(story)
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("look"), st.integers(0, 3)),
+    st.tuples(st.just("wait"), st.sampled_from([1, 5, 10, 60])),
+    st.tuples(st.sampled_from(["ask", "add", "end", "delete"]), st.just(0)),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(ACTIONS, max_size=40))
+def test_whatever_happens_what_is_served_is_trusted(actions):
+    """Replicas look in any order, come and go, the Secret is deleted, rotations are asked for one upon another."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("r0")
+        await cluster.look("r0")
+        count = 1
+        for action, number in actions:
+            names = sorted(cluster.replicas)
+            match action:
+                case "look":
+                    await cluster.look(names[number % len(names)])
+                case "wait":
+                    cluster.seconds += number
+                case "add":
+                    await cluster.add(f"r{count}")
+                    count += 1
+                case "end" if len(names) > 1:
+                    await cluster.end(names[0])
+                case "ask" | "delete":
+                    try:
+                        await (cluster.ask() if action == "ask" else cluster.store.delete(SECRET, NAME, NAMESPACE))
+                    except NotFound:
+                        continue
+            await cluster.check()
+        for _ in range(8):
+            await cluster.round()
+        held = (await cluster.secret())["data"]
+        assert len(authorities(base64.b64decode(held["ca.crt"]))) == 1, "it comes to an end"
+        assert {f.certificate.read_bytes() for *_, f in cluster.replicas.values()} == {
+            base64.b64decode(held["tls.crt"])
+        }
+
+    run(story)
+
+
+def test_what_is_due():
+    """The rows of `due`: who signed, how old, whether it is trusted, whether it is served."""
+    first = issuing.first(("a.b.svc",), START, b"")
+    both = issuing.take(Step.NEW_AUTHORITY, first, ("a.b.svc",), START)
+    after = issuing.take(Step.NEW_LEAF, both, ("a.b.svc",), START)
+    foreign = Held(first.bundle, b"", first.certificate, first.key)
+    late = START + timedelta(days=61)
+    rows = [
+        (first, START, True, True, Step.NOTHING),
+        (first, late, True, True, Step.NEW_LEAF),
+        (first, START + timedelta(days=276), True, True, Step.NEW_AUTHORITY),
+        (both, late, False, True, Step.NOTHING),
+        (both, late, True, False, Step.NEW_LEAF),
+        (after, START, True, False, Step.NOTHING),
+        (after, START, True, True, Step.FORGET),
+        (foreign, START + timedelta(days=500), True, True, Step.NOTHING),
+    ]
+    for held, now, trusted, served, wanted in rows:
+        assert due(held, now, trusted=trusted, served=served) is wanted
+    assert after.signed_by == mark(authorities(after.bundle)[0]) != first.signed_by

@@ -1,0 +1,211 @@
+"""The Secret that holds the certificates which Sluice makes for itself: read by every replica, rotated by whoever sees
+first that it is time.
+
+Its resourceVersion is the lock: of two replicas that do the same step, one gets a conflict and looks again. Files are
+written to a folder in memory, which `ServingCertificate` serves from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from webhook.cluster.webhooks.trust import trusting
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
+from webhook.store.objects import Object, ObjectStore
+from webhook.tls.folder import Folder, write
+from webhook.tls.rotation import Held, Step, due, mark
+
+log = logging.getLogger(__name__)
+
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+POD: Final = GroupVersionKind("", "v1", "Pod")
+ROTATE: Final = "sluice.dev/rotate"
+"""Annotation of the Secret: any value asks for a new authority now."""
+SIGNED_BY: Final = "sluice.dev/signed-by"
+SERVED_BY: Final = "served-by.sluice.dev/"
+"""Prefix of the annotations by which replicas tell which leaf they serve."""
+EVERY: Final = 5.0
+SETTLE: Final = 10.0
+"""Seconds in which API servers are expected to have seen a change of what they are to trust."""
+
+
+class Issuer(Protocol):
+    """What signs: the module `webhook.tls.issuing`, which takes 9 MiB and is imported where it is needed."""
+
+    def first(self, names: tuple[str, ...], now: datetime, known: bytes) -> Held:
+        """Make an authority and a leaf."""
+
+    def take(self, step: Step, held: Held, names: tuple[str, ...], now: datetime) -> Held:
+        """Do one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPlace:
+    """Where the Secret is, and for whom: `release` names the Service and the webhook configurations."""
+
+    namespace: str
+    name: str
+    release: str
+    identity: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Give the DNS names that an API server calls the Service by."""
+        return tuple(f"{self.release}.{self.namespace}{end}" for end in (".svc", ".svc.cluster.local", ""))
+
+    @property
+    def told(self) -> str:
+        """Give the annotation by which this replica tells what it serves."""
+        return _annotation(self.identity)
+
+
+class CertificateSecret:
+    """One replica's part: `start` once, before anything is served; then `follow`."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        place: SecretPlace,
+        folder: Folder,
+        issuer: Callable[[], Issuer],
+        now: Callable[[], datetime],
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._store, self._place, self._folder, self._issuer = store, place, folder, issuer
+        self._now, self._clock, self._sleep = now, clock, sleep
+        self._held: Held | None = None
+        self._known: tuple[bytes, float] | None = None
+        """The bundle that API servers were seen to trust, and since when."""
+
+    async def start(self) -> None:
+        """Put the certificates into the folder; make them where nobody has. Waits for the API server."""
+        self._folder.path.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                _, held = await self._read()
+                self._write(held)
+            except StoreError as error:
+                log.warning("the Secret %s cannot be read: %s", self._place.name, error)
+                await asyncio.sleep(1)
+            else:
+                return
+
+    async def follow(self, reload: Callable[[], bool]) -> None:
+        """Look at the Secret for ever; `reload` serves what the folder holds."""
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                await self.look(reload)
+            except Conflict:
+                continue  # another replica was first
+            except (StoreError, ValueError) as error:
+                log.warning("the Secret %s: %s", self._place.name, error)
+
+    async def look(self, reload: Callable[[], bool]) -> Step:
+        """Serve what is new, tell so, and do what is due. Raises StoreError; ValueError on what cannot be read."""
+        before = await trusting(self._store, self._place.release)
+        secret, held = await self._read()
+        if self._write(held):
+            await asyncio.to_thread(reload)
+        served = mark(self._folder.certificate.read_bytes())
+        if _annotations(secret).get(self._place.told) != served:
+            patch = {"metadata": {"annotations": {self._place.told: served}}}
+            secret = await self._store.patch(SECRET, self._place.name, self._place.namespace, patch)
+        trusted = self._settled(held.bundle, known=await before.learn(self._store, held.bundle))
+        replicas = await self._replicas()
+        told = _annotations(secret)
+        everywhere = all(told.get(replica) == mark(held.certificate) for replica in replicas)
+        step = due(held, self._now(), trusted=trusted, served=everywhere and trusted)
+        if step is not Step.NOTHING:
+            made = self._issuer().take(step, held, self._place.names, self._now())
+            gone = {key for key in told if key.startswith(SERVED_BY) and key not in replicas}
+            await self._store.update(_changed(secret, made, gone))
+            log.info("certificates: %s", step.name.lower().replace("_", " "))
+        return step
+
+    async def _read(self) -> tuple[Object, Held]:
+        """Give the Secret; where it is not there, it is made of what was read last, or anew."""
+        try:
+            secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
+        except NotFound:
+            held = self._held or await self._make()
+            metadata = {"name": self._place.name, "namespace": self._place.namespace}
+            empty = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
+            try:
+                secret = await self._store.create(_changed(empty, held, set()))
+            except AlreadyExists:
+                secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
+        self._held = _held(secret)
+        return secret, self._held
+
+    async def _make(self) -> Held:
+        """Make certificates. Where webhooks are registered already, what they trust stays so beside the new authority,
+        and nobody is shown a leaf of it before API servers know it."""
+        before = await trusting(self._store, self._place.release)
+        held = self._issuer().first(self._place.names, self._now(), before.known)
+        if before.known:
+            await before.learn(self._store, held.bundle)
+            await self._sleep(SETTLE)
+        return held
+
+    def _write(self, held: Held) -> bool:
+        """Write the files that differ; say whether there were any. The key goes first: half a pair is not served."""
+        files = {
+            self._folder.bundle: held.bundle,
+            self._folder.key: held.key,
+            self._folder.certificate: held.certificate,
+        }
+        changed = [path for path, data in files.items() if not path.exists() or path.read_bytes() != data]
+        for path in changed:
+            write(path, files[path], secret=path == self._folder.key)
+        return bool(changed)
+
+    def _settled(self, bundle: bytes, *, known: bool) -> bool:
+        """Say whether this bundle has stood in every place for long enough."""
+        if not known or self._known is None or self._known[0] != bundle:
+            self._known = (bundle, self._clock())
+        return self._clock() - self._known[1] >= SETTLE
+
+    async def _replicas(self) -> set[str]:
+        """Give the annotations of all replicas: of the Pods of this release that have not ended, and this one's."""
+        labels = {"app.kubernetes.io/name": "sluice", "app.kubernetes.io/instance": self._place.release}
+        pods = (await self._store.list(POD, self._place.namespace, labels)).items
+        alive = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
+        return {self._place.told, *(_annotation(pod["metadata"]["name"]) for pod in alive)}
+
+
+def _annotation(identity: str) -> str:
+    return f"{SERVED_BY}{identity[:63].rstrip('-._')}"
+
+
+def _annotations(secret: Object) -> dict[str, str]:
+    return secret["metadata"].get("annotations") or {}
+
+
+def _held(secret: Object) -> Held:
+    data = {name: base64.b64decode(text) for name, text in (secret.get("data") or {}).items()}
+    if missing := [name for name in ("ca.crt", "tls.crt", "tls.key") if not data.get(name)]:
+        raise StoreError(f"no {', '.join(missing)} in it; delete it, and Sluice makes another")
+    told = _annotations(secret)
+    key = data.get("ca.key", b"")
+    return Held(data["ca.crt"], key, data["tls.crt"], data["tls.key"], told.get(SIGNED_BY, ""), ROTATE in told)
+
+
+def _changed(secret: Object, held: Held, gone: set[str]) -> Object:
+    """Give the Secret with other certificates, and without the annotations in `gone`."""
+    left_out = gone if held.asked else {*gone, ROTATE}
+    kept = {key: value for key, value in _annotations(secret).items() if key not in left_out}
+    metadata: dict[str, Any] = {**secret["metadata"], "annotations": {**kept, SIGNED_BY: held.signed_by}}
+    content = {
+        "ca.crt": held.bundle, "ca.key": held.authority_key, "tls.crt": held.certificate, "tls.key": held.key,
+    }  # fmt: skip
+    data = {name: base64.b64encode(value).decode() for name, value in content.items()}
+    return {**secret, "metadata": metadata, "data": data}
