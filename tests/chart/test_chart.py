@@ -1,5 +1,6 @@
 """The chart: values are checked, rights are those that are used, a real API server takes what it renders."""
 
+import itertools
 import json
 import re
 
@@ -39,8 +40,12 @@ def test_the_default_values_are_valid():
         {"replicas": 0},
         {"replica": 2},
         {"webhook": {"port": "x"}},
-        {"tls": {"secret": "s", "clients": {"names": ["kube-apiserver"]}}},
-        {"tls": {"secret": "s", "clients": {"name": "x"}}},
+        {"tls": {"source": "vault", "secret": "s"}},
+        {"tls": {"source": "secret", "secret": "s", "clients": {"names": ["kube-apiserver"]}}},
+        {"tls": {"source": "secret", "secret": "s", "clients": {"name": "x"}}},
+        {"podDisruptionBudget": {"maxUnavailable": 0}},
+        {"monitoring": {"rules": {"enabled": "yes"}}},
+        {"policies": {"paths": ["relative"]}},
         {"networkPolicy": {"metricsFrom": [{}]}},
         {"networkPolicy": {"metricsFrom": [{"namespaces": "x"}]}},
     ],
@@ -80,9 +85,65 @@ def test_the_rendered_configuration_is_one_that_serve_reads(rendered, tmp_path):
     assert [str(path) for path in read_back.policies] == ["/opt/sluice/policies", "/etc/sluice/policies"]
 
 
+ALL = {
+    "mode": ["embedded", "external", "none"],
+    "tls.source": ["sluice", "cert-manager", "secret"],
+    "tls.clients.secret": ["", "api-server-ca"],
+    "autoscaling.enabled": ["false", "true"],
+    "podDisruptionBudget.enabled": ["true", "false"],
+    "networkPolicy.enabled": ["true", "false"],
+    "monitoring.rules.enabled": ["false", "true"],
+    "monitoring.serviceMonitor.enabled": ["false", "true"],
+    "monitoring.dashboards.enabled": ["false", "true"],
+    "roles.create": ["true", "false"],
+    "journal.enabled": ["false", "true"],
+    "crds.upgrade": ["true", "false"],
+    "policies.shipped": ["/opt/sluice/policies", ""],
+    "policies.files.a\\.yaml": ["", "#"],
+    "policies.image": ["", "policies:1"],
+    "image.pullSecrets[0]": ["", "pull"],
+}
+"""What may be chosen, each with its default first."""
+PAIRS = [
+    {first: one, second: other}
+    for first, second in itertools.combinations(ALL, 2)
+    for one in ALL[first][1:] for other in ALL[second][1:]
+]  # fmt: skip
+
+
 @pytest.mark.cluster
-def test_the_api_server_takes_what_the_chart_renders(rendered, kube):
+def test_every_pair_of_choices_renders():
+    """Whatever two values are chosen beside the defaults, what is rendered is YAML with no object twice."""
+    for chosen in [{}, *PAIRS]:
+        arguments = [f"--set={name}={value}" for name, value in chosen.items()]
+        objects = [d.value for d in read(template(CHART, *arguments), "chart") if d.value]
+        names = [(o["kind"], o["metadata"]["name"]) for o in objects]
+        assert len(set(names)) == len(names) > 10, chosen
+
+
+FOREIGN = ("monitoring.coreos.com/v1", "cert-manager.io/v1")
+"""Kinds that the control plane of the tests has no CRDs of."""
+WHOLE = [f"--set={name}={choices[-1]}" for name, choices in ALL.items() if name not in ("mode", "tls.source")]
+SETS = {
+    "defaults": ["--set=policies.files.a\\.yaml=#"],
+    "external": ["--set=mode=external,tls.source=secret"],
+    "everything": [
+        *(a for a in WHOLE if not a.endswith("=false") and "shipped" not in a),
+        "--set=extraContainers[0].name=sync,extraContainers[0].image=git-sync:v4,extraEnv[0].name=A,extraEnv[0].value=b",
+        "--set=extraVolumes[0].name=repository,extraVolumes[0].emptyDir.sizeLimit=1Gi,policies.paths[0]=/git/policies",
+        "--set=extraVolumeMounts[0].name=repository,extraVolumeMounts[0].mountPath=/git,podLabels.team=platform",
+        *(f"--set=extraContainers[0].securityContext.{c}" for c in (
+            "allowPrivilegeEscalation=false", "runAsNonRoot=true", "capabilities.drop[0]=ALL")),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("chosen", SETS)
+def test_the_api_server_takes_what_the_chart_renders(chosen, kube):
     """Every rendered object is accepted by a real API server in a dry run, under the restricted pod security level."""
+    rendered = [d.value for d in read(template(CHART, *SETS[chosen]), "chart") if d.value]
+    rendered = [obj for obj in rendered if obj["apiVersion"] not in FOREIGN]
     levels = {"pod-security.kubernetes.io/enforce": "restricted"}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sluice-system", "labels": levels}}
     kube.apply(namespace)
@@ -98,11 +159,14 @@ def test_the_api_server_takes_what_the_chart_renders(rendered, kube):
 @pytest.mark.cluster
 def test_an_uninstall_takes_the_registration_away_first(rendered):
     """A pre-delete hook removes the webhooks, a post-install hook registers them with the same name and policies."""
-    jobs = {o["metadata"]["annotations"]["helm.sh/hook"]: o for o in rendered if o["kind"] == "Job"}
-    arguments = {hook: job["spec"]["template"]["spec"]["containers"][0]["args"] for hook, job in jobs.items()}
-    assert arguments["pre-delete"] == ["register", "--remove", "--name=sluice"]
-    assert "--name=sluice" in arguments["post-install,post-upgrade"]
-    assert "--policies=/opt/sluice/policies" in arguments["post-install,post-upgrade"]
+    jobs = {o["metadata"]["name"]: o for o in rendered if o["kind"] == "Job"}
+    hooks = {name: job["metadata"]["annotations"]["helm.sh/hook"] for name, job in jobs.items()}
+    arguments = {name: job["spec"]["template"]["spec"]["containers"][0]["args"] for name, job in jobs.items()}
+    assert hooks["sluice-unregister"] == "pre-delete"
+    assert arguments["sluice-unregister"] == ["register", "--remove", "--name=sluice"]
+    assert hooks["sluice-register"] == "post-install,post-upgrade"
+    assert "--name=sluice" in arguments["sluice-register"]
+    assert "--policies=/opt/sluice/policies" in arguments["sluice-register"]
 
 
 @pytest.mark.cluster
@@ -122,7 +186,7 @@ def test_without_an_embedded_queue_no_pod_is_gated():
 @pytest.mark.cluster
 def test_cert_manager_is_an_option():
     """With cert-manager the chart brings an Issuer and a Certificate for the Service's names."""
-    text = template(CHART, "--set=tls.certManager.enabled=true")
+    text = template(CHART, "--set=tls.source=cert-manager")
     kinds = {d.value["kind"]: d.value for d in read(text, "chart")}
     assert kinds["Certificate"]["spec"]["dnsNames"][0] == "sluice.sluice-system.svc"
     assert kinds["Certificate"]["spec"]["secretName"] == "sluice-tls"
@@ -146,6 +210,23 @@ def test_recordings_have_a_place_to_be_written():
     assert mounts["recorded"] == "/var/sluice/recorded"
     assert {"name": "recorded", "emptyDir": {}} in pod["volumes"]
     assert "recorded" not in template(CHART)
+
+
+@pytest.mark.cluster
+def test_the_journal_has_a_volume(tmp_path):
+    """Where decisions are kept, `serve` writes to a volume that is mounted; which one is the user's to say."""
+    claim = "journal.volume.ephemeral.volumeClaimTemplate.spec.accessModes[0]=ReadWriteOnce"
+    arguments = ("--set=journal.enabled=true,journal.volume.emptyDir=null", f"--set={claim}")
+    configuration, *_ = of_kind("ConfigMap", *arguments)
+    file = tmp_path / "sluice.yaml"
+    file.write_text(configuration["data"]["sluice.yaml"])
+    (deployment,) = of_kind("Deployment", *arguments)
+    pod = deployment["spec"]["template"]["spec"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts["journal"] == str(load(file, {}, {}).journal_folder)
+    (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "journal"]
+    assert "ephemeral" in volume
+    assert "emptyDir" not in volume
 
 
 def of_kind(kind, *arguments):

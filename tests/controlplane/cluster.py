@@ -215,7 +215,7 @@ class ControlPlane:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",
-            "--service-cluster-ip-range=10.0.0.0/24",
+            "--service-cluster-ip-range=127.96.0.0/24",  # of this machine: a test may listen for a Service
             "--endpoint-reconciler-type=none",
             "--allow-privileged=true",
             f"--admission-control-config-file={self._write_admission()}",

@@ -1,4 +1,4 @@
-{{- define "sluice.name" -}}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{- end -}}
+{{- define "sluice.name" -}}{{ .Release.Name | trunc 53 | trimSuffix "-" }}{{- end -}}
 
 {{- define "sluice.selector" -}}
 app.kubernetes.io/name: sluice
@@ -47,42 +47,73 @@ capabilities: {drop: [ALL]}
 {{- end }}
 {{- end -}}
 
-{{/* What serving and registering mount alike: certificates and policy files. */}}
+{{/* What serving and registering mount alike, besides certificates: configuration and policy files. */}}
 {{- define "sluice.mounts" -}}
-- {name: certificates, mountPath: /etc/sluice/certs, readOnly: true}
 - {name: configuration, mountPath: /etc/sluice/configuration, readOnly: true}
 {{- if .Values.policies.files }}
 - {name: policies, mountPath: /etc/sluice/policies, readOnly: true}
 {{- end }}
+{{- if .Values.policies.image }}
+- {name: policy-image, mountPath: /etc/sluice/policy-image, readOnly: true}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "sluice.volumes" -}}
-- name: certificates
-  secret: {secretName: {{ .Values.tls.secret }}, defaultMode: 288}
 - name: configuration
   configMap: {name: {{ include "sluice.name" . }}}
 {{- if .Values.policies.files }}
 - name: policies
   configMap: {name: {{ include "sluice.name" . }}-policies}
 {{- end }}
+{{- with .Values.policies.image }}
+- name: policy-image
+  image: {reference: {{ . | quote }}, pullPolicy: IfNotPresent}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
-{{/* A Job around `sluice register`; `arguments` is a list. */}}
-{{- define "sluice.registrationJob" -}}
+{{/* All places of policies, one a line. */}}
+{{- define "sluice.policies" -}}
+{{ include "sluice.shipped" . }}
+{{- if .Values.policies.files }}
+/etc/sluice/policies
+{{- end }}
+{{- if .Values.policies.image }}
+/etc/sluice/policy-image
+{{- end }}
+{{- range .Values.policies.paths }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The CRDs of the queue's kinds, as names in a list of YAML. */}}
+{{- define "sluice.crds" -}}
+[{{ range $index, $plural := list "admissionchecks" "clusterqueues" "cohorts" "localqueues" "multikueueclusters" "multikueueconfigs" "provisioningrequestconfigs" "resourceflavors" "topologies" "workloadpriorityclasses" "workloads" }}{{ if $index }}, {{ end }}{{ $plural }}.kueue.x-k8s.io{{ end }}]
+{{- end -}}
+
+{{/* A Job around a command of `sluice`: `root`, `name` (of the container), `account`, `arguments`, `mounted`. */}}
+{{- define "sluice.job" -}}
 spec:
-  backoffLimit: 5
+  backoffLimit: 8
   template:
     metadata:
       labels:
-        app.kubernetes.io/name: sluice-registration
+        app.kubernetes.io/name: sluice-{{ .name }}
         app.kubernetes.io/instance: {{ .root.Release.Name }}
     spec:
       restartPolicy: Never
-      serviceAccountName: {{ include "sluice.name" .root }}-registration
+      serviceAccountName: {{ include "sluice.name" .root }}-{{ .account }}
       securityContext:
         {{- include "sluice.podSecurity" .root | nindent 8 }}
+      {{- include "sluice.pull" .root | nindent 6 }}
+      {{- include "sluice.placement" .root | nindent 6 }}
       containers:
-        - name: register
+        - name: {{ .name }}
           image: {{ include "sluice.image" .root }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
           args: {{ toJson .arguments }}
@@ -90,10 +121,37 @@ spec:
             {{- include "sluice.containerSecurity" .root | nindent 12 }}
           {{- if .mounted }}
           volumeMounts:
+            - {name: authority, mountPath: /etc/sluice/authority, readOnly: true}
             {{- include "sluice.mounts" .root | nindent 12 }}
           {{- end }}
       {{- if .mounted }}
       volumes:
+        - name: authority
+          secret: {secretName: {{ .root.Values.tls.secret }}, defaultMode: 288, items: [{key: ca.crt, path: ca.crt}]}
         {{- include "sluice.volumes" .root | nindent 8 }}
       {{- end }}
+{{- end -}}
+
+{{- define "sluice.pull" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}

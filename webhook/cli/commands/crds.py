@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +15,14 @@ from webhook import setting_values
 from webhook.api.crds import Webhook, definitions, top_level
 from webhook.api.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.schema import editor_schema
+from webhook.cli import exits
 from webhook.cli.inputs import certificates
+from webhook.cli.live.connection import with_store
 from webhook.cli.option_types import FILE, FOLDER, TEXT, Read
+from webhook.cluster.api.live_store import LiveStore
+from webhook.cluster.webhooks.definitions import Outcome, apply, migrate
 from webhook.documents import dump
+from webhook.store.errors import StoreError
 
 SERVICE = "sluice-system/sluice"
 HEADER = "# Made by `sluice crds`; change the types in webhook/api/, not this file.\n"
@@ -25,6 +32,7 @@ Examples:
   sluice crds --url https://HOST:9443 --ca-file ca.crt > crds.yaml
   sluice crds --no-conversion --kind ClusterQueue
   sluice crds --json-schema --kind Workload
+  sluice crds --apply --service sluice-system/sluice    create or upgrade them in the cluster
 """
 
 
@@ -39,6 +47,10 @@ Examples:
 @click.option("--no-conversion", is_flag=True, help="Serve only the stored version; no webhook needed.")
 @click.option("--json-schema", is_flag=True, help="Print JSON Schemas for editors.")
 @click.option("--write", type=FOLDER, help="Write one file per CRD to this folder.")
+@click.option("--apply", "applying", is_flag=True, help="Apply the CRDs to the cluster; those of a Kueue are kept.")
+@click.option("--migrate", "migrating", is_flag=True, help="Store all objects in the current version.")
+@click.option("--kubeconfig", type=FILE)
+@click.option("--context", type=TEXT)
 def crds(
     output: str,
     only: tuple[str, ...],
@@ -49,6 +61,10 @@ def crds(
     no_conversion: bool,
     json_schema: bool,
     write: Path | None,
+    applying: bool,
+    migrating: bool,
+    kubeconfig: Path | None,
+    context: str | None,
 ) -> None:
     """Print the CRDs: `sluice crds --url https://HOST:9443 --ca-file ca.crt | kubectl apply --server-side -f -`.
 
@@ -58,9 +74,14 @@ def crds(
     if json_schema:
         click.echo(json.dumps({k.kind: _editor(k) for k in kinds}, indent=2))
         return
+    if migrating:
+        _in_cluster(migrate, kubeconfig, context)
+        return
     webhook = None if no_conversion else _webhook(url, service, ca_file)
     made = definitions(webhook, kinds)
-    if write:
+    if applying:
+        _in_cluster(lambda store: apply(store, made), kubeconfig, context)
+    elif write:
         write.mkdir(parents=True, exist_ok=True)
         for crd in made:
             (write / f"{crd['metadata']['name']}.yaml").write_text(as_file(crd))
@@ -69,6 +90,21 @@ def crds(
         click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}, indent=2))
     else:
         click.echo("---\n".join(dump(crd) for crd in made), nl=False)
+
+
+def _in_cluster(
+    do: Callable[[LiveStore], Awaitable[list[Outcome]]], kubeconfig: Path | None, context: str | None
+) -> None:
+    """Do it, tell of each CRD, and end with 1 where something has to be done again."""
+    try:
+        done = with_store(do, kubeconfig, context)
+    except (StoreError, ValueError, OSError) as error:
+        click.echo(f"sluice crds: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)
+    for outcome in done:
+        click.echo(f"{outcome.name}: {outcome.told}")
+    if any(outcome.failed for outcome in done):
+        sys.exit(exits.FAILED)
 
 
 def as_file(crd: dict[str, Any]) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from time import monotonic
 from typing import Final
 
 import click
@@ -14,8 +12,8 @@ import click
 from webhook import documents, setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
+from webhook.cli.live.connection import with_store
 from webhook.cli.option_types import FILE, LABELS, NAMESPACE, POLICIES, TEXT, Read, whole
-from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks import registration
 from webhook.cluster.webhooks.hooks import hooks
@@ -120,15 +118,8 @@ def _objects(policies: tuple[Path, ...], mode: str, target: WebhookEndpoint, opt
 
 
 def _write(kubeconfig: Path | None, context: str | None, do: Callable[[LiveStore], Awaitable[None]]) -> None:
-    async def go() -> None:
-        client = await Client.connect(kubeconfig, context, Pace(), monotonic)
-        try:
-            await do(LiveStore(client))
-        finally:
-            await client.close()
-
     try:
-        asyncio.run(go())
+        with_store(do, kubeconfig, context)
     except (StoreError, ValueError, OSError) as error:
         _fail(str(error))
 

@@ -1,0 +1,98 @@
+"""What the chart gives a monitoring system: every series is one that Sluice exports, every alert has its page."""
+
+import json
+import re
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.chart.helm import template
+from tests.shared import ROOT
+from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.documents import read
+from webhook.server.metrics import ServerMetrics
+from webhook.server.process_metrics import ProcessMetrics, ProcessState
+
+CHART = ROOT / "charts" / "sluice"
+RUNBOOKS = ROOT / "docs" / "runbooks"
+OF_OTHERS = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
+PRINTED = {"kueue_queued_workloads", "kueue_admitted_workloads", "kueue_used_quota"}
+"""The series of the first article's dashboard."""
+
+
+def exported():
+    """The names of all series, with the endings of counters and histograms."""
+    registry, server = CollectorRegistry(), ServerMetrics()
+    QueueMetrics(registry)
+    registry.register(server)
+    registry.register(ProcessMetrics(lambda: ProcessState("d", 1, {"good": 1}, True, 0.0, None)))
+    families = text_string_to_metric_families(generate_latest(registry).decode())
+    endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
+    return {f"{f.name}{ending}" for f in families for ending in endings.get(f.type, ("",))}
+
+
+def series(expression):
+    """The names in an expression that are neither functions, labels nor words of the language."""
+    text = re.sub(r"\{[^}]*\}|\[[^]]*\]|\"[^\"]*\"", "", expression)
+    text = re.sub(r"\b(by|on|without)\s*\([^)]*\)", "", text)
+    return set(re.findall(r"\b[a-z]\w*_\w+\b(?!\s*\()|\bup\b", text))
+
+
+@pytest.fixture(scope="module")
+def groups():
+    text = template(CHART, "--set=monitoring.rules.enabled=true,monitoring.rules.runbooks=https://pages.example/r/")
+    (rule,) = [d.value for d in read(text, "chart") if d.value and d.value["kind"] == "PrometheusRule"]
+    return {group["name"]: group["rules"] for group in rule["spec"]["groups"]}
+
+
+def dashboards():
+    return {path.stem: json.loads(path.read_text()) for path in (CHART / "dashboards").glob("*.json")}
+
+
+@pytest.mark.cluster
+def test_rules_read_what_is_exported(groups):
+    """Each series of an alert or a recorded one is exported by Sluice, or recorded here."""
+    rules = [rule for rules in groups.values() for rule in rules]
+    recorded = {rule["record"] for rule in rules if "record" in rule}
+    assert recorded == PRINTED
+    for rule in rules:
+        found = series(rule["expr"])
+        assert found, rule
+        assert found <= exported() | recorded | OF_OTHERS, rule
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+
+
+@pytest.mark.cluster
+def test_each_alert_has_a_page(groups):
+    """The pages of docs/runbooks are those of the alerts, no more, and each is linked."""
+    alerts = {rule["alert"]: rule for rule in groups["sluice-alerts"]}
+    assert set(alerts) == {path.stem for path in RUNBOOKS.glob("*.md")}
+    for name, alert in alerts.items():
+        assert alert["annotations"]["runbook_url"] == f"https://pages.example/r/{name}.md"
+        assert alert["labels"]["severity"] in ("warning", "critical")
+        assert (RUNBOOKS / f"{name}.md").read_text().startswith(f"# {name}\n")
+
+
+def test_dashboards_read_what_is_exported():
+    """Two dashboards; each panel reads exported series or recorded ones; one has the article's three as printed."""
+    found = dashboards()
+    assert set(found) == {"admission", "queues"}
+    for dashboard in found.values():
+        for panel in dashboard["panels"]:
+            for target in panel["targets"]:
+                assert series(target["expr"]) <= exported() | PRINTED | OF_OTHERS, target["expr"]
+    printed = [t["expr"] for panel in found["queues"]["panels"][:3] for t in panel["targets"]]
+    assert {expression.split("{")[0] for expression in printed} == PRINTED
+    assert "kueue_used_quota{resource='nvidia.com/gpu'}" in printed
+
+
+@pytest.mark.cluster
+def test_dashboards_are_found_by_their_label():
+    """They stand in a ConfigMap that Grafana's sidecar looks for, whole."""
+    text = template(CHART, "--set=monitoring.dashboards.enabled=true")
+    (found,) = [d.value for d in read(text, "chart") if d.value and d.value["metadata"]["name"] == "sluice-dashboards"]
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert {name: json.loads(text) for name, text in found["data"].items()} == {
+        f"{name}.json": dashboard for name, dashboard in dashboards().items()
+    }

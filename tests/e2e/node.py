@@ -1,0 +1,189 @@
+"""A node of the tests: what kubelet and kube-proxy do for the chart's pods, with the image's content as the container.
+
+Pods are those that the controllers make of the chart's Deployment. Each runs as a process with the arguments, the
+environment and the mounted files of its container, and with the token of its ServiceAccount; a Service is a listener
+at its cluster IP that hands connections to pods that say they are ready.
+"""
+
+import base64
+import itertools
+import os
+import selectors
+import socket
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.processes import Child, free_ports
+from tests.image.build import Image
+from tests.patience import wait
+
+JSON = dict[str, Any]
+NAMESPACE = "sluice-system"
+
+
+class Node:
+    """Runs what is in the release's namespace. `settle` brings processes in line with the pods that there are."""
+
+    def __init__(self, plane: ControlPlane, image: Image, home: Path) -> None:
+        """Nothing runs yet."""
+        self.plane, self.client, self.image, self.home = plane, plane.client, image, home
+        self.pods: dict[str, RunningPod] = {}
+        self._proxies: list[Proxy] = []
+        self._count = itertools.count()
+
+    def run_job(self, job: JSON) -> str:
+        """Run the one container of a Job to its end, as its ServiceAccount; raises RuntimeError with its output."""
+        spec = job["spec"]["template"]["spec"]
+        folder = self.home / f"{job['metadata']['name']}-{next(self._count)}"
+        command, environment = self._container(spec, folder)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{job['metadata']['name']}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def settle(self) -> None:
+        """Start a process for each new pod, wait until it is ready, then end those whose pods are gone.
+
+        kwok calls a pod ready at once; that the old ones go last is what a true readiness would lead to.
+        """
+        found = {p["metadata"]["name"]: p for p in self._pods() if not p["metadata"].get("deletionTimestamp")}
+        for name in found.keys() - self.pods.keys():
+            folder = self.home / name
+            command, environment = self._container(found[name]["spec"], folder)
+            port, state = free_ports(2)
+            environment |= {"SLUICE_IDENTITY": name, "SLUICE_LISTEN": f"127.0.0.1:{port}"}
+            environment |= {"SLUICE_STATE_LISTEN": f"127.0.0.1:{state}", "SLUICE_LEASE_SECONDS": "3"}
+            self.pods[name] = RunningPod(Child(name, command, self.plane.logs, environment), port, state, folder)
+        for name in found:
+            wait(self.pods[name].ready, f"{name} is ready")
+        for name in self.pods.keys() - found.keys():
+            self.pods.pop(name).child.stop(60)
+
+    def serve(self, service: JSON) -> None:
+        """Listen at the cluster IP of a Service, for its first port."""
+        found = self.client.get(self.client.path_of(service))
+        address = found["spec"]["clusterIP"], found["spec"]["ports"][0]["port"]
+        self._proxies.append(Proxy(address, lambda: [pod.port for pod in list(self.pods.values()) if pod.ready()]))
+
+    def stop(self) -> None:
+        """End all processes and listeners."""
+        for pod in self.pods.values():
+            pod.child.stop(10)
+        for proxy in self._proxies:
+            proxy.close()
+
+    def _pods(self) -> list[JSON]:
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app.kubernetes.io/name=sluice"
+        return [p for p in self.client.items(path) if p["status"].get("phase") == "Running"]
+
+    def _container(self, spec: JSON, folder: Path) -> tuple[list[str], dict[str, str]]:
+        """The command and environment of a pod's first container; paths of the container lead into `folder`."""
+        container = spec["containers"][0]
+        volumes = {volume["name"]: volume for volume in spec.get("volumes") or []}
+        mounts = {m["mountPath"]: volumes[m["name"]] for m in container.get("volumeMounts") or []}
+        mounts = {path: volume for path, volume in mounts.items() if "serviceaccount" not in path}
+        places = {path: f"{folder}{path}" for path in mounts} | {"/opt/sluice": f"{self.image.root}/opt/sluice"}
+        for path, volume in mounts.items():
+            self._mount(Path(places[path]), volume, places)
+        kubeconfig = self.kubeconfig(folder, spec["serviceAccountName"])
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLUICE_", "PYTHON"))}
+        given = {e["name"]: e["value"] for e in container.get("env") or [] if "value" in e}
+        arguments = [_placed(argument, places) for argument in container["args"]]
+        return [*self.image.command, *arguments], {**kept, **given, "KUBECONFIG": str(kubeconfig)}
+
+    def kubeconfig(self, folder: Path, account: str) -> Path:
+        """A kubeconfig in `folder` with the token of a ServiceAccount of the release's namespace."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "kubeconfig"
+        self.plane.write_kubeconfig(path, self._token(account))
+        return path
+
+    def _mount(self, place: Path, volume: JSON, places: dict[str, str]) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        if "configMap" in volume:
+            path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{volume['configMap']['name']}"
+            for name, text in self.client.get(path)["data"].items():
+                (place / name).write_text(_placed(text, places))
+        if "secret" in volume:
+            path = f"/api/v1/namespaces/{NAMESPACE}/secrets/{volume['secret']['secretName']}"
+            wait(lambda: self.client.request("GET", path).status == 200, f"{path} is there")
+            data = self.client.get(path)["data"]
+            items = volume["secret"].get("items") or [{"key": key, "path": key} for key in data]
+            for item in items:
+                (place / item["path"]).write_bytes(base64.b64decode(data[item["key"]]))
+
+    def _token(self, account: str) -> str:
+        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        return str(self.client.call("POST", path, request)["status"]["token"])
+
+
+class RunningPod:
+    """The process of one pod."""
+
+    def __init__(self, child: Child, port: int, state: int, folder: Path) -> None:
+        self.child, self.port, self.state, self.folder = child, port, state, folder
+
+    def ready(self) -> bool:
+        """Its readiness probe; raises RuntimeError where the process has ended."""
+        if not self.child.running:
+            raise RuntimeError(f"{self.child.name} ended:\n{self.child.tail(40)}")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.state}/readyz", timeout=30) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+
+def _placed(text: str, places: dict[str, str]) -> str:
+    """Lead the container's paths into the folders that stand for them."""
+    for path, place in places.items():
+        text = text.replace(path, place)
+    return text
+
+
+class Proxy:
+    """A listener that hands each connection to one of the ports that are ready, in turn."""
+
+    def __init__(self, address: tuple[str, int], ports: Any) -> None:
+        self._ports, self._turn = ports, itertools.count()
+        self._listener = socket.create_server(address)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+
+    def _carry(self, client: socket.socket) -> None:
+        with client:
+            try:
+                ports = self._ports()
+                with socket.create_connection(("127.0.0.1", ports[next(self._turn) % len(ports)])) as server:
+                    _copy_both(client, server)
+            except (OSError, IndexError, RuntimeError):
+                return
+
+
+def _copy_both(one: socket.socket, other: socket.socket) -> None:
+    with selectors.DefaultSelector() as selector:
+        for source, target in ((one, other), (other, one)):
+            selector.register(source, selectors.EVENT_READ, target)
+        while True:
+            for key, _ in selector.select():
+                data = key.fileobj.recv(65536)  # type: ignore[union-attr]
+                if not data:
+                    return
+                key.data.sendall(data)

@@ -1,0 +1,388 @@
+"""The chart from the install to the uninstall on a real control plane, with the image's content and the chart's rights.
+
+No administrator helps: what the processes may do is what the chart's roles give their ServiceAccounts.
+"""
+
+import base64
+import contextlib
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chart.helm import template
+from tests.controlplane import nodes
+from tests.controlplane.client import ApiError
+from tests.controlplane.cluster import ControlPlane, start
+from tests.controlplane.fixtures import NODES
+from tests.e2e.article003 import Setting, submit
+from tests.e2e.history import History
+from tests.e2e.node import NAMESPACE, Node
+from tests.e2e.sluice import managed
+from tests.image.build import Image
+from tests.patience import wait
+from tests.shared import ROOT
+from webhook.documents import read
+from webhook.tls.rotation import authorities
+
+pytestmark = pytest.mark.cluster
+CHART = ROOT / "charts" / "sluice"
+HOOK = "helm.sh/hook"
+VALUES = ("--set=service.port=18443",)
+"""A port that needs no root; the rest are the defaults, two replicas among them."""
+
+
+class Release:
+    """What `helm install`, `upgrade` and `uninstall` do with a rendered chart."""
+
+    def __init__(self, node: Node) -> None:
+        self.node, self.client = node, node.client
+        self.objects: list[dict] = []
+
+    def install(self, *values: str) -> None:
+        """CRDs once; hooks before, objects, hooks after. The objects that are no longer rendered are deleted."""
+        before, self.objects = self.objects, self._render(*values)
+        word = "upgrade" if before else "install"
+        if not before:
+            self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+            for path in sorted((CHART / "crds").glob("*.yaml")):
+                (definition,) = read(path.read_text(), str(path))
+                self.client.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.value)
+        self._hooks(f"pre-{word}")
+        for obj in self.objects:
+            if HOOK not in (obj["metadata"].get("annotations") or {}):
+                self.client.apply(obj, "helm")
+        wait(self._rolled_out, "the Deployment has rolled out")
+        if not before:
+            self.node.serve(next(obj for obj in self.objects if obj["kind"] == "Service"))
+        self._hooks(f"post-{word}")
+
+    def uninstall(self) -> None:
+        """Hooks, then every object; CRDs stay."""
+        self._hooks("pre-delete")
+        for obj in reversed(self.objects):
+            self.client.delete(self.client.path_of(obj))
+        wait(lambda: not self._settled_pods(), "the pods are gone")
+
+    def _settled_pods(self) -> bool:
+        self.node.settle()
+        return bool(self.node.pods)
+
+    def _rolled_out(self) -> bool:
+        self.node.settle()
+        (deployment,) = [obj for obj in self.objects if obj["kind"] == "Deployment"]
+        found = self.client.get(self.client.path_of(deployment))
+        status, wanted = found.get("status") or {}, found["spec"]["replicas"]
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        return seen and status.get("updatedReplicas") == status.get("replicas") == wanted == len(self.node.pods)
+
+    def _hooks(self, event: str) -> None:
+        found = [o for o in self.objects if event in (o["metadata"].get("annotations") or {}).get(HOOK, "").split(",")]
+        weight = "helm.sh/hook-weight"
+        for obj in sorted(found, key=lambda o: (int(o["metadata"]["annotations"].get(weight, 0)), o["kind"] == "Job")):
+            if obj["kind"] == "Job":
+                self.client.create(obj, dry_run=True)
+                self.node.run_job(obj)
+            else:
+                self.client.apply(obj, "helm")
+
+    def _render(self, *values: str) -> list[dict]:
+        rendered = [d.value for d in read(template(CHART, *VALUES, *values), "chart") if d.value]
+        for obj in rendered:
+            if "/namespaces/" in self.client.path_of(obj, collection=True):
+                obj["metadata"].setdefault("namespace", NAMESPACE)
+        return rendered
+
+
+@pytest.fixture(scope="module")
+def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A control plane of its own: the other tests have a Sluice in theirs."""
+    made = start()
+    try:
+        nodes.add(made.client, *NODES)
+        made.wait("all nodes are ready", lambda: all(map(nodes.is_ready, made.client.items("/api/v1/nodes"))))
+        yield made
+    finally:
+        made.stop(keep_logs=request.session.testsfailed > 0)
+
+
+@pytest.fixture(scope="module")
+def release(plane: ControlPlane, image: Image, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    """The chart, installed; its processes have ended when the tests are over."""
+    node = Node(plane, image, tmp_path_factory.mktemp("node"))
+    made = Release(node)
+    try:
+        made.install()
+        yield made
+    finally:
+        with contextlib.suppress(Exception):
+            made.uninstall()
+        node.stop()
+
+
+def refusals(node: Node) -> list[str]:
+    """What the API server refused the pods for want of rights."""
+    logs: list[Path] = list(node.plane.logs.glob("sluice-*.log"))
+    return [line for path in logs for line in path.read_text().splitlines() if "forbidden" in line]
+
+
+def secret(release: Release) -> dict:
+    return release.client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/sluice-tls")
+
+
+def hooks(release: Release) -> list[dict]:
+    root = "/apis/admissionregistration.k8s.io/v1"
+    names = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+    return [hook for name in names for hook in release.client.get(f"{root}/{name}/sluice")["webhooks"]]
+
+
+def test_a_job_waits_starts_and_outlives_an_upgrade(release: Release, plane: ControlPlane) -> None:
+    """The README's example: two teams share a quota; Jobs wait, start and complete while the chart is upgraded."""
+    client, setting = release.client, Setting("installed", "BestEffortFIFO")
+    setting.create(client)
+    history = History(plane, setting.teams)
+    try:
+        submit(client, [setting], 2, 30, 0)
+        plane.wait("a Job runs", lambda: any(life.starts for life in history.lives.values()))
+        wait(lambda: any("cpu" in told for told in reasons(release, setting)), "a waiting Workload says what it lacks")
+        assert "must end first: Job installed-" in told_by(release, "why", pending_job(release, setting))
+        before = set(release.node.pods)
+        release.install("--set=podAnnotations.changed=yes")
+        assert not before & set(release.node.pods)
+        plane.wait("all Jobs are complete", lambda: history.finished(*setting.teams) == 4)
+    finally:
+        history.close()
+    assert {len(life.starts) for life in history.of(*setting.teams)} == {1}
+    assert history.peaks["jobs"]["installed"] <= 6
+    assert refusals(release.node) == []
+
+
+def pending_job(release: Release, setting: Setting) -> list[str]:
+    """A Job whose Workload waits, as `why` is asked for it."""
+    for team in setting.teams:
+        for workload in release.client.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{team}/workloads"):
+            if not workload.get("status", {}).get("admission"):
+                return [f"Job/{workload['metadata']['ownerReferences'][0]['name']}", f"--namespace={team}"]
+    raise AssertionError("nothing waits")
+
+
+def told_by(release: Release, command: str, arguments: list[str], kubeconfig: Path | None = None) -> str:
+    """What a command of the image says of the cluster, or what is wrong."""
+    kubeconfig = kubeconfig or release.node.plane.kubeconfig
+    call = [*release.node.image.command, command, *arguments, f"--kubeconfig={kubeconfig}"]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else done.stderr
+
+
+def reasons(release: Release, setting: Setting) -> list[str]:
+    """What the Workloads without quota say of it."""
+    workloads = [
+        workload
+        for team in setting.teams
+        for workload in release.client.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{team}/workloads")
+    ]
+    return [c["message"] for workload in workloads for c in workload.get("status", {}).get("conditions") or []
+            if (c["type"], c["status"]) == ("QuotaReserved", "False")]  # fmt: skip
+
+
+def test_certificates_are_rotated_under_load(release: Release) -> None:
+    """A new authority is asked for while objects are reviewed all the time: no review fails, the old one is dropped."""
+    client, over = release.client, threading.Event()
+    client.apply(managed("rotated"))
+    failed: list[str] = []
+    made = 0
+
+    def load() -> None:
+        nonlocal made
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "r-", "namespace": "rotated"}}
+        container = {"name": "c", "image": "i:1", "resources": {"limits": {"cpu": "1"}}}
+        job["spec"] = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+        while not over.is_set():
+            try:
+                client.create(job, dry_run=True)
+                client.items("/apis/kueue.x-k8s.io/v1beta1/clusterqueues")  # converted by the same server
+                made += 1
+            except ApiError as error:
+                if (
+                    error.status != 429
+                ):  # the API server opens a CRD's storage anew where the CRD has changed: try again
+                    failed.append(error.message)
+
+    old = secret(release)["data"]
+    threads = [threading.Thread(target=load) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        path = f"/api/v1/namespaces/{NAMESPACE}/secrets/sluice-tls"
+        client.merge(path, {"metadata": {"annotations": {"sluice.dev/rotate": "now"}}})
+        wait(lambda: rotated(release, old), "the old authority is trusted no more")
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert made > 20
+    assert secret(release)["data"]["tls.crt"] != old["tls.crt"]
+    assert refusals(release.node) == []
+
+
+def rotated(release: Release, old: dict) -> bool:
+    data = secret(release)["data"]
+    bundle = base64.b64decode(data["ca.crt"])
+    everywhere = {hook["clientConfig"]["caBundle"] for hook in hooks(release)} == {data["ca.crt"]}
+    return data["ca.crt"] != old["ca.crt"] and len(authorities(bundle)) == 1 and everywhere
+
+
+def test_an_upgrade_stores_objects_in_the_current_version(release: Release) -> None:
+    """A CRD of an older Sluice stored v1beta1: after an upgrade all is stored in v1beta2, and the CRD says so."""
+    client = release.client
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/resourceflavors.kueue.x-k8s.io"
+    versions = client.get(path)["spec"]["versions"]
+    for version in versions:
+        version["storage"] = version["name"] == "v1beta1"
+    client.merge(path, {"spec": {"versions": versions}})
+    client.apply({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ResourceFlavor", "metadata": {"name": "older"}})
+    release.install("--set=podAnnotations.changed=again")
+    found = client.get(path)
+    assert found["status"]["storedVersions"] == ["v1beta2"]
+    assert [v["name"] for v in found["spec"]["versions"] if v["storage"]] == ["v1beta2"]
+    config = found["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert config["caBundle"] == secret(release)["data"]["ca.crt"]
+    assert config["service"]["port"] == 18443
+    assert client.get("/apis/kueue.x-k8s.io/v1beta1/resourceflavors/older")["metadata"]["name"] == "older"
+
+
+def person(release: Release, role: str) -> Path:
+    """A kubeconfig with the rights of one of the chart's roles for people."""
+    client, name = release.client, f"person-{role}"
+    client.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
+    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name}}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"sluice-{role}"}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
+    client.apply({**binding, "roleRef": reference, "subjects": [subject]})
+    return release.node.kubeconfig(release.node.home / name, name)
+
+
+def test_a_day_is_led_by_commands(release: Release, plane: ControlPlane) -> None:
+    """Stop, resume, evict and requeue a queue and a job of the real cluster, with the rights of the chart's roles."""
+    client, setting = release.client, Setting("day", "BestEffortFIFO")
+    setting.create(client)
+    admin, editor, viewer = (person(release, role) for role in ("admin", "editor", "viewer"))
+    wait(lambda: "day" in told_by(release, "get", ["queues"], viewer), "the viewer sees the queue")
+    assert "forbidden" in told_by(release, "stop", ["day", "--yes"], editor)
+    assert "is stopped" in told_by(release, "stop", ["day", "--yes"], admin)
+    history = History(plane, setting.teams)
+    try:
+        (job, _) = submit(client, [setting], 1, 300, 0)
+        name, space = job["metadata"]["name"], job["metadata"]["namespace"]
+        at = [name, f"--namespace={space}"]
+        path = f"/apis/batch/v1/namespaces/{space}/jobs/{name}"
+
+        def suspended() -> bool:
+            return bool(client.get(path)["spec"].get("suspend"))
+
+        wait(lambda: name in told_by(release, "get", ["workloads", "-A"], viewer), "its Workload is there")
+        assert suspended()
+        assert "is resumed" in told_by(release, "resume", ["day", "--yes"], admin)
+        wait(lambda: not suspended(), "the Job starts")
+        assert "(dry run)" in told_by(release, "evict", [*at, "--dry-run"], editor)
+        assert "forbidden" in told_by(release, "evict", [*at, "--yes"], viewer)
+        assert "is evicted and is held" in told_by(release, "evict", [*at, "--yes"], editor)
+        wait(suspended, "the Job is stopped")
+        assert "waits again" in told_by(release, "requeue", [*at, "--yes"], editor)
+        wait(lambda: not suspended(), "it starts again")
+        assert "waits again" in told_by(release, "requeue", [*at, "--yes"], editor), "a running one is stopped first"
+        wait(lambda: not suspended(), "and once more")
+        assert "day" in told_by(release, "top", ["--once"], viewer)
+    finally:
+        history.close()
+        for team in setting.teams:
+            client.delete(f"/api/v1/namespaces/{team}")
+    assert refusals(release.node) == []
+
+
+VERBS = ("get", "list", "create", "patch", "delete")
+MAY = {
+    ("viewer", "workloads"): "get list",
+    ("viewer", "clusterqueues"): "get list",
+    ("viewer", "localqueues"): "get list",
+    ("editor", "workloads"): "get list patch",
+    ("editor", "clusterqueues"): "get list",
+    ("editor", "localqueues"): "get list patch",
+    ("admin", "workloads"): "get list create patch delete",
+    ("admin", "clusterqueues"): "get list create patch delete",
+    ("admin", "localqueues"): "get list create patch delete",
+    ("admin", "secrets"): "",
+    ("editor", "jobs"): "",
+}
+
+
+@pytest.mark.parametrize(("role", "resource"), MAY)
+def test_people_may_do_what_their_role_says(release: Release, role: str, resource: str) -> None:
+    """As `kubectl auth can-i` for a user that is bound to the role, and to nothing else."""
+    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"sluice-{role}"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"some-{role}"}
+    release.client.apply({**binding, "metadata": {"name": f"some-{role}"}, "roleRef": reference, "subjects": [subject]})
+    group = {"secrets": "", "jobs": "batch"}.get(resource, "kueue.x-k8s.io")
+
+    def allowed(verb: str) -> bool:
+        asked = {"group": group, "resource": resource, "verb": verb, "namespace": "default"}
+        return can(release, f"some-{role}", [], asked)
+
+    wait(lambda: " ".join(filter(allowed, VERBS)) == MAY[role, resource], f"{role} may {MAY[role, resource]}", 60)
+
+
+OWN = [
+    ("sluice", "", "secrets", "get", "sluice-tls", True),
+    ("sluice", "", "secrets", "get", "another", False),
+    ("sluice", "", "secrets", "list", "", False),
+    ("sluice", "batch", "jobs", "update", "j", True),
+    ("sluice", "batch", "jobs", "delete", "j", False),
+    ("sluice", "", "nodes", "list", "", False),
+    ("sluice", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "update", "sluice", True),
+    ("sluice", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "update", "another", False),
+    ("sluice", "apiextensions.k8s.io", "customresourcedefinitions", "patch", "workloads.kueue.x-k8s.io", True),
+    ("sluice", "apiextensions.k8s.io", "customresourcedefinitions", "patch", "others.example.com", False),
+    ("sluice-registration", "", "secrets", "get", "sluice-tls", False),
+    ("sluice-crds", "kueue.x-k8s.io", "workloads", "delete", "w", False),
+]
+
+
+@pytest.mark.parametrize(("account", "group", "resource", "verb", "name", "wanted"), OWN)
+def test_the_accounts_have_the_rights_they_need(
+    release: Release, account: str, group: str, resource: str, verb: str, name: str, wanted: bool
+) -> None:
+    """Of the chart's ServiceAccounts, what is told in its README: one Secret, its own registration, its own CRDs."""
+    user = f"system:serviceaccount:{NAMESPACE}:{account}"
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated"]
+    asked = {"group": group, "resource": resource, "verb": verb, "name": name, "namespace": NAMESPACE}
+    assert can(release, user, groups, asked) is wanted
+
+
+def can(release: Release, user: str, groups: list[str], asked: dict) -> bool:
+    """What the API server's authorizer says."""
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+    spec = {"user": user, "groups": groups, "resourceAttributes": {k: v for k, v in asked.items() if v}}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return bool(release.client.call("POST", path, {**review, "spec": spec})["status"].get("allowed"))
+
+
+def test_an_uninstall_leaves_running_jobs_alone(release: Release, plane: ControlPlane) -> None:
+    """A running Job goes on to its end without Sluice, and nobody is refused for want of it."""
+    client, setting = release.client, Setting("left", "BestEffortFIFO")
+    setting.create(client)
+    history = History(plane, setting.teams)
+    try:
+        submit(client, [setting], 1, 20, 0)
+        plane.wait("a Job runs", lambda: any(life.starts for life in history.lives.values()))
+        running = [life for life in history.lives.values() if life.starts]
+        release.uninstall()
+        plane.wait("it is complete", lambda: all(life.complete for life in running))
+        job = setting.job(0, 1)
+        client.create(job, dry_run=True)
+    finally:
+        history.close()
+    assert {len(life.starts) for life in running} == {1}
