@@ -23,8 +23,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "crds": ("webhook.cli.commands.crds:crds", "Print or install the CRDs of the queue's objects."),
     "dry-run": ("webhook.cli.commands.dry_run:dry_run_command", "Show what policies and queues would do with objects."),
     "eval": ("webhook.cli.commands.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
+    "evict": ("webhook.cli.commands.steer:evict", "Stop a Workload and hold it until it is requeued."),
     "explain": ("webhook.cli.commands.explain:explain_command", "Explain a verdict, clause by clause."),
     "generate": ("webhook.cli.commands.generate:generate_command", "Generate native policies or JSON Schemas."),
+    "get": ("webhook.cli.commands.get:get", "Show the queues, Workloads or flavors of a cluster."),
     "import": ("webhook.cli.commands.import_policies:import_command", "Import policies of Kyverno or Gatekeeper."),
     "init": ("webhook.cli.commands.init:init_command", "Create a policy repository."),
     "journal": ("webhook.cli.commands.journal:journal_command", "Ask and replay the queue's past decisions."),
@@ -32,10 +34,15 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "plan": ("webhook.cli.commands.plan:plan", "Show which workloads are admitted, pending or preempted."),
     "register": ("webhook.cli.commands.register:register", "Register the webhooks with the API server."),
     "replay": ("webhook.cli.commands.replay:replay_command", "Run recorded reviews against other policies."),
+    "requeue": ("webhook.cli.commands.steer:requeue", "Put a Workload back into its queue."),
+    "resume": ("webhook.cli.commands.steer:resume", "Resume a queue that was stopped."),
     "run": ("webhook.cli.commands.run:run", "Try Sluice on this machine, without a cluster."),
     "serve": ("webhook.cli.commands.serve:serve", "Serve the admission webhooks and run the queues."),
     "simulate": ("webhook.cli.commands.simulate:simulate", "Simulate a trace of jobs against queues and rules."),
+    "stop": ("webhook.cli.commands.steer:stop", "Stop a queue: nothing of it starts."),
     "test": ("webhook.cli.commands.test:test", "Run the test suites of policies."),
+    "top": ("webhook.cli.commands.top:top", "Show queues and what waits in them, live."),
+    "why": ("webhook.cli.commands.why:why", "Explain why a job of a cluster waits."),
 }
 """name -> (module:attribute, one line for the list of commands)."""
 

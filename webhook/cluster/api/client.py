@@ -199,6 +199,17 @@ def _read(kubeconfig: Path) -> dict[str, Any]:
     return value
 
 
+def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
+    """Give the namespace of a kubeconfig's context; `default` where it names none. Raises ValueError, OSError."""
+    for file in _kubeconfigs(kubeconfig):
+        values = _read(file)
+        wanted = context or values.get("current-context")
+        for entry in values.get("contexts") or ():
+            if entry.get("name") == wanted:
+                return str((entry.get("context") or {}).get("namespace") or "default")
+    return "default"
+
+
 class _Turns:
     """A token bucket."""
 

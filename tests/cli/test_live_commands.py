@@ -1,0 +1,275 @@
+"""The commands for the day, over objects in memory: what they show, what they ask, and what they write."""
+
+import asyncio
+import importlib
+import json
+import tomllib
+
+import pytest
+
+from tests.offline.running import invoke
+from tests.shared import ROOT
+from webhook.cli import exits
+from webhook.cli.commands.get import get
+from webhook.cli.commands.steer import evict, requeue, resume, stop
+from webhook.cli.commands.top import top
+from webhook.cli.commands.why import why
+from webhook.cli.live import steering
+from webhook.cli.live.session import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, namespace_of
+from webhook.documents import read
+from webhook.store.errors import NotFound
+from webhook.store.memory import MemoryStore
+
+OBJECTS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-a}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: a100}
+spec: {nodeLabels: {gpu: a100}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: gpus}
+spec:
+  cohortName: all
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: a100, resources: [{name: nvidia.com/gpu, nominalQuota: "8"}]}]
+status:
+  pendingWorkloads: 1
+  admittedWorkloads: 1
+  conditions: [{type: Active, status: "True"}]
+  flavorsReservation: [{name: a100, resources: [{name: nvidia.com/gpu, total: "6"}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: team-a}
+spec: {clusterQueue: gpus}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata:
+  name: job-runs-1
+  namespace: team-a
+  creationTimestamp: "2026-01-01T00:00:00Z"
+  ownerReferences: [{apiVersion: batch/v1, kind: Job, name: runs, uid: u1, controller: true}]
+spec:
+  queueName: lq
+  podSets: [{name: main, count: 1, template: {spec: {containers: [
+    {name: c, image: i, resources: {requests: {nvidia.com/gpu: "6"}}}]}}}]
+status:
+  conditions:
+  - {type: QuotaReserved, status: "True", reason: QuotaReserved, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - {type: Admitted, status: "True", reason: Admitted, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
+  admission:
+    clusterQueue: gpus
+    podSetAssignments: [{name: main, count: 1, flavors: {nvidia.com/gpu: a100}, resourceUsage: {nvidia.com/gpu: "6"}}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata:
+  name: job-waits-1
+  namespace: team-a
+  creationTimestamp: "2026-01-01T00:00:01Z"
+  ownerReferences: [{apiVersion: batch/v1, kind: Job, name: waits, uid: u2, controller: true}]
+spec:
+  queueName: lq
+  podSets: [{name: main, count: 1, template: {spec: {containers: [
+    {name: c, image: i, resources: {requests: {nvidia.com/gpu: "4"}}}]}}}]
+"""
+
+
+def objects():
+    return [document.value for document in read(OBJECTS)]
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """A cluster in memory, which the commands reach in the place of the live one."""
+    made = MemoryStore()
+
+    async def fill():
+        for obj in objects():
+            await made.create(obj)
+
+    asyncio.run(fill())
+    library = importlib.import_module("webhook.cli.live.connection")
+    monkeypatch.setattr(library, "with_store", lambda do, kubeconfig, context: asyncio.run(do(made)))
+    state = importlib.import_module("webhook.cli.live.cluster_state")
+    monkeypatch.setattr(state, "objects", lambda kubeconfig, context: objects())
+    return made
+
+
+def field(store, gvk, name, namespace, key):
+    return asyncio.run(store.get(gvk, name, namespace))["spec"].get(key)
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def test_queues_are_shown_with_what_they_use(store):
+    """Quota and use of all flavors together; `wide` names the LocalQueues too."""
+    done = invoke(get, "queues")
+    assert done.exit_code == exits.PASSED, done.stderr
+    assert rows(done.stdout)[1] == ["gpus", "all", "1", "1", "nvidia.com/gpu", "6/8", "Active"]
+    assert "team-a/lq" not in done.stdout
+    assert "team-a/lq" in invoke(get, "queues", "-o", "wide").stdout
+
+
+def test_workloads_are_shown_with_their_jobs(store):
+    """Of a namespace, or of all; by name; as names for a script."""
+    done = invoke(get, "workloads", "-n", "team-a")
+    assert [row[:6] for row in rows(done.stdout)[1:]] == [
+        ["team-a", "job-runs-1", "Job/runs", "lq", "gpus", "Admitted"],
+        ["team-a", "job-waits-1", "Job/waits", "lq", "-", "Pending"],
+    ]
+    assert invoke(get, "workloads", "-n", "other").stdout == ""
+    assert "none found" in invoke(get, "workloads", "-n", "other").stderr
+    assert invoke(get, "workloads", "-A", "-o", "name").stdout.split() == [
+        "workload.kueue.x-k8s.io/job-runs-1", "workload.kueue.x-k8s.io/job-waits-1",
+    ]  # fmt: skip
+    one = json.loads(invoke(get, "workloads", "job-runs-1", "-A", "-o", "json").stdout)
+    assert [item["metadata"]["name"] for item in one["items"]] == ["job-runs-1"]
+    gone = invoke(get, "workloads", "x", "-A")
+    assert (gone.exit_code, gone.stderr) == (exits.BAD_INPUT, "sluice get: no workloads named x\n")
+
+
+def test_flavors_are_shown_with_what_all_queues_own(store):
+    """Used and owned over all queues, and the labels of the nodes."""
+    assert rows(invoke(get, "flavors").stdout)[1] == ["a100", "nvidia.com/gpu", "6/8", "gpu=a100"]
+    (document,) = read(invoke(get, "flavors", "-o", "yaml").stdout)
+    assert document.value["items"][0]["metadata"]["name"] == "a100"
+
+
+def test_why_names_what_must_end_first(store):
+    """Position, numbers, and the job that holds what is asked for; the same as JSON."""
+    done = invoke(why, "waits", "-n", "team-a")
+    assert done.exit_code == exits.PASSED, done.stderr
+    assert done.stdout.startswith("Job team-a/waits: pending in ClusterQueue gpus, position 1 of 1\n")
+    assert "must end first: Job team-a/runs holds 6 nvidia.com/gpu" in done.stdout
+    told = json.loads(invoke(why, "Job/waits", "-n", "team-a", "-o", "json").stdout)
+    assert (told["reason"], told["position"]) == ("WaitingForQuota", 1)
+    assert told["shortages"][0]["free"] == "2"
+    assert told["holders"] == [{"job": "Job team-a/runs", "amount": "6", "resource": "nvidia.com/gpu"}]
+
+
+def test_why_of_what_does_not_wait(store):
+    """One that runs is told to; one that is not there, or of another kind, ends with 2."""
+    assert invoke(why, "runs", "-n", "team-a").stdout.startswith("Job team-a/runs: Admitted\n")
+    for asked in (["nothing", "-n", "team-a"], ["waits", "-n", "team-b"], ["PyTorchJob/waits", "-n", "team-a"]):
+        done = invoke(why, *asked)
+        assert done.exit_code == exits.BAD_INPUT
+        assert "sluice why: no job or Workload" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "key", "value", "told"),
+    [
+        (stop, ["gpus"], (CLUSTER_QUEUE, "gpus", None, "stopPolicy"), "Hold",
+         "ClusterQueue gpus is stopped; 1 pending Workload cannot start, 1 running go on"),
+        (stop, ["gpus", "--drain"], (CLUSTER_QUEUE, "gpus", None, "stopPolicy"), "HoldAndDrain",
+         "ClusterQueue gpus is stopped and emptied; 1 pending Workload cannot start, 1 running are evicted"),
+        (stop, ["lq", "-n", "team-a"], (LOCAL_QUEUE, "lq", "team-a", "stopPolicy"), "Hold",
+         "LocalQueue team-a/lq is stopped; 0 pending Workloads cannot start, 0 running go on"),
+        (resume, ["gpus"], (CLUSTER_QUEUE, "gpus", None, "stopPolicy"), "None",
+         "ClusterQueue gpus is resumed; 1 pending Workload may start"),
+        (evict, ["runs", "-n", "team-a"], (WORKLOAD, "job-runs-1", "team-a", "active"), False,
+         "Workload team-a/job-runs-1 is evicted and is held until it is requeued"),
+        (evict, ["Job/waits", "-n", "team-a"], (WORKLOAD, "job-waits-1", "team-a", "active"), False,
+         "Workload team-a/job-waits-1 loses its place in the queue and is held until it is requeued"),
+        (requeue, ["job-waits-1", "-n", "team-a"], (WORKLOAD, "job-waits-1", "team-a", "active"), True,
+         "Workload team-a/job-waits-1 waits again"),
+    ],
+)  # fmt: skip
+def test_a_change_is_told_asked_and_written(store, command, arguments, key, value, told):
+    """`--dry-run` writes nothing; without `--yes` there is a question, and no is no."""
+    before = field(store, *key)
+    assert invoke(command, *arguments, "--dry-run").stdout == f"{told} (dry run)\n"
+    assert field(store, *key) == before
+    refused = invoke(command, *arguments, stdin="n\n")
+    assert (refused.exit_code, field(store, *key)) == (exits.FAILED, before)
+    assert f"{told}. Go on?" in refused.stderr
+    done = invoke(command, *arguments, "--yes")
+    assert (done.exit_code, done.stdout) == (exits.PASSED, f"{told}\n")
+    assert field(store, *key) == value
+
+
+def test_a_running_workload_is_requeued_when_it_has_let_go(store, monkeypatch):
+    """It is stopped first, and waits again when its quota is free; where nobody frees it, that is said."""
+    seen = []
+
+    async def lets_go(store, change):
+        seen.append(field_now(await store.get(change.gvk, change.name, change.namespace)))
+        return True
+
+    monkeypatch.setattr(steering, "released", lets_go)
+    assert invoke(requeue, "runs", "-n", "team-a", "--yes").exit_code == exits.PASSED
+    assert seen == [False]
+    assert field(store, WORKLOAD, "job-runs-1", "team-a", "active") is True
+
+    async def keeps(store, change):
+        return False
+
+    monkeypatch.setattr(steering, "released", keeps)
+    done = invoke(requeue, "runs", "-n", "team-a", "--yes")
+    assert (done.exit_code, "still holds its quota" in done.stderr) == (exits.BAD_INPUT, True)
+
+
+def field_now(workload):
+    return workload["spec"].get("active")
+
+
+def test_quota_is_waited_for(store):
+    """`released` looks until the condition is gone, and no longer than it is told."""
+
+    async def go():
+        change = await steering.of_workload(store, "runs", "team-a", active=False)
+        looks = []
+
+        async def sleep(seconds):
+            looks.append(seconds)
+            if len(looks) == 3:
+                await store.patch(WORKLOAD, change.name, "team-a", {"status": {"conditions": []}}, subresource="status")
+
+        assert await steering.released(store, change, sleep)
+        assert len(looks) == 3
+        with pytest.raises(NotFound, match="no Workload nothing"):
+            await steering.workload_of(store, "nothing", "team-a")
+
+    asyncio.run(go())
+
+
+def test_what_is_not_there_is_told(store):
+    """A queue that does not exist ends with 2 and its name."""
+    done = invoke(stop, "gpu", "--yes")
+    assert done.exit_code == exits.BAD_INPUT
+    assert "gpu" in done.stderr
+
+
+def test_top_shows_queues_and_what_waits(store):
+    """One look: counts, queues, and the Workloads that do not run."""
+    done = invoke(top, "--once")
+    assert done.exit_code == exits.PASSED, done.stderr
+    assert "1 queues; Workloads: 1 admitted, 1 pending, 0 finished" in done.stdout
+    assert "job-waits-1" in done.stdout
+    assert "job-runs-1" not in done.stdout
+
+
+def test_kubectl_finds_it():
+    """The same program has the name that kubectl looks for."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["kubectl-sluice"] == scripts["sluice"]
+
+
+def test_the_namespace_is_the_contexts(tmp_path):
+    """As kubectl: of the context that is named, or is current; `default` where it says none."""
+    file = tmp_path / "config"
+    contexts = [{"name": "a", "context": {"namespace": "team-a"}}, {"name": "b", "context": {}}]
+    file.write_text(json.dumps({"contexts": contexts, "current-context": "a", "clusters": [], "users": []}))
+    assert namespace_of(file, None) == "team-a"
+    assert namespace_of(file, "b") == namespace_of(tmp_path / "none", None) == "default"

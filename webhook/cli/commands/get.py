@@ -1,0 +1,117 @@
+"""`sluice get`: the queues, Workloads and flavors of a cluster, with what they use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from webhook.cli import exits
+from webhook.cli.live import listing
+from webhook.cli.live.listing import Sheet
+from webhook.cli.live.session import (
+    CLUSTER_QUEUE,
+    FLAVOR,
+    LOCAL_QUEUE,
+    WORKLOAD,
+    ask,
+    cluster_options,
+    listed,
+    namespace_of,
+    namespace_option,
+)
+from webhook.documents import dump
+from webhook.store.objects import Object, ObjectStore
+
+EXAMPLES: Final = """\b
+Examples:
+  sluice get queues                    quotas, what is used of them, what waits
+  sluice get workloads -A -o wide      all Workloads, and why they wait
+  sluice get flavors -o yaml
+"""
+WHAT: Final = {"queues": CLUSTER_QUEUE, "workloads": WORKLOAD, "flavors": FLAVOR}
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("what", type=click.Choice(list(WHAT)))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@namespace_option
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Workloads of all namespaces.")
+@click.option("-o", "--output", type=click.Choice(["table", "wide", "json", "yaml", "name"]), default="table",
+              show_default=True, help="Output format.")  # fmt: skip
+@cluster_options
+def get(
+    what: str,
+    names: tuple[str, ...],
+    namespace: str | None,
+    everywhere: bool,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Show queues, Workloads or flavors of a cluster."""
+    inside = None if everywhere or what != "workloads" else namespace or namespace_of(kubeconfig, context)
+    found = ask("get", lambda store: read(store, what, inside), kubeconfig, context)
+    chosen = [obj for obj in found[what] if not names or obj["metadata"]["name"] in names]
+    known = {obj["metadata"]["name"] for obj in chosen}
+    if missing := [name for name in names if name not in known]:
+        click.echo(f"sluice get: no {what} named {', '.join(missing)}", err=True)
+        sys.exit(exits.BAD_INPUT)
+    if output in ("table", "wide"):
+        show(sheet_of(what, {**found, what: chosen}), wide=output == "wide")
+    else:
+        click.echo(written(chosen, output), nl=False)
+
+
+async def read(store: ObjectStore, what: str, namespace: str | None) -> dict[str, list[Object]]:
+    """Read what a sheet is made of. Raises StoreError."""
+    found = {what: await listed(store, WHAT[what], namespace)}
+    if what == "queues":
+        found["local queues"] = await listed(store, LOCAL_QUEUE)
+    if what == "flavors":
+        found["queues"] = await listed(store, CLUSTER_QUEUE)
+    return found
+
+
+def sheet_of(what: str, found: dict[str, list[Object]]) -> Sheet:
+    """Make the rows."""
+    if what == "queues":
+        return listing.queues(found["queues"], found["local queues"])
+    if what == "flavors":
+        return listing.flavors(found["flavors"], found["queues"])
+    return listing.workloads(found["workloads"], datetime.now(UTC))
+
+
+def table_of(sheet: Sheet, *, wide: bool) -> Table:
+    """Give a sheet as a table without lines, as kubectl's."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    shown = [n for n, column in enumerate(sheet.columns) if wide or column not in sheet.wide]
+    for n in shown:
+        table.add_column(sheet.columns[n], overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*(row[n] for n in shown))
+    return table
+
+
+def show(sheet: Sheet, *, wide: bool) -> None:
+    """Print a sheet; say so where it has no rows."""
+    if not sheet.rows:
+        click.echo("none found", err=True)
+        return
+    console = Console(width=None if sys.stdout.isatty() else 240, markup=False, highlight=False)
+    console.print(table_of(sheet, wide=wide))
+
+
+def written(objects: Sequence[Object], output: str) -> str:
+    """Give objects as JSON, YAML or names."""
+    if output == "name":
+        return "".join(f"{obj['kind'].lower()}.kueue.x-k8s.io/{obj['metadata']['name']}\n" for obj in objects)
+    items: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    return dump(items) if output == "yaml" else orjson.dumps(items, option=orjson.OPT_INDENT_2).decode() + "\n"

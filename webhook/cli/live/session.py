@@ -1,0 +1,66 @@
+"""What the commands against a live cluster share: options, the namespace, a list of a kind, and how they end."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from webhook.api.kinds import KUEUE, STORED
+from webhook.cli import exits
+from webhook.cli.option_types import FILE, NAMESPACE, TEXT
+from webhook.diagnostics import SourceError
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.errors import StoreError
+from webhook.store.objects import Object, ObjectStore
+
+T = TypeVar("T")
+
+CLUSTER_QUEUE: Final = GroupVersionKind(KUEUE, STORED, "ClusterQueue")
+LOCAL_QUEUE: Final = GroupVersionKind(KUEUE, STORED, "LocalQueue")
+WORKLOAD: Final = GroupVersionKind(KUEUE, STORED, "Workload")
+FLAVOR: Final = GroupVersionKind(KUEUE, STORED, "ResourceFlavor")
+
+
+def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add `--kubeconfig` and `--context`."""
+    command = click.option("--context", type=TEXT, help="Kubeconfig context.")(command)
+    return click.option("--kubeconfig", type=FILE, help="Kubeconfig file.")(command)
+
+
+namespace_option: Final = click.option("-n", "--namespace", type=NAMESPACE, help="Namespace.  [default: the context's]")
+
+
+def ask(command: str, do: Callable[[ObjectStore], Awaitable[T]], kubeconfig: Path | None, context: str | None) -> T:
+    """Give what `do` finds in the cluster; what goes wrong there ends the command with a sentence.
+
+    The Kubernetes client is loaded for that alone: it takes half a second.
+    """
+    library = importlib.import_module("webhook.cli.live.connection")
+    try:
+        found: T = library.with_store(do, kubeconfig, context)
+    except (StoreError, SourceError, ValueError, OSError) as error:
+        click.echo(f"sluice {command}: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)
+    return found
+
+
+def namespace_of(kubeconfig: Path | None, context: str | None) -> str:
+    """Give the namespace of the kubeconfig's context, as kubectl would use it; `default` where it names none."""
+    library = importlib.import_module("webhook.cluster.api.client")
+    try:
+        return str(library.default_namespace(kubeconfig, context))
+    except (ValueError, OSError):
+        return "default"  # what is wrong with the file is told when it is connected by
+
+
+async def listed(store: ObjectStore, gvk: GroupVersionKind, namespace: str | None = None) -> list[Object]:
+    """List objects of a kind with their apiVersion and kind; none where the cluster does not serve it."""
+    if await store.scope(gvk) is None:
+        return []
+    head: dict[str, Any] = {"apiVersion": gvk.api_version, "kind": gvk.kind}
+    return [{**head, **item} for item in (await store.list(gvk, namespace)).items]

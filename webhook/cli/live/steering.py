@@ -1,0 +1,91 @@
+"""Stopping and resuming queues and Workloads: what is written, and what it does to running work.
+
+Only fields that people own are written (`spec.stopPolicy`, `spec.active`); whoever runs the queues does the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.cli.live.session import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from webhook.kube.conditions import holds
+from webhook.kube.gvk import GroupVersionKind
+from webhook.offline.plan.objects import owner_of
+from webhook.store.errors import NotFound
+from webhook.store.objects import Object, ObjectStore
+
+NONE, HOLD, DRAIN = "None", "Hold", "HoldAndDrain"
+RELEASE: Final = 120.0
+"""Seconds in which a stopped Workload is expected to have given its quota back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write that somebody is asked about: what is patched, and the sentence that says so."""
+
+    gvk: GroupVersionKind
+    name: str
+    namespace: str | None
+    patch: dict[str, Any]
+    told: str
+
+    async def write(self, store: ObjectStore, *, dry_run: bool = False) -> None:
+        """Write it, or let the API server say what it would. Raises StoreError."""
+        await store.patch(self.gvk, self.name, self.namespace, self.patch, dry_run=dry_run)
+
+
+async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy: str) -> Change:
+    """Stop or resume a ClusterQueue, or the LocalQueue of `namespace`. Raises NotFound."""
+    gvk = CLUSTER_QUEUE if namespace is None else LOCAL_QUEUE
+    queue = await store.get(gvk, name, namespace)
+    pending, admitted = (
+        int((queue.get("status") or {}).get(f"{word}Workloads") or 0) for word in ("pending", "admitted")
+    )
+    named = f"{gvk.kind} {namespace + '/' if namespace else ''}{name}"
+    told = {
+        NONE: f"{named} is resumed; {_counted(pending)} may start",
+        HOLD: f"{named} is stopped; {_counted(pending)} cannot start, {admitted} running go on",
+        DRAIN: f"{named} is stopped and emptied; {_counted(pending)} cannot start, {admitted} running are evicted",
+    }[policy]
+    return Change(gvk, name, namespace, {"spec": {"stopPolicy": policy}}, told)
+
+
+async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: bool) -> Change:
+    """Evict and hold a Workload, or let it wait again; `name` is its own or its job's. Raises NotFound."""
+    workload = await workload_of(store, name, namespace)
+    own = workload["metadata"]["name"]
+    running = "is evicted" if holds(workload, "QuotaReserved") else "loses its place in the queue"
+    told = f"Workload {namespace}/{own} {'waits again' if active else f'{running} and is held until it is requeued'}"
+    return Change(WORKLOAD, own, namespace, {"spec": {"active": active}}, told)
+
+
+async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
+    """Find a Workload by its name, or by that of the job it was made for. Raises NotFound."""
+    try:
+        return await store.get(WORKLOAD, name, namespace)
+    except NotFound:
+        kind, _, job = name.rpartition("/")
+        found = (await store.list(WORKLOAD, namespace)).items
+    for workload in found:
+        _, owner, owned = owner_of(workload)
+        if owned == job and (not kind or kind.lower() == owner.lower()):
+            return workload
+    raise NotFound(f"no Workload {name}, and no job of that name with one, in namespace {namespace}")
+
+
+async def released(
+    store: ObjectStore, change: Change, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> bool:
+    """Wait until a Workload that was stopped has no quota any more; False where it keeps it. Raises StoreError."""
+    for _ in range(int(RELEASE)):
+        if not holds(await store.get(change.gvk, change.name, change.namespace), "QuotaReserved"):
+            return True
+        await sleep(1)
+    return False
+
+
+def _counted(number: int) -> str:
+    return f"{number} pending Workload{'' if number == 1 else 's'}"
