@@ -97,6 +97,7 @@ ALL = {
     "monitoring.dashboards.enabled": ["false", "true"],
     "roles.create": ["true", "false"],
     "journal.enabled": ["false", "true"],
+    "visibility.enabled": ["false", "true"],
     "crds.upgrade": ["true", "false"],
     "policies.shipped": ["/opt/sluice/policies", ""],
     "policies.files.a\\.yaml": ["", "#"],
