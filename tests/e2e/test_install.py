@@ -147,7 +147,8 @@ def test_a_job_waits_starts_and_outlives_an_upgrade(release: Release, plane: Con
         submit(client, [setting], 2, 30, 0)
         plane.wait("a Job runs", lambda: any(life.starts for life in history.lives.values()))
         wait(lambda: any("cpu" in told for told in reasons(release, setting)), "a waiting Workload says what it lacks")
-        assert "must end first: Job installed-" in told_by(release, "why", pending_job(release, setting))
+        first = "must end first: Job installed-"
+        wait(lambda: any(first in told_by(release, "why", job) for job in pending_jobs(release, setting)), "why tells")
         before = set(release.node.pods)
         release.install("--set=podAnnotations.changed=yes")
         assert not before & set(release.node.pods)
@@ -159,13 +160,14 @@ def test_a_job_waits_starts_and_outlives_an_upgrade(release: Release, plane: Con
     assert refusals(release.node) == []
 
 
-def pending_job(release: Release, setting: Setting) -> list[str]:
-    """A Job whose Workload waits, as `why` is asked for it."""
-    for team in setting.teams:
-        for workload in release.client.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{team}/workloads"):
-            if not workload.get("status", {}).get("admission"):
-                return [f"Job/{workload['metadata']['ownerReferences'][0]['name']}", f"--namespace={team}"]
-    raise AssertionError("nothing waits")
+def pending_jobs(release: Release, setting: Setting) -> list[list[str]]:
+    """The Jobs whose Workloads wait, as `why` is asked for them."""
+    return [
+        [f"Job/{workload['metadata']['ownerReferences'][0]['name']}", f"--namespace={team}"]
+        for team in setting.teams
+        for workload in release.client.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{team}/workloads")
+        if not workload.get("status", {}).get("admission")
+    ]
 
 
 def told_by(release: Release, command: str, arguments: list[str], kubeconfig: Path | None = None) -> str:
