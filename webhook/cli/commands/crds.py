@@ -32,7 +32,7 @@ Examples:
   sluice crds --url https://HOST:9443 --ca-file ca.crt > crds.yaml
   sluice crds --no-conversion --kind ClusterQueue
   sluice crds --json-schema --kind Workload
-  sluice crds --apply --service sluice-system/sluice    create or upgrade them in the cluster
+  sluice crds --apply               create or upgrade them in the cluster
 """
 
 

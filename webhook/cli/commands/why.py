@@ -32,7 +32,7 @@ from webhook.store.objects import Object
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice why train-7b                  a job, or a Workload, of the context's namespace
+  sluice why train-7b                  a job, or a Workload
   sluice why PyTorchJob/train-7b -n team-a -o json
 """
 
