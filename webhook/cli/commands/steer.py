@@ -22,8 +22,7 @@ EXAMPLES: Final = {
     "  sluice stop gpu-queue --drain         what runs is evicted too\n"
     "  sluice stop team-a-queue -n team-a    only the LocalQueue",
     "resume": "  sluice resume gpu-queue\n  sluice resume team-a-queue -n team-a",
-    "evict": "  sluice evict train-7b -n team-a    hold it until it is requeued\n"
-    "  sluice evict train-7b --dry-run",
+    "evict": "  sluice evict train-7b -n team-a    hold it until it is requeued\n  sluice evict train-7b --dry-run",
     "requeue": "  sluice requeue train-7b    put it back into its queue, running or held",
 }
 
