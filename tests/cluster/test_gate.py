@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from tests.cluster.world import CLOCKS, JOB, job, queues, world
 from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.queue_core import QueueCore
@@ -64,16 +62,19 @@ def test_a_cap_by_user_holds_in_the_cluster():
     assert (waiting["reason"], waiting["message"]) == ("DeniedByRule", "user ann runs a job")
 
 
-@pytest.mark.parametrize(("where", "name"), [("annotations", "elastic-job"), ("labels", "pod-group-name")])
-def test_a_job_starts_when_it_asks_no_more_for_what_is_not_there(where, name):
+def test_a_job_starts_when_it_asks_no_more_for_what_is_not_there():
     """The way out that the reason names works: the field is taken away, and the Workload follows."""
-    key = f"kueue.x-k8s.io/{name}"
+    key = "kueue.x-k8s.io/podset-required-topology"
+
+    def asking(value):
+        return {"spec": {"template": {"metadata": {"annotations": {key: value}}}}}
 
     async def go():
         async with world(*queues("1"), seconds=None) as w:
-            await w.create(merge(job("a"), {"metadata": {where: {key: "true"}}}))
+            await w.create(merge(job("a"), asking("rack")))
             await w.until_condition("a", "QuotaReserved", "False")
-            await w.store.patch(JOB, "a", "team-a", {"metadata": {where: {key: None}}})
+            await w.store.patch(JOB, "a", "team-a", asking(None))
             return await w.until_condition("a", "Admitted")
 
-    assert key not in asyncio.run(go())["metadata"].get(where, {})
+    (pods,) = asyncio.run(go())["spec"]["podSets"]
+    assert key not in pods["template"].get("metadata", {}).get("annotations", {})

@@ -95,7 +95,7 @@ def test_a_state_built_anew_knows_the_deadline_too():
 def test_requeued_false_keeps_a_workload_out(reason, held):
     """Until the condition is True again; not where the core sees the end itself: back-off, queue or `active`."""
     found = read({}, ("Requeued", "False", reason))
-    assert found.held == (reason if held else "")
+    assert found.held == (f"not requeued yet: {reason}" if held else "")
     assert read({}, ("Requeued", "True", reason)).held == ""
 
 
