@@ -67,8 +67,8 @@ load: dev ## Kueue's load runner on Sluice and on the least a controller can do,
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.load $(KUEUE) $(ARGS)
 
-living: dev ## a queue that lives beside one built anew, 12 times 2,000 events; ARGS=--hypothesis-seed=N for others
-	SLUICE_EXAMPLES=12 SLUICE_EVENTS=2000 $(BIN)/python -m pytest -o timeout=0 tests/queue/test_living.py $(ARGS)
+living: dev ## 300 lives of a queue, each beside states built anew; ARGS=--hypothesis-seed=N for others
+	SLUICE_EXAMPLES=300 $(BIN)/python -m pytest -o timeout=0 tests/queue/test_living.py $(ARGS)
 
 fuzz: dev ## random input of every kind, ARGS=SECONDS (60)
 	$(BIN)/python -m tests.fuzz $(or $(ARGS),60)
