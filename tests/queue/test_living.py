@@ -1,7 +1,8 @@
 """One law above all: whatever happened, a living state decides, explains and wakes as one that is built anew.
 
 Built anew of objects, time and the declared memory it is the same in all; without the memory it finds nothing to do
-where the living one came to rest. By hand: `make living`. Hypothesis ends a life after some 260 events, however many are asked for.
+where the living one came to rest. By hand: `make living`. Hypothesis ends a life after some 260 events, however many
+are asked for.
 """
 
 from __future__ import annotations
