@@ -78,3 +78,16 @@ def test_malformed_objects_do_not_fail_and_reading_twice_changes_nothing(gvk: An
     """Whatever a file holds, it is read; and what was read is read the same again."""
     once = admitted(defaulted({**rest, "apiVersion": gvk.api_version, "kind": gvk.kind}))
     assert admitted(defaulted(once)) == once
+
+
+@pytest.mark.parametrize("odd", [7, "x", [1], True])
+@pytest.mark.parametrize("field", ["limits", "requests"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_amounts_of_an_odd_type_stay_as_they_are(odd, field, whole):
+    """A file may hold anything where requests and limits are: the API server refuses it, and nothing breaks here."""
+    asked = {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}, field: odd}
+    spec = {"containers": [{"name": "c", "resources": {} if whole else asked}]} | (
+        {"resources": asked} if whole else {}
+    )
+    found = defaulted({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})["spec"]
+    assert (found if whole else found["containers"][0])["resources"][field] == odd

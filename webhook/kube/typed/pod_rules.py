@@ -26,7 +26,8 @@ def _pod(pod: Struct) -> None:
     for container in _structs(spec, "containers", "initContainers"):
         resources = container.get("resources")
         if isinstance(resources, dict) and isinstance(limits := resources.get("limits"), dict):
-            resources["requests"] = {**limits, **(resources.get("requests") or {})}
+            requests = resources.get("requests") or {}
+            resources["requests"] = {**limits, **requests} if isinstance(requests, dict) else requests
     if isinstance(resources := spec.get("resources"), dict):
         _pod_resources(spec, resources)
     spec.setdefault("enableServiceLinks", True)
@@ -40,6 +41,8 @@ def _pod(pod: Struct) -> None:
 def _pod_resources(spec: Struct, resources: Struct) -> None:
     """Fill in what a Pod asks as a whole: what its containers ask, else its own limits (KEP-2837)."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if not isinstance(limits, dict) or not isinstance(requests, dict):
+        return
     if limits or requests:
         of_containers = _summed(spec, "limits").items()
         pages = {k: v for k, v in of_containers if k.startswith(_HUGE_PAGES) and k not in requests}
