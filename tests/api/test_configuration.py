@@ -57,8 +57,8 @@ READ = [
             )
         },
     ),
-    ("objectRetentionPolicies: {workloads: {afterFinished: 1h, afterDeactivatedByKueue: 0s}}",
-     {"retention": Retention(3_600_000, 0)}),
+    ("objectRetentionPolicies: {workloads: {afterFinished: 1h}}",
+     {"retention": Retention(3_600_000)}),
 ]  # fmt: skip
 
 

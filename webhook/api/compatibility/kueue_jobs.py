@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.api.compatibility.model import Feature, State
-from webhook.api.compatibility.signs import by_configuration
 
 _LIFE: Final = (
     Feature(
@@ -95,9 +94,9 @@ _LIFE: Final = (
     ),
     Feature(
         "retention of finished workloads",
-        State.NO,
-        "a Workload is deleted with its job; set ttlSecondsAfterFinished there",
-        signs=by_configuration("objectRetentionPolicies"),
+        State.PART,
+        "`workloads.afterFinished`; `afterDeactivatedByKueue`, which deletes the job, has no effect",
+        "tests/cluster/test_waiting.py",
     ),
     Feature(
         "recovery of pods stuck in termination",

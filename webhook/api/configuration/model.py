@@ -102,10 +102,9 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """After how long a Workload is deleted that is finished, or that the queues deactivated; None is never."""
+    """After how long a Workload is deleted that is finished; None is never."""
 
     after_finished: int | None = None
-    after_deactivated: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
