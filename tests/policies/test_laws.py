@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonpatch
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.policies.worlds import clusters, jobs
@@ -44,9 +44,10 @@ def bundle(files):
     return load_bundle(files)
 
 
-def asked(obj):
-    """The request about an object, as the API server sends it."""
-    return request_for(received(obj, Resources(), SENDER), Resources(), SENDER)
+def asked(obj, facts=None):
+    """The request about an object, as the API server sends it: its plugins look at the facts, if there are any."""
+    resources = Resources.of((), facts)
+    return request_for(received(obj, resources, SENDER), resources, SENDER)
 
 
 def test_the_worlds_are_worth_it(bundle):
@@ -140,11 +141,21 @@ def suite_case(obj, cluster):
     return Case("s", "c", spec, ("cases", 0), Document({}, "suite.yaml"), Path())
 
 
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}
+LIMITS = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "l", "namespace": "team-a"},
+    "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]},
+}
+
+
 @RANDOM
+@example(obj=POD, cluster=[LIMITS])
 @given(obj=jobs(), cluster=clusters())
 def test_server_dry_run_suite_and_replay_agree(bundle, obj, cluster):
     """Whichever way an object comes to the policies, it is let in or refused alike, in the same words and form."""
-    request = asked(obj)
+    request = asked(obj, FileFacts((*bundle.objects, *cluster), {}))
     whole = review(request, bundle, FileFacts((*bundle.objects, *cluster), {}))
     made = (whole.allowed, whole.message, whole.object if whole.allowed else None)
 

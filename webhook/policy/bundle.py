@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.diagnostics import Diagnostic
@@ -22,17 +22,18 @@ class Bundle:
 
     `policies` are sorted by name, mutating before validating where names are equal. `objects` are the other kinds:
     parameters and facts of a cluster. `queue_policies` are handed on as documents. `notes` are findings that do not
-    keep the bundle from being used. `validating` and `mutating` find the policies for a request.
+    keep the bundle from being used. `validating` and `mutating` find the policies for a request. Its repr is the
+    digest alone: what is in it runs to megabytes.
     """
 
     digest: str
-    policies: tuple[Policy, ...]
-    objects: tuple[dict[str, Any], ...]
-    queue_policies: tuple[Document, ...]
-    exceptions: tuple[PolicyException, ...]
-    notes: tuple[Diagnostic, ...]
-    validating: Index
-    mutating: Index
+    policies: tuple[Policy, ...] = field(repr=False)
+    objects: tuple[dict[str, Any], ...] = field(repr=False)
+    queue_policies: tuple[Document, ...] = field(repr=False)
+    exceptions: tuple[PolicyException, ...] = field(repr=False)
+    notes: tuple[Diagnostic, ...] = field(repr=False)
+    validating: Index = field(repr=False)
+    mutating: Index = field(repr=False)
 
     @property
     def param_kinds(self) -> tuple[GroupVersionKind, ...]:
