@@ -34,7 +34,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import BUDGET, QueueCore
 from webhook.cluster.queues.visibility import PendingWorkloads
 from webhook.config import Config, QueueMode
-from webhook.journal.journal import Journal, Origin
+from webhook.journal.journal import Decider, Journal
 from webhook.journal.writer import JournalLimits, JournalWriter
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
@@ -99,9 +99,8 @@ class Daemon:
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
         self._swapped, self._certificates = swapped, certificates
-        self.policies = PolicyFiles(
-            config.policies, self._swap, configured(config.queues, config.queue_rules), self._lacks
-        )
+        self._rules = configured(config.queues, config.queue_rules)
+        self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
         self._identity = replica_name(config)
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         embedded = config.mode is QueueMode.EMBEDDED
@@ -192,14 +191,13 @@ class Daemon:
         config = self.config
         assert config.journal_folder is not None
         limits = JournalLimits(int(config.journal_megabytes * 2**20), int(config.journal_days))
-        return Journal(JournalWriter(config.journal_folder, limits), self._origin, BUDGET)
+        return Journal(JournalWriter(config.journal_folder, limits), self._decider, BUDGET)
 
-    def _origin(self) -> Origin:
+    def _decider(self) -> Decider:
         """Say who decides now, and by what, for the journal."""
         bundle, controller = self.policies.current.bundle, self.controller
         epoch = controller.epoch if controller is not None else 0
-        rules = configured(self.config.queues, self.config.queue_rules)
-        return Origin(self._identity, epoch, rules, bundle.digest)
+        return Decider(self._identity, epoch, self._rules, bundle.digest)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         if self.controller is not None:

@@ -15,7 +15,8 @@ from webhook.cli.commands.steer import evict, requeue, resume, stop
 from webhook.cli.commands.top import top
 from webhook.cli.commands.why import why
 from webhook.cli.live import steering
-from webhook.cli.live.session import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, namespace_of
+from webhook.cli.live.session import namespace_of
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import read
 from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore

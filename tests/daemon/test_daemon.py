@@ -106,6 +106,29 @@ class Talk:
             return answer.status, await answer.text()
 
 
+@asynccontextmanager
+async def queueing(tmp_path, policies, **settings):
+    """The whole process over a store that has a queue of two CPUs, and a kubelet that runs what is let go."""
+    store = MemoryStore()
+    for obj in queues("2"):
+        await store.create(obj)
+    kubelet = Kubelet(store)
+    runs = asyncio.create_task(kubelet.run())
+    async with running(tmp_path, policies, store, **settings) as (_, talk):
+        yield store, kubelet, talk
+        runs.cancel()
+        await asyncio.gather(runs, return_exceptions=True)
+
+
+def has_ended(kubelet, name):
+    """Give what says whether a job was started, and nothing runs any more."""
+
+    async def ended():
+        return name in kubelet.starts and not kubelet.running
+
+    return ended
+
+
 def test_verdicts_are_for_the_api_server_alone(tmp_path, policies):
     """With authorities for clients a verdict takes a certificate; readiness tells of a file that cannot be used."""
     clients = Folder(tmp_path / "clients")
@@ -320,18 +343,9 @@ def test_a_job_goes_through_the_whole_process(tmp_path, policies):
     """The gate says where a job stands or why it can never start; a job in the store is admitted and finishes."""
 
     async def go():
-        store = MemoryStore()
-        for obj in queues("2"):
-            await store.create(obj)
-        kubelet = Kubelet(store)
-        kubelets = asyncio.create_task(kubelet.run())
-        async with running(tmp_path, policies, store) as (_, talk):
+        async with queueing(tmp_path, policies) as (store, kubelet, talk):
             await store.create(job("a"))
-
-            async def finished():
-                return "a" in kubelet.starts and not kubelet.running
-
-            await until(finished, "a has ended")
+            await until(has_ended(kubelet, "a"), "a has ended")
             huge = await talk.ask(review(object=job("huge", cpu="3")))
             kubelet.seconds = None
             await store.create(job("b", cpu="2"))
@@ -342,8 +356,6 @@ def test_a_job_goes_through_the_whole_process(tmp_path, policies):
                 return "warnings" in waits
 
             await until(full, "the gate warns")
-            kubelets.cancel()
-            await asyncio.gather(kubelets, return_exceptions=True)
             return huge, waits, await talk.get("/metrics")
 
     huge, waits, (_, metrics) = asyncio.run(go())
@@ -440,22 +452,10 @@ def test_decisions_are_written_down_and_decided_again(tmp_path, policies):
     """With a folder for it the queues keep a journal: it has the job's admission, and replays to the same."""
 
     async def go():
-        store = MemoryStore()
-        for obj in queues("2"):
-            await store.create(obj)
-        kubelet = Kubelet(store)
-        kubelets = asyncio.create_task(kubelet.run())
-        async with running(tmp_path, policies, store, journal_folder=tmp_path / "journal") as (_, talk):
+        async with queueing(tmp_path, policies, journal_folder=tmp_path / "journal") as (store, kubelet, talk):
             await store.create(job("a"))
-
-            async def finished():
-                return "a" in kubelet.starts and not kubelet.running
-
-            await until(finished, "a has ended")
-            metrics = (await talk.get("/metrics"))[1]
-        kubelets.cancel()
-        await asyncio.gather(kubelets, return_exceptions=True)
-        return metrics
+            await until(has_ended(kubelet, "a"), "a has ended")
+            return (await talk.get("/metrics"))[1]
 
     assert 'sluice_journal_records_total{result="dropped"} 0.0' in asyncio.run(go())
     (file,) = journal_files([tmp_path / "journal"])
@@ -469,22 +469,12 @@ def test_a_journal_that_cannot_be_written_stops_nothing(tmp_path, policies):
     (tmp_path / "file").write_text("")
 
     async def go():
-        store = MemoryStore()
-        for obj in queues("2"):
-            await store.create(obj)
-        kubelet = Kubelet(store)
-        kubelets = asyncio.create_task(kubelet.run())
-        async with running(tmp_path, policies, store, journal_folder=tmp_path / "file/in"):
+        async with queueing(tmp_path, policies, journal_folder=tmp_path / "file/in") as (store, kubelet, _):
             await store.create(job("a"))
+            await until(has_ended(kubelet, "a"), "a has ended")
+            return list(kubelet.starts)
 
-            async def started():
-                return "a" in kubelet.starts
-
-            await until(started, "a has started")
-        kubelets.cancel()
-        await asyncio.gather(kubelets, return_exceptions=True)
-
-    asyncio.run(go())
+    assert asyncio.run(go()) == ["a"]
 
 
 def test_a_job_that_no_pod_can_be_made_of_is_refused(tmp_path, policies):

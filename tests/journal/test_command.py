@@ -10,7 +10,7 @@ from tests.cluster.test_core_revision import workload
 from tests.cluster.world import queues
 from webhook.cli.group import cli
 from webhook.cluster.queues.queue_core import BUDGET, QueueCore
-from webhook.journal.journal import Journal, Origin
+from webhook.journal.journal import Decider, Journal
 from webhook.journal.writer import JournalWriter
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.policy.queue_rules.configured import Configured
@@ -40,8 +40,8 @@ def told(name, cpu, *conditions, admission=None):
 def journal(tmp_path):
     """The first job runs from noon to ten past, the second waits for it."""
     writer = JournalWriter(tmp_path / "journal")
-    origin = Origin("replica-1", 1, Configured(), "sha256:0")
-    core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: origin, BUDGET))
+    decider = Decider("replica-1", 1, Configured(), "sha256:0")
+    core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, BUDGET))
     for obj in queues("2"):
         core.heard(None, obj)
     core.decide(MONDAY)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.queue.living import HOUR, MINUTE, SECOND, arrivals, clusters, edited_queue, rule_names, rules_of
 from webhook.diagnostics import SourceError
-from webhook.journal.journal import Journal, Origin
+from webhook.journal.journal import Decider, Journal
 from webhook.journal.read import journal_files
 from webhook.journal.records import Begin, Decided, line_of, record_of
 from webhook.journal.replay import replay
@@ -37,7 +37,7 @@ class Queues:
     def __init__(self, folder: Path, world: Snapshot, names: tuple[str, tuple[str, ...]]) -> None:
         self.rules, self.state, self.now, self.decisions = rules_of(*names), State.from_snapshot(world), MONDAY, 0
         self.writer = JournalWriter(folder)
-        self.journal = Journal(self.writer, lambda: Origin("me", 1, Configured(), "sha256:0"), BUDGET)
+        self.journal = Journal(self.writer, lambda: Decider("me", 1, Configured(), "sha256:0"), BUDGET)
 
     def tell(self, event: Event) -> None:
         self.state.apply(event)

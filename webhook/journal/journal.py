@@ -16,7 +16,7 @@ from webhook.queue.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Decider:
     """Who decides, and by what: the replica and its epoch as a leader, the rules, the digest of all policies."""
 
     identity: str
@@ -26,16 +26,16 @@ class Origin:
 
 
 class Journal:
-    """Turns rounds into records; `origin` is asked when a file begins."""
+    """Turns rounds into records; `decider` is asked when a file begins."""
 
-    def __init__(self, writer: JournalWriter, origin: Callable[[], Origin], budget: int) -> None:
-        self.writer, self._origin, self._budget = writer, origin, budget
+    def __init__(self, writer: JournalWriter, decider: Callable[[], Decider], budget: int) -> None:
+        self.writer, self._decider, self._budget = writer, decider, budget
 
     def round(self, state: State, in_force: Rules, now: int) -> None:
         """Begin a file where one is due, before the core decides. A cycle under way is waited for."""
         if self.writer.due(now) and not state.suspended:
             state.bind(in_force, now)
-            by, memory = self._origin(), memory_of(state)
+            by, memory = self._decider(), memory_of(state)
             self.writer.begin(
                 Begin(
                     at=now,

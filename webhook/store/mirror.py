@@ -57,6 +57,10 @@ class Mirror:
             return list(self._objects.values())
         return [obj for (ns, _), obj in self._objects.items() if ns == namespace]
 
+    def by_name(self) -> dict[str, Object]:
+        """Give all objects of a kind without namespaces, by their names."""
+        return {name: obj for (_, name), obj in self._objects.items()}
+
     def keep(self, obj: Object) -> None:
         """Take in an object as the store has it now: the answer to a write, or a watch event."""
         key, uid = key_of(obj), uid_of(obj)

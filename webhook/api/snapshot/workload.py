@@ -89,7 +89,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     namespace = metadata.get("namespace") or "default"
     conditions = _true_conditions(status)
-    done = _done(status)
+    done = reclaimed(obj)
     pods = _pods(obj, namespace, done, around)
     created = milliseconds(metadata.get("creationTimestamp"))
     admission = _admission(obj, conditions)
@@ -223,14 +223,16 @@ def _queued_at(created: int, evicted: Object | None, settings: QueueSettings) ->
     return milliseconds(evicted.get("lastTransitionTime"))
 
 
-def _done(status: Object) -> dict[str, int]:
+def reclaimed(obj: Object) -> dict[str, int]:
+    """Give the number of pods that need no quota any more, by pod set (`status.reclaimablePods`)."""
+    status = obj.get("status") or {}
     return {p["name"]: int(p.get("count") or 0) for p in status.get("reclaimablePods") or ()}
 
 
 def assignments_of(obj: Object) -> tuple[PodSetAssignment, ...]:
     """Give what the pod sets of a Workload hold: without pods that are done, and those that its job has no more."""
     status = obj.get("status") or {}
-    admission, done = status.get("admission") or {}, _done(status)
+    admission, done = status.get("admission") or {}, reclaimed(obj)
     most = {p.get("name"): int(p.get("count", 1)) for p in (obj.get("spec") or {}).get("podSets") or ()}
     return tuple(_assignment(p, most, done) for p in admission.get("podSetAssignments") or ())
 

@@ -16,17 +16,8 @@ from rich.table import Table
 from webhook.cli import exits
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
-from webhook.cli.live.session import (
-    CLUSTER_QUEUE,
-    FLAVOR,
-    LOCAL_QUEUE,
-    WORKLOAD,
-    ask,
-    cluster_options,
-    listed,
-    namespace_of,
-    namespace_option,
-)
+from webhook.cli.live.session import ask, cluster_options, listed, namespace_of, namespace_option
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import dump
 from webhook.store.objects import Object, ObjectStore
 

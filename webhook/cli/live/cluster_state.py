@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
 from webhook.api.kinds import KINDS
-from webhook.cluster.api.client import Client, Pace
+from webhook.cli.live.connection import with_store
+from webhook.cli.live.session import listed
 from webhook.cluster.api.kinds import LABELS, MANAGED
 from webhook.cluster.api.live_store import LiveStore
 from webhook.kube.gvk import GroupVersionKind
@@ -28,22 +27,11 @@ def objects(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]
 
     Raises ValueError where no cluster can be reached, StoreError where it refuses to answer.
     """
-    return asyncio.run(_read(kubeconfig, context))
+    return with_store(_read, kubeconfig, context)
 
 
-async def _read(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
-    client = await Client.connect(kubeconfig, context, Pace(), monotonic)
-    try:
-        store = LiveStore(client)
-        found: list[dict[str, Any]] = []
-        for gvk in _kinds():
-            if await store.scope(gvk) is not None:
-                listing = await store.list(gvk, None, LABELS.get((gvk.group, gvk.kind), ALL))
-                head = {"apiVersion": gvk.api_version, "kind": gvk.kind}
-                found += [{**head, **item} for item in listing.items]
-        return found
-    finally:
-        await client.close()
+async def _read(store: LiveStore) -> list[dict[str, Any]]:
+    return [obj for gvk in _kinds() for obj in await listed(store, gvk, labels=LABELS.get((gvk.group, gvk.kind), ALL))]
 
 
 def _kinds() -> Iterator[GroupVersionKind]:

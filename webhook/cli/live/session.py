@@ -10,20 +10,14 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from webhook.api.kinds import KUEUE, STORED
 from webhook.cli import exits
 from webhook.cli.option_types import FILE, NAMESPACE, TEXT
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
-from webhook.store.objects import Object, ObjectStore
+from webhook.store.objects import ALL, Labels, Object, ObjectStore
 
 T = TypeVar("T")
-
-CLUSTER_QUEUE: Final = GroupVersionKind(KUEUE, STORED, "ClusterQueue")
-LOCAL_QUEUE: Final = GroupVersionKind(KUEUE, STORED, "LocalQueue")
-WORKLOAD: Final = GroupVersionKind(KUEUE, STORED, "Workload")
-FLAVOR: Final = GroupVersionKind(KUEUE, STORED, "ResourceFlavor")
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -58,9 +52,11 @@ def namespace_of(kubeconfig: Path | None, context: str | None) -> str:
         return "default"  # what is wrong with the file is told when it is connected by
 
 
-async def listed(store: ObjectStore, gvk: GroupVersionKind, namespace: str | None = None) -> list[Object]:
+async def listed(
+    store: ObjectStore, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL
+) -> list[Object]:
     """List objects of a kind with their apiVersion and kind; none where the cluster does not serve it."""
     if await store.scope(gvk) is None:
         return []
     head: dict[str, Any] = {"apiVersion": gvk.api_version, "kind": gvk.kind}
-    return [{**head, **item} for item in (await store.list(gvk, namespace)).items]
+    return [{**head, **item} for item in (await store.list(gvk, namespace, labels)).items]

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.cli.live.session import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.offline.plan.objects import owner_of

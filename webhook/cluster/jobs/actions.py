@@ -198,7 +198,7 @@ class Actions:
 
     async def _start(self, job: Object, described: Job, workload: Object) -> None:
         """Start a job on its flavors; where its checks contradict them or the job, that is the end of its Workload."""
-        flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
+        flavors = self._view.mirror(FLAVOR).by_name()
         try:
             new = started(job, described, workload, flavors)
         except PlacementConflict as error:

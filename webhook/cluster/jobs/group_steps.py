@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from webhook.api.snapshot.slices import counts
+from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.steps import gone
 from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
@@ -58,7 +59,7 @@ def group_step(pods: Sequence[Object], workload: Object | None) -> Next:
     known = {owner.get("uid") for owner in at(workload, ("metadata", "ownerReferences")) or ()}
     if strangers := [pod for pod in pods if uid_of(pod) not in known and not gone(pod)]:
         return GroupStep.JOIN, strangers
-    if ended(pods, workload) != _said(workload):
+    if ended(pods, workload) != reclaimed(workload):
         return GroupStep.RECLAIM, ()
     return _started(pods, live, workload) if holds(workload, ADMITTED) else (GroupStep.NONE, ())
 
@@ -95,10 +96,6 @@ def ended(pods: Sequence[Object], workload: Object) -> dict[str, int]:
     """Count the pods that succeeded, by pod set of the Workload."""
     found = Counter(role_of(pod) for pod in pods if phase_of(pod) == "Succeeded")
     return {name: min(found[name], count) for name, count in counts(workload).items() if found[name]}
-
-
-def _said(workload: Object) -> dict[str, int]:
-    return {row.get("name"): row.get("count") for row in at(workload, ("status", "reclaimablePods")) or ()}
 
 
 def _waits(pod: Object) -> bool:

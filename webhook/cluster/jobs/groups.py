@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.api.job_to_workload import owner_reference
+from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import FLAVOR, POD, WORKLOAD
 from webhook.cluster.api.view import View
@@ -40,8 +41,7 @@ class PodGroups:
 
     async def look(self, namespace: str, name: str) -> float | None:
         """Do the next step for a group. A Workload of its name that is no group's is left alone."""
-        found = [pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name]
-        pods = sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp") or ""), key_of(pod)[1]))
+        pods = self._pods(namespace, name)
         workload = self._view.mirror(WORKLOAD).get(name, namespace)
         if workload is not None and annotation(workload, IS_GROUP) != "true":
             return None
@@ -59,9 +59,14 @@ class PodGroups:
 
     async def refresh(self, namespace: str, name: str) -> None:
         """Read a group from the store itself."""
-        for pod in [pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name]:
+        for pod in self._pods(namespace, name):
             await self._writer.refresh(POD, *key_of(pod))
         await self._writer.refresh(WORKLOAD, namespace, name)
+
+    def _pods(self, namespace: str, name: str) -> list[Object]:
+        """Give the pods of a group, the oldest first."""
+        found = [pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name]
+        return sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp") or ""), key_of(pod)[1]))
 
     async def _take(self, step: GroupStep, chosen: Sequence[Object], pods: list[Object], workload: Object) -> None:
         if step is GroupStep.JOIN:
@@ -91,7 +96,7 @@ class PodGroups:
             await self._writer.delete(pod)
 
     async def _start(self, pod: Object, described: Job, workload: Object) -> None:
-        flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
+        flavors = self._view.mirror(FLAVOR).by_name()
         await self._writer.replace(started(pod, of_role(pod, described), workload, flavors, marked=True))
         self._events.tell(pod, "Started", f"Admitted by clusterQueue {workload['status']['admission']['clusterQueue']}")
 
@@ -115,6 +120,6 @@ def _reference(pod: Object) -> Object:
 
 
 def _finish(pods: list[Object], workload: Object) -> Finish:
-    total = sum(int(p.get("count", 1)) for p in workload["spec"]["podSets"])
+    total = sum(counts(workload).values())
     succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods)
     return Finish("Succeeded" if succeeded >= total else "Failed", f"Pods succeeded: {succeeded}/{total}.")

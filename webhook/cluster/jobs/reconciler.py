@@ -7,6 +7,7 @@ from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.reader import MALFORMED
+from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
@@ -28,7 +29,7 @@ from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
 from webhook.cluster.jobs.ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import at, describe, prebuilt_of, suspended
+from webhook.jobs.describe import describe, prebuilt_of, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
@@ -144,7 +145,7 @@ class Reconciler:
             spec=waits and not lacks and self.actions.is_other(job, described, workload),
             priority=not waits and not lacks and self.actions.has_other_priority(described, workload),
             checks=not waits and self.actions.has_other_checks(workload),
-            reclaimable=not waits and reclaimable(job, described) not in (None, _reclaimed(workload)),
+            reclaimable=not waits and reclaimable(job, described) not in (None, reclaimed(workload)),
             bigger=not waits and not is_elastic(job) and is_bigger(described, workload),
             templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
         )
@@ -245,7 +246,3 @@ def _of_prebuilt(job: Object, described: Job, workload: Object | None) -> JobSte
     if not holds(workload, FINISHED) and not fits(described, workload):
         return JobStep.REJECT
     return None
-
-
-def _reclaimed(workload: Object) -> dict[str, int]:
-    return {row.get("name"): row.get("count") for row in at(workload, ("status", "reclaimablePods")) or ()}

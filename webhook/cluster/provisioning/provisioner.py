@@ -32,8 +32,8 @@ from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
-_KINDS: Final = frozenset((g.group, g.kind) for g in (WORKLOAD, PROVISIONING_REQUEST))
 _SHARED: Final = frozenset((g.group, g.kind) for g in (ADMISSION_CHECK, PROVISIONING_CONFIG))
+_HEARD: Final = _SHARED | {(g.group, g.kind) for g in (WORKLOAD, PROVISIONING_REQUEST)}
 
 
 class Provisioner:
@@ -47,7 +47,7 @@ class Provisioner:
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change in the view."""
         obj = new if new is not None else old
-        if obj is None or (gvk.group, gvk.kind) not in _KINDS | _SHARED:
+        if obj is None or (gvk.group, gvk.kind) not in _HEARD:
             return
         if (gvk.group, gvk.kind) in _SHARED:
             self._all = True
@@ -167,7 +167,7 @@ class Provisioner:
             if not is_over(request, workload) or row.get("state") != PENDING:
                 return
             attempt = attempt_of(request, key_of(workload)[1], name) + 1
-        flavors = {key_of(flavor)[1]: flavor for flavor in self._view.mirror(FLAVOR).all()}
+        flavors = self._view.mirror(FLAVOR).by_name()
         new, templates = made(workload, name, attempt, config, flavors)
         try:
             await self._create(new, templates)

@@ -25,6 +25,7 @@ from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.workload_conditions import (
     ADMITTED,
     DEACTIVATED,
+    DEACTIVATES,
     DEACTIVATION_TARGET,
     EVICTED,
     EVICTIONS,
@@ -53,8 +54,6 @@ CLAIMS: Final = 256
 """Workloads that are claimed ahead: as many writes keep a new leader from deciding, and so rarely is one made."""
 Claim = Callable[[Sequence[str]], Awaitable[bool]]
 PREEMPTED: Final = "Preempted"
-DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
-"""How the reason of an eviction begins that sets the workload inactive too; its cause follows."""
 
 
 def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:

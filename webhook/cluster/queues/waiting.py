@@ -17,6 +17,7 @@ from webhook.cluster.queues.queue_conditions import is_stopped
 from webhook.cluster.queues.workload_conditions import (
     ADMITTED,
     DEACTIVATED,
+    DEACTIVATES,
     DEACTIVATION_TARGET,
     EVALUATION,
     EVICTED,
@@ -124,7 +125,7 @@ def _deactivated(workload: Object, now: str) -> dict[str, Any]:
     if cause is None:
         return evicted(workload, DEACTIVATED, EVICTIONS[DEACTIVATED], now)
     message = f"{EVICTIONS[DEACTIVATED]} due to {cause.get('message')}"
-    return evicted(workload, f"{DEACTIVATED}DueTo{cause.get('reason')}", message, now)
+    return evicted(workload, f"{DEACTIVATES}{cause.get('reason')}", message, now)
 
 
 def _back_in_queue(workload: Object, around: Around, now: str) -> Mapping[str, Any]:

@@ -27,8 +27,10 @@ DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 CHECK: Final = "AdmissionCheck"
 DEACTIVATED: Final = "Deactivated"
+DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
+"""How the reason of an eviction begins that sets the workload inactive too; its cause follows."""
 NOT_READY: Final = "PodsReadyTimeout"
-OVERTIME: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
+OVERTIME: Final = f"{DEACTIVATES}MaximumExecutionTimeExceeded"
 REQUEUES: Final = {
     CHECK: ("BackoffFinished", "The workload backoff was finished"),
     NOT_READY: ("BackoffFinished", "The workload backoff was finished"),
@@ -137,7 +139,7 @@ def evicted(workload: Object, reason: str, message: str, now: str, preemption: s
 
 def split(reason: str) -> tuple[str, str]:
     """Give reason and underlying cause of an eviction: a deactivation for a cause has both in one word."""
-    cause = reason.removeprefix(f"{DEACTIVATED}DueTo")
+    cause = reason.removeprefix(DEACTIVATES)
     return (DEACTIVATED, cause) if cause != reason else (reason, "")
 
 

@@ -8,7 +8,7 @@ from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.api.view import View
-from webhook.cluster.queues.workload_conditions import CHECK, OVERTIME, QUOTA_RESERVED, REQUEUED
+from webhook.cluster.queues.workload_conditions import CHECK, DEACTIVATES, OVERTIME, QUOTA_RESERVED, REQUEUED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Admitted, Preempted, Why
@@ -56,7 +56,7 @@ def tell_deactivated(events: EventRecorder, workload: Object, reason: str, messa
         limit = at(workload, ("spec", "maximumExecutionTimeSeconds"))
         text = f"The maximum execution time ({limit}s) exceeded"
         events.tell(workload, "MaximumExecutionTimeExceeded", text, warning=True)
-    elif reason.endswith(f"DueTo{CHECK}"):
+    elif reason == f"{DEACTIVATES}{CHECK}":
         events.tell(workload, "AdmissionCheckRejected", f"Deactivated due to {message}", warning=True)
 
 

@@ -75,20 +75,23 @@ def priority_class(spec: Object, listed: Listed) -> Object | None:
 
 def storage_class(claim: Object, listed: Listed) -> Object:
     """DefaultStorageClass: a claim that names no class gets the default one."""
-    spec, annotations = claim.get("spec"), claim["metadata"].get("annotations") or {}
-    if not isinstance(spec, dict) or "storageClassName" in spec or _OLD_STORAGE in annotations:
-        return claim
-    name = _default(listed("storage.k8s.io", "StorageClass", None), _DEFAULT_STORAGE)
-    return {**claim, "spec": {**spec, "storageClassName": name}} if name else claim
+    classes = listed("storage.k8s.io", "StorageClass", None)
+    return _with_class(claim, "storageClassName", _OLD_STORAGE, classes, _DEFAULT_STORAGE)
 
 
 def ingress_class(ingress: Object, listed: Listed) -> Object:
     """DefaultIngressClass: an Ingress that names no class gets the default one."""
-    spec, annotations = ingress.get("spec"), ingress["metadata"].get("annotations") or {}
-    if not isinstance(spec, dict) or "ingressClassName" in spec or _OLD_INGRESS in annotations:
-        return ingress
-    name = _default(listed("networking.k8s.io", "IngressClass", None), _DEFAULT_INGRESS)
-    return {**ingress, "spec": {**spec, "ingressClassName": name}} if name else ingress
+    classes = listed("networking.k8s.io", "IngressClass", None)
+    return _with_class(ingress, "ingressClassName", _OLD_INGRESS, classes, _DEFAULT_INGRESS)
+
+
+def _with_class(obj: Object, field: str, old: str, classes: Sequence[Object], marks: Sequence[str]) -> Object:
+    """Name the default class in a field of the spec, unless that is there, or the annotation that it once was."""
+    spec, annotations = obj.get("spec"), obj["metadata"].get("annotations") or {}
+    if not isinstance(spec, dict) or field in spec or old in annotations:
+        return obj
+    name = _default(classes, marks)
+    return {**obj, "spec": {**spec, field: name}} if name else obj
 
 
 def _default(classes: Sequence[Object], marks: Sequence[str]) -> str:
