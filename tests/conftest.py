@@ -2,10 +2,12 @@
 
 Whoever starts the tests, they listen to Ctrl-C, and what they start does: a shell tells its background jobs not to.
 No example fails for being slow: the machine may be busy with other work.
+Tests run side by side, a file in one process, and all that ask for the control plane in one: it is started once.
 """
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.controlplane.fixtures import control_plane, kube, namespace
@@ -13,8 +15,18 @@ from tests.image.fixtures import image
 
 __all__ = ["control_plane", "image", "kube", "namespace"]
 
+LIVE = {"control_plane", "image"}
+"""What costs a minute to start, and is started once."""
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests stay in one process: those of a file, and those of the control plane."""
+    for item in items:
+        shared = LIVE & set(getattr(item, "fixturenames", ()))
+        item.add_marker(pytest.mark.xdist_group("live" if shared else str(item.path)))
