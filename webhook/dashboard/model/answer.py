@@ -1,0 +1,9 @@
+"""What all answers have in common."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What all structs here have in common."""

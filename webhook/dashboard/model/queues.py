@@ -1,0 +1,150 @@
+"""The tree of cohorts and queues, and one queue."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from webhook.dashboard.model.answer import Answer
+
+
+class FlavorColumn(Answer, frozen=True):
+    """A flavor and a resource; cells name it by its place in the answer's `columns`."""
+
+    flavor: str
+    resource: str
+
+
+class QuotaCell(msgspec.Struct, frozen=True, array_like=True):
+    """A queue's or cohort's quota of one flavor and resource, as a JSON array in this order.
+
+    `nominal` is its own quota; of a cohort, `quota` includes what all below bring in. `reserved` is what workloads hold
+    there (of a cohort: all below it), `used` that of those whose admission checks are done too. `borrowed` is held
+    beyond `quota`; `lent` is its own quota that others hold: quota in a cohort has no names, so where several lend it
+    is divided by what each has idle. `free` is what one more workload could get now, borrowing included; `most` what
+    there would be if nothing ran.
+    """
+
+    column: int
+    nominal: int
+    quota: int
+    reserved: int
+    used: int
+    borrowed: int
+    lent: int
+    free: int
+    most: int
+
+
+class QuotaNode(Answer, frozen=True):
+    """A cohort or a ClusterQueue of the tree. `parent` is a cohort's name, empty at a root.
+
+    Counts are of workloads; those of a cohort are the sums of what is below it. `inadmissible` is the part of `pending`
+    that waits for something to change. `inactive` says why a queue takes nothing, empty where it does.
+    """
+
+    name: str
+    kind: Literal["cohort", "queue"]
+    depth: int
+    parent: str = ""
+    pending: int = 0
+    inadmissible: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    inactive: str = ""
+    strategy: str = ""
+    cells: tuple[QuotaCell, ...] = ()
+
+
+class ClusterView(Answer, frozen=True):
+    """`/ui/api/cluster`: all cohorts and queues, each cohort before what is in it (depth first, sorted by name).
+
+    `nodes` are those from `offset` on that pass `filter` (with the cohorts above them); `total` is how many there are.
+    """
+
+    revision: int
+    at: int
+    total: int
+    offset: int
+    columns: tuple[FlavorColumn, ...]
+    nodes: tuple[QuotaNode, ...]
+
+
+class WorkloadRow(Answer, frozen=True):
+    """One workload in a list. `job` is `Kind/name`, empty where it has none.
+
+    Of one that waits: `position` from 1 (0: in no order), `place` `active` or `inadmissible`, `reason` a word of the
+    core, `message` its sentence, `start` an estimate. Of one that runs: `since` its quota was reserved, `ends` where
+    its run time is known. `asks` are all its pods together, by resource.
+    """
+
+    namespace: str
+    name: str
+    state: str
+    job: str = ""
+    local_queue: str = ""
+    cluster_queue: str = ""
+    user: str = ""
+    priority: int = 0
+    created: int = 0
+    asks: dict[str, int] = msgspec.field(default_factory=dict)
+    position: int = 0
+    place: str = ""
+    reason: str = ""
+    message: str = ""
+    start: int = 0
+    since: int = 0
+    ends: int = 0
+
+
+class WorkloadPage(Answer, frozen=True):
+    """A part of a list: `total` there are, the reader may see `visible` of them; rows and `offset` are of these."""
+
+    total: int
+    visible: int
+    offset: int
+    rows: tuple[WorkloadRow, ...] = ()
+
+
+class HistoryPoint(Answer, frozen=True):
+    """A queue over the time from `at` to the next point: `reserved` by column, workloads `pending` and `admitted`.
+
+    `started` were admitted in that time, and waited `waited` milliseconds on average.
+    """
+
+    at: int
+    reserved: dict[int, int] = msgspec.field(default_factory=dict)
+    pending: int = 0
+    admitted: int = 0
+    started: int = 0
+    waited: int = 0
+
+
+class QueueHistory(Answer, frozen=True):
+    """What a queue was like from `since` on; `partial` where more was written than was read in time."""
+
+    source: Literal["journal", "memory"]
+    since: int
+    partial: bool = False
+    points: tuple[HistoryPoint, ...] = ()
+
+
+class QueueView(Answer, frozen=True):
+    """`/ui/api/queues/{name}`: one ClusterQueue. `running` are in the order of admission, `waiting` in the queue's."""
+
+    revision: int
+    at: int
+    columns: tuple[FlavorColumn, ...]
+    node: QuotaNode
+    local_queues: tuple[str, ...]
+    running: WorkloadPage
+    waiting: WorkloadPage
+    history: QueueHistory
+
+
+class FoundWorkloads(Answer, frozen=True):
+    """`/ui/api/find?text=`: queues and workloads whose name (or job's name) contains a text, at most 20 of each."""
+
+    queues: tuple[str, ...]
+    workloads: tuple[WorkloadRow, ...]

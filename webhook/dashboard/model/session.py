@@ -1,0 +1,33 @@
+"""Who reads, and what changed meanwhile."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from webhook.dashboard.model.answer import Answer
+
+
+class SessionView(Answer, frozen=True):
+    """`/ui/api/session`: who reads, and what this replica is. Answered without a login too, `user` then empty.
+
+    `mode` is the port's. `needs_login` is True where nothing else is answered before one. `rules` decide the queues;
+    `history` is where the past comes from. `may` has what else than own jobs the reader sees.
+    """
+
+    mode: Literal["read-only", "login"]
+    version: str
+    user: str = ""
+    needs_login: bool = False
+    leads: bool = False
+    identity: str = ""
+    rules: tuple[str, ...] = ()
+    history: Literal["journal", "memory"] = "memory"
+    may: tuple[Literal["cluster", "policies", "simulate"], ...] = ()
+    languages: tuple[str, ...] = ("en", "zh")
+
+
+class Changed(Answer, frozen=True):
+    """The data of a server-sent event `changed`: which answers are others now."""
+
+    revision: int
+    parts: tuple[Literal["cluster", "queues", "workloads", "policies"], ...]

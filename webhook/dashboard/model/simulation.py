@@ -1,0 +1,54 @@
+"""The recorded jobs, run again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from webhook.dashboard.model.answer import Answer
+
+
+class SeriesPoint(Answer, frozen=True):
+    """How things stood from `at` (milliseconds from the first arrival) on: `used` by resource, workloads `pending`."""
+
+    at: int
+    used: dict[str, int]
+    pending: int
+
+
+class SimulatedSeries(Answer, frozen=True):
+    """One run of the trace. Waits are of jobs that started; `lost` is run time that preemptions threw away.
+
+    `utilisation` is the mean share of all quota, by resource, 0 to 1; `fairness` is Jain's index.
+    """
+
+    name: str
+    jobs: int
+    finished: int
+    never_started: int
+    wait_mean: int
+    wait_median: int
+    wait_p90: int
+    wait_max: int
+    preemptions: int
+    lost: int
+    end: int
+    fairness: float
+    utilisation: dict[str, float]
+    points: tuple[SeriesPoint, ...]
+
+
+class SimulationView(Answer, frozen=True):
+    """`/ui/api/simulate`: the recorded jobs under the quota and rules of today, and under others.
+
+    `points` are of `queue` where one is named, else of all. `capacity` is that queue's (or all) nominal quota in both
+    runs. `partial` where only the latest jobs were taken; `since` and `until` are their arrivals.
+    """
+
+    source: Literal["journal", "memory"]
+    since: int
+    until: int
+    today: SimulatedSeries
+    other: SimulatedSeries
+    capacity: tuple[dict[str, int], dict[str, int]]
+    partial: bool = False
+    took: int = 0

@@ -1,0 +1,137 @@
+"""One workload: its life, what it waits for, and how it would stand otherwise."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.queues import WorkloadRow
+
+
+class HolderRow(Answer, frozen=True):
+    """Who holds quota that must come free first. `ends` is when it is expected to, absent where nobody knows.
+
+    `workload` (`namespace/name`) and `job` (`Kind/name`) are absent where the reader may not see it.
+    """
+
+    amount: int
+    cluster_queue: str
+    workload: str = ""
+    job: str = ""
+    ends: int = 0
+
+
+class ShortageRow(Answer, frozen=True):
+    """What one pod set asks of one flavor, what is free now, and at most. `note` says why a flavor is out of question.
+
+    `beside` is the part of `asked` that pod sets before this one take. `holders` are the first that must end for it.
+    """
+
+    pod_set: str
+    flavor: str
+    resource: str
+    asked: int
+    free: int
+    most: int
+    nominal: int
+    borrowed: int = 0
+    beside: int = 0
+    note: str = ""
+    holders: tuple[HolderRow, ...] = ()
+
+
+class FieldChange(Answer, frozen=True):
+    """A step of a JSON patch: `op`, `path`, and `value` where it sets one."""
+
+    op: str
+    path: str
+    value: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class LifeEvent(Answer, frozen=True):
+    """Something that happened to a job. `what` is one of the words below; `by` who or what did it; `detail` a sentence.
+
+    created, shaped (`by` the policies, `changes` the patch), denied, queued, reserved, admitted, ready, preempted
+    (`by` the preemptor, `detail` why), evicted, requeued, deactivated, finished, deleted.
+    """
+
+    at: int
+    what: str
+    by: str = ""
+    queue: str = ""
+    detail: str = ""
+    changes: tuple[FieldChange, ...] = ()
+
+
+class RuleClause(Answer, frozen=True):
+    """The clause that keeps a workload waiting now: the rule file's name, where it stands, its text.
+
+    `point` is the question of the queue it answers (`admit`, `strict`, ...); `file` and `line` are absent for what the
+    core does without being asked.
+    """
+
+    rule: str
+    point: str
+    text: str = ""
+    file: str = ""
+    line: int = 0
+
+
+class PodSetRow(Answer, frozen=True):
+    """Pods of one template: how many, and what one asks. `flavors` and `given` are of its admission."""
+
+    name: str
+    count: int
+    requests: dict[str, int]
+    min_count: int = 0
+    flavors: dict[str, str] = msgspec.field(default_factory=dict)
+    given: int = 0
+
+
+class WorkloadView(Answer, frozen=True):
+    """`/ui/api/workloads/{namespace}/{name}`: one Workload, named by itself or by its job (`?kind=` where two are).
+
+    `ahead` is how many wait before it. `shortages` are what it lacks, with what must end first. `local_queues` of its
+    namespace can be asked about in a what-if. `source` says where `events` come from beside the object itself.
+    """
+
+    revision: int
+    at: int
+    workload: WorkloadRow
+    pod_sets: tuple[PodSetRow, ...]
+    ahead: int = 0
+    rule: RuleClause | None = None
+    shortages: tuple[ShortageRow, ...] = ()
+    events: tuple[LifeEvent, ...] = ()
+    local_queues: tuple[str, ...] = ()
+    source: Literal["journal", "memory"] = "memory"
+
+
+class Outlook(Answer, frozen=True):
+    """How a workload would stand once the queues came to rest. `preempts` is how many would lose their quota for it."""
+
+    admitted: bool
+    cluster_queue: str
+    flavors: dict[str, str] = msgspec.field(default_factory=dict)
+    position: int = 0
+    reason: str = ""
+    message: str = ""
+    start: int = 0
+    preempts: int = 0
+    shortages: tuple[ShortageRow, ...] = ()
+
+
+class WhatIf(Answer, frozen=True):
+    """`.../what-if`: the same workload as it is, and as it was asked for. `changed` says in words what was.
+
+    `partial` where the time was up before the queues came to rest. `took` is in milliseconds.
+    """
+
+    revision: int
+    changed: str
+    now: Outlook
+    then: Outlook
+    took: int
+    partial: bool = False
