@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -82,6 +83,7 @@ class Config:
     journal_megabytes: float = 1024.0
     """All that the journal takes on the disk, in MiB: the oldest files go first."""
     log_level: str = "info"
+    log_format: str = "text"
     kueue_config: Path | None = None
     """A Configuration of Kueue to take `queues` from; what else is said of them goes before it."""
     queues: QueueSettings = field(default_factory=QueueSettings)
@@ -108,6 +110,7 @@ RANGES: Final = {
     "journal_megabytes": Range(1, 2**20, "MiB"),
 }
 LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("text", "json")
 MAY_BE_EMPTY: Final = frozenset({"context", "identity", "state_listen", "visibility_listen"})
 NAMES: Final = tuple(setting.name for setting in fields(Config) if setting.name != "queues")
 _TYPES: Final = get_type_hints(Config)
@@ -229,10 +232,6 @@ def _mode(value: Any) -> QueueMode:
     return QueueMode(_one_of(value, tuple(QueueMode)))
 
 
-def _level(value: Any) -> str:
-    return _one_of(value, LEVELS)
-
-
 def _selector(value: Any) -> str:
     setting_values.labels(value)
     return str(value)
@@ -259,7 +258,8 @@ _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "release": setting_values.label,
     "certificate_secret": setting_values.name,
     "namespace_selector": _selector,
-    "log_level": _level,
+    "log_level": partial(_one_of, known=LEVELS),
+    "log_format": partial(_one_of, known=LOG_FORMATS),
 }
 
 

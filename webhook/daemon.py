@@ -51,11 +51,12 @@ from webhook.server.listener import Application, Listener, host_and_port
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.server.routes.visibility import VisibilityApp
+from webhook.server.self_call import SelfCall
 from webhook.setting_values import labels
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
-from webhook.tls.serving import ServingCertificate
+from webhook.tls.serving import ServingCertificate, trust
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +104,7 @@ class Daemon:
         self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
         self._identity = replica_name(config)
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
+        self._self_call = SelfCall(lambda: trust(Folder(config.cert_dir)))
         embedded = config.mode is QueueMode.EMBEDDED
         self._kinds = (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode])
         self.view = View(store, self._kinds, self._heard)
@@ -142,6 +144,7 @@ class Daemon:
             self.state_port = await self._listen("--state-listen", plain, self.config.state_listen)
         if self.config.visibility_listen and self.core is not None:
             self.visibility_port = await self._listen_for_users(self.core)
+        self._spawn(self._self_call.follow(host_and_port(self.config.listen)[0], self.port), "call to itself")
         self.view.start()
         self.params.start()
         self._spawn(self._warm(), "warm up")
@@ -232,6 +235,7 @@ class Daemon:
         self.health.add("policies", self._policies_condition)
         self.health.add("certificate", self._certificate_condition)
         self.health.add("view", self._view_condition)
+        self.health.add("self-call", self._self_call.condition)
 
     def _state(self) -> ProcessState:
         files, bundle = self.policies, self.policies.current.bundle

@@ -18,7 +18,7 @@ from webhook.cli import exits
 from webhook.cli.commands.serve import serve
 from webhook.cli.group import cli
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.config import LEVELS, NAMES, PREFIX, RANGES, Config, QueueMode
+from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config, QueueMode
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 
@@ -177,7 +177,11 @@ def _allowed(name: str) -> str:
     if name in RANGES:
         allowed = RANGES[name]
         return f"{allowed.low:g} to {allowed.high:,.0f} {allowed.unit}".strip()
-    names: dict[str, Iterable[str]] = {"mode": [mode.value for mode in QueueMode], "log_level": LEVELS}
+    names: dict[str, Iterable[str]] = {
+        "mode": [mode.value for mode in QueueMode],
+        "log_level": LEVELS,
+        "log_format": LOG_FORMATS,
+    }
     if name in names:
         return ", ".join(f"`{value}`" for value in names[name])
     return "`true`, `false`" if isinstance(getattr(Config(), name), bool) else ""

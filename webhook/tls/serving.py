@@ -103,6 +103,19 @@ class ServingCertificate:
         connection.context = self._newest
 
 
+def trust(folder: Folder) -> ssl.SSLContext:
+    """Make the context of a client that trusts the authorities in `ca.crt`, whatever name the certificate has.
+
+    Where there is no such file, the served certificate itself is trusted. Raises OSError.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    bundle = folder.bundle if folder.bundle.exists() and folder.bundle.stat().st_size else folder.certificate
+    context.load_verify_locations(bundle)
+    return context
+
+
 def _ask(context: ssl.SSLContext, client_ca: Path | str) -> None:
     """Ask clients for a certificate of these authorities. No tickets: a session taken up again is not verified anew."""
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
-import logging
 import os
 import signal
 import sys
@@ -19,8 +18,9 @@ import uvloop
 from webhook.certificate_secret import CertificateSecret, SecretPlace
 from webhook.cli import exits
 from webhook.cli.completions import rules
+from webhook.cli.logs import start_logging
 from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
-from webhook.config import LEVELS, Config, QueueMode, load, typed
+from webhook.config import LEVELS, LOG_FORMATS, Config, QueueMode, load, typed
 from webhook.daemon import Daemon, replica_name, system_clocks
 from webhook.diagnostics import Diagnostic
 from webhook.policy_reload.policies import LoaderError
@@ -127,6 +127,7 @@ Examples:
 @click.option("--journal-days", type=NUMBER, help="Days that the journal is kept.  [default: 31]")
 @click.option("--journal-megabytes", type=NUMBER, help="Maximum size of the journal, in MiB.  [default: 1024]")
 @click.option("--log-level", type=click.Choice(LEVELS), help="Log level.")
+@click.option("--log-format", type=click.Choice(LOG_FORMATS), help="Lines of text, or one JSON object a line.")
 def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> None:
     """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully."""
     options["queue_rules"] += former_rules
@@ -140,9 +141,7 @@ def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> N
     if not config.certificate_secret and not (config.cert_dir / "tls.crt").exists():
         hint = f"run `sluice certs --dir {config.cert_dir}`, or set --cert-dir"
         raise click.UsageError(f"no tls.crt in {config.cert_dir}; {hint}")
-    logging.basicConfig(
-        level=config.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    start_logging(config.log_level, config.log_format)
     gc.set_threshold(*YOUNG)
     sys.setswitchinterval(SWITCH)
     settle()

@@ -16,6 +16,7 @@ from webhook.policy.facts import FactError, Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Binding, Policy
 from webhook.policy.pod_templates import EvaluationTarget
+from webhook.policy.request import Request
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +83,9 @@ def configuration_error(policy: Policy, binding: Binding, message: str, context:
         context.result.denials.append(Denial(policy.name, binding.name, message))
 
 
-def unexpected(policy: Policy, error: BaseException) -> str:
+def unexpected(policy: Policy, error: BaseException, request: Request) -> str:
     """Word an error that no expression may raise: a bug of ours, for the log, and this policy's failure alone."""
     if not isinstance(error, Interrupted):
-        log.error("policy %s failed: this is a bug of Sluice", policy.name, exc_info=error)
+        told = {"uid": request.uid, "policy": policy.name}
+        log.error("policy %s failed: this is a bug of Sluice", policy.name, exc_info=error, extra=told)
     return f"the policy could not be evaluated: {error}"

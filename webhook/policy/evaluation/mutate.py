@@ -73,7 +73,7 @@ def invoke(invocation: Invocation) -> None:
         except Unanswered as unanswered:
             invocation.result.unknown.append(unanswered.question)
         except (Exception, Interrupted) as error:
-            text = unexpected(policy, error)
+            text = unexpected(policy, error, context.request)
             if not policy.ignore_failure:
                 invocation.deny(target, text)
 

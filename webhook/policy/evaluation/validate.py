@@ -41,7 +41,7 @@ def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
             except Unanswered as unanswered:
                 context.result.unknown.append(unanswered.question)
             except (Exception, Interrupted) as error:
-                text = unexpected(invocation.policy, error)
+                text = unexpected(invocation.policy, error, context.request)
                 if not invocation.policy.ignore_failure:
                     _failed(invocation, target, (0, text, ""))
     context.close()

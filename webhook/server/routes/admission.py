@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from time import perf_counter
@@ -10,7 +11,7 @@ from time import perf_counter
 import orjson
 from aiohttp import web
 
-from webhook.admission.verdict import NeedsFacts
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import BadReview, Request, answer, parse
 from webhook.server.cpu_deadline import Review, with_deadline
 from webhook.server.engine import Engine
@@ -19,6 +20,8 @@ from webhook.server.limits import Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import JsonResponse, StatusError
 from webhook.server.turns import Turns
+
+log = logging.getLogger(__name__)
 
 ROUNDS = 8
 """How often a review may ask for more checks: each round it goes on behind the answers of the last."""
@@ -44,17 +47,32 @@ def admission(
 
     def attempt(body: bytes | bytearray, start: float) -> JsonResponse | NeedsFacts:
         request = _request(body)
-        verdict = review(request)
+        try:
+            verdict = review(request)
+        except Exception as error:
+            error.add_note(f"The review's request.uid is {request.uid}.")
+            raise
         if isinstance(verdict, NeedsFacts):
             return verdict
         text = orjson.dumps(answer(request.uid, verdict))
         outcome = "denied" if not verdict.allowed else "patched" if verdict.patch else "allowed"
         metrics.reviewed(name, request.operation, request.resource.resource, outcome)
         metrics.warnings += len(verdict.warnings)
+        if not verdict.allowed and log.isEnabledFor(logging.DEBUG):
+            _tell_denied(request, verdict)
         timing.observe(perf_counter() - start)
         return JsonResponse(text)
 
     return handle
+
+
+def _tell_denied(request: Request, verdict: Verdict) -> None:
+    """Log a denial with the policies that were evaluated."""
+    told = {"uid": request.uid, "policy": ",".join(verdict.policies)}
+    where = f"{request.namespace}/{request.name}" if request.namespace else request.name
+    log.debug(
+        "denied %s of %s %s: %s", request.operation, request.resource.resource, where, verdict.message, extra=told
+    )
 
 
 def _request(body: bytes | bytearray) -> Request:
