@@ -27,7 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "explain": ("webhook.cli.commands.explain:explain_command", "Explain a verdict, clause by clause."),
     "generate": ("webhook.cli.commands.generate:generate_command", "Generate native policies or JSON Schemas."),
     "get": ("webhook.cli.commands.get:get", "Show the queues, Workloads or flavors of a cluster."),
-    "import": ("webhook.cli.commands.import_policies:import_command", "Import policies of Kyverno or Gatekeeper."),
+    "import": ("webhook.cli.commands.import_policies:import_command", "Import a Kueue, or other policies."),
     "init": ("webhook.cli.commands.init:init_command", "Create a policy repository."),
     "journal": ("webhook.cli.commands.journal:journal_command", "Ask and replay the queue's past decisions."),
     "lint": ("webhook.cli.commands.lint:lint_command", "Find mistakes in policies, queues and jobs."),

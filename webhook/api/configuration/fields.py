@@ -183,6 +183,17 @@ def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
     return QueueSettings(**found), reader
 
 
+def of_queues(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a Configuration without the fields of how Kueue runs as a process."""
+    return {field: item for field, item in value.items() if field not in _ELSEWHERE}
+
+
+def effective(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what of a Configuration has an effect on the queues of Sluice."""
+    kept = ("apiVersion", "kind", "namespace", *SECTIONS)
+    return {field: value[field] for field in kept if value.get(field) is not None}
+
+
 def settings_among(objects: Iterable[Mapping[str, Any]]) -> QueueSettings | None:
     """Give the settings of the last Configuration among objects, None where there is none."""
     found = [obj for obj in objects if is_configuration(obj)]

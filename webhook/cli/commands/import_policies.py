@@ -1,4 +1,4 @@
-"""`sluice import`: policies of Kyverno and Gatekeeper, with their tests, as files of a policy repository."""
+"""`sluice import`: policies of Kyverno and Gatekeeper with their tests, and a whole Kueue, as files of a repository."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 
 from webhook import documents
 from webhook.cli import exits
+from webhook.cli.commands.import_kueue import kueue
 from webhook.cli.option_types import FOLDER, THERE
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
@@ -29,6 +30,7 @@ Examples:
   sluice import kyverno kyverno-policies/ -o policies
   sluice import gatekeeper library/general -o policies
   sluice lint policies && sluice test policies
+  sluice import kueue --live -o gpu-policies
 """
 TESTS: Final = "kyverno-test"
 """The name of a file of Kyverno's tests, which stand in hidden folders too."""
@@ -36,7 +38,10 @@ TESTS: Final = "kyverno-test"
 
 @click.group(name="import", epilog=EXAMPLES)
 def import_command() -> None:
-    """Turn policies of Kyverno or Gatekeeper, and their tests, into policies and suites."""
+    """Turn policies of Kyverno or Gatekeeper, or a cluster's Kueue, into files of a policy repository."""
+
+
+import_command.add_command(kueue)
 
 
 def _command(name: str, words: tuple[str, ...], make: Callable[[Iterable[Document], Read], Import], told: str) -> None:

@@ -9,14 +9,17 @@ from typing import Final
 import click
 
 from webhook.cli import exits
-from webhook.cli.option_types import FOLDER, Read
+from webhook.cli.commands.import_kueue import LIVE, import_from
+from webhook.cli.commands.import_kueue import wheel as wheel_at
+from webhook.cli.option_types import FOLDER, TEXT, Read
 from webhook.offline.scaffold import CI, write
-from webhook.offline.scaffold.wheel import Wheel, read_wheel
+from webhook.offline.scaffold.wheel import Wheel
 
 EXAMPLES: Final = """\b
 Examples:
   sluice init                    into this folder, for GitHub Actions
   sluice init policies-repo --ci gitlab
+  sluice init --from-kueue live  as the Kueue of the current cluster does
   sluice init --wheel dist/sluice_gate-0.1.0-py3-none-any.whl
 """
 NEXT: Final = """
@@ -29,25 +32,23 @@ CI fails until its workflow installs a Sluice wheel; see --wheel.
 """
 
 
-def read(given: str) -> Wheel:
-    """Read the value of --wheel; raises ValueError."""
-    try:
-        return read_wheel(given)
-    except OSError as error:
-        raise ValueError(f"{given}: {error.strerror}") from None
-
-
 @click.command(name="init", epilog=EXAMPLES)
 @click.argument("folder", type=FOLDER, default=Path())
 @click.option("--ci", type=click.Choice([*CI, "none"]), default="github", show_default=True)
 @click.option(
     "--wheel",
-    type=Read("path|URL", read),
+    type=Read("path|URL", wheel_at),
     help="The wheel that CI installs Sluice from: a path (copied to .sluice/) or an https URL with #sha256=HASH.",
 )
+@click.option(
+    "--from-kueue", type=TEXT, help="Instead of samples, what a Kueue has: `live`, or a file or folder of its objects."
+)
 @click.option("--force", is_flag=True, help="Write over files that are there.")
-def init_command(folder: Path, ci: str, wheel: Wheel | None, force: bool) -> None:
+def init_command(folder: Path, ci: str, wheel: Wheel | None, from_kueue: str | None, force: bool) -> None:
     """Write the files of a new policy repository into FOLDER (default: here). Files that are there stay."""
+    if from_kueue is not None:
+        source = None if from_kueue == LIVE else (from_kueue,)
+        sys.exit(import_from(source, (None, None), folder, ci, wheel, force=force))
     try:
         written, kept = write(folder, ci, wheel, force=force)
     except OSError as error:

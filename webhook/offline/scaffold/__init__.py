@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -61,13 +61,18 @@ def _walk(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
 
 
 def write(folder: Path, ci: str, wheel: Wheel | None = None, *, force: bool) -> tuple[list[str], list[str]]:
-    """Write the scaffold into a folder; files that are there stay, unless `force`. Gives (written, kept) paths.
+    """Write the scaffold into a folder, as `write_files` does."""
+    return write_files(folder, files(ci, wheel), force=force)
+
+
+def write_files(folder: Path, found: Iterable[Scaffolded], *, force: bool) -> tuple[list[str], list[str]]:
+    """Write files into a folder; those that are there stay, unless `force`. Gives (written, kept) paths.
 
     Raises OSError where a file cannot be written.
     """
     written: list[str] = []
     kept: list[str] = []
-    for file in files(ci, wheel):
+    for file in found:
         target = folder / file.path
         if target.exists() and not force:
             kept.append(file.path)

@@ -1,0 +1,229 @@
+"""`sluice import kueue`: the repository decides as the Kueue it was made from, and tells what it cannot carry."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.offline.running import invoke
+from tests.shared import ROOT
+from webhook import documents
+from webhook.api.configuration.fields import from_configuration
+from webhook.cli import exits
+from webhook.cli.commands.import_policies import import_command
+from webhook.cli.commands.init import init_command
+from webhook.cli.commands.lint import lint_command
+from webhook.cli.commands.plan import plan
+from webhook.cli.commands.test import test as suites_command
+from webhook.config import load
+from webhook.documents import Document
+
+FLAVOR = (
+    "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {name: a100, uid: u-1, resourceVersion: '7'}\n"
+)
+QUEUES = """---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata:
+  name: TEAM
+  creationTimestamp: "2026-01-01T00:00:00Z"
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}
+spec:
+  cohort: all
+  namespaceSelector: {}
+  preemption: {reclaimWithinCohort: Any, withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: a100
+      resources:
+      - {name: nvidia.com/gpu, nominalQuota: 4}
+status: {pendingWorkloads: 3}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: main, namespace: TEAM}
+spec: {clusterQueue: TEAM}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: TEAM, uid: u-2}
+status: {phase: Active}
+"""
+JOB = """---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: NAME
+  namespace: TEAM
+  labels: {kueue.x-k8s.io/queue-name: main}
+  creationTimestamp: "2026-01-01T00:00:0AGEZ"
+spec:
+  parallelism: PODS
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+PLAIN = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+CONFIGURATIONS = {
+    "no configuration": "",
+    "all defaults": PLAIN,
+    "fair sharing": f"{PLAIN}fairSharing: {{preemptionStrategies: [LessThanOrEqualToFinalShare]}}\n",
+    "fair sharing, old": f"{PLAIN.replace('v1beta2', 'v1beta1')}fairSharing: {{enable: true}}\n",
+    "undeclared resources": f"{PLAIN}resources: {{quotaCheckStrategy: IgnoreUndeclared}}\n",
+    "transformed": f"{PLAIN}resources:\n  excludeResourcePrefixes: [example.com]\n  transformations:\n"
+    "  - {input: nvidia.com/gpu, strategy: Replace, outputs: {nvidia.com/gpu: 2}}\n",
+    "blocking": f"{PLAIN}waitForPodsReady: {{timeout: 5m, blockAdmission: true}}\n"
+    "featureGates: {PartialAdmission: false}\n",
+}
+PROCESS = "health: {healthProbeBindAddress: ':8081'}\nleaderElection: {leaderElect: true}\n"
+
+
+def objects():
+    """Two teams in a cohort, in the older version."""
+    return FLAVOR + QUEUES.replace("TEAM", "red") + QUEUES.replace("TEAM", "blue")
+
+
+def jobs():
+    """More jobs than fit, of different sizes."""
+    rows = [("red", "one", 6, 1), ("blue", "two", 3, 2), ("red", "three", 2, 3), ("blue", "four", 1, 4)]
+    texts = (
+        JOB.replace("TEAM", t).replace("NAME", n).replace("PODS", str(p)).replace("AGE", str(a)) for t, n, p, a in rows
+    )
+    last = "nvidia.com/gpu: 1}"  # the last one asks for what no queue has a quota of
+    return last.replace("}", ", example.com/slice: 1}").join("".join(texts).rsplit(last, 1))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """An empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+def decisions(*arguments):
+    """What `plan` decides, as data."""
+    done = invoke(plan, *arguments, "-o", "json", "--now", "2026-01-01T00:01:00Z")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+def test_the_repository_decides_as_the_input_does(configuration, monkeypatch):
+    """Under every strategy: the same jobs are admitted, and the others wait for the same reasons."""
+    Path("kueue.yaml").write_text(objects() + (f"---\n{configuration}{PROCESS}" if configuration else ""))
+    Path("jobs.yaml").write_text(jobs())
+    before = decisions("-f", "kueue.yaml", "-f", "jobs.yaml")
+    done = invoke(import_command, "kueue", "kueue.yaml", "-o", "made")
+    assert done.exit_code == exits.PASSED, done.stdout + done.stderr
+    monkeypatch.chdir("made")
+    assert decisions("-f", "cluster", "-f", "../jobs.yaml") == before
+    assert before["admitted"]
+    assert before["pending"]
+    assert invoke(suites_command).exit_code == 0
+    linted = invoke(lint_command, "policies", "cluster")
+    assert linted.exit_code == 0, linted.stdout
+
+
+@pytest.mark.parametrize("configuration", [text for text in CONFIGURATIONS.values() if text])
+def test_serve_has_the_settings_of_kueue(configuration):
+    """What `.sluice.yaml` names comes to the very settings of the Configuration."""
+    Path("config.yaml").write_text(configuration + PROCESS)
+    assert invoke(import_command, "kueue", "config.yaml").exit_code == exits.PASSED
+    told = []
+    config = load(Path(".sluice.yaml"), {}, {}, told)
+    (document,) = documents.read(configuration)
+    assert config.queues == from_configuration(document)[0]
+    assert config.queue_rules == (("kueue-fair",) if config.queues.fair_sharing else ("kueue",))
+    assert told == []
+
+
+def test_what_is_written_is_for_people():
+    """Nothing of what only the cluster knows, the stored version, and a Namespace only where a LocalQueue is."""
+    Path("kueue.yaml").write_text(objects() + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n")
+    assert invoke(import_command, "kueue", "kueue.yaml").exit_code == exits.PASSED
+    texts = {path.name: path.read_text() for path in Path("cluster").iterdir()}
+    assert set(texts) == {"flavors.yaml", "queues.yaml", "local-queues.yaml", "namespaces.yaml"}
+    for unwanted in ("uid", "status", "resourceVersion", "last-applied", "v1beta1", "creationTimestamp", "other"):
+        assert not any(unwanted in text for text in texts.values()), unwanted
+    assert "cohortName: all" in texts["queues.yaml"]
+    assert ".github" in {path.name for path in Path().iterdir()}
+    assert "2 ClusterQueue" in Path("README.md").read_text()
+
+
+def test_what_cannot_go_over_is_told():
+    """With file, line and way out, in the README as well; the exit code says that something was told."""
+    Path("kueue.yaml").write_text(
+        objects().replace("  name: red\n", "  name: red\n", 1)
+        + """---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: racks}
+spec: {topologyName: racks}
+"""
+        + f"---\n{PLAIN}multiKueue: {{gcInterval: 1m}}\nresources: {{deviceClassMappings: []}}\n"
+    )
+    done = invoke(import_command, "kueue", "kueue.yaml")
+    assert done.exit_code == exits.FAILED
+    told = [line for line in done.stdout.splitlines() if line.startswith("kueue.yaml:")]
+    assert len(told) == 3, told
+    assert "ResourceFlavor racks: spec.topologyName uses topology aware scheduling" in done.stdout
+    assert "multiKueue is not used" in done.stdout
+    assert "topology aware scheduling" in Path("README.md").read_text()
+
+
+def test_the_config_map_of_kueue_is_read():
+    """As it stands in a cluster; a mistake in it is told at its place."""
+    inner = "".join(f"    {line}\n" for line in CONFIGURATIONS["fair sharing"].splitlines())
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: kueue-manager-config}}\ndata:\n  KEY: |\n{inner}"
+    Path("map.yaml").write_text(text.replace("KEY", "controller_manager_config.yaml"))
+    assert invoke(import_command, "kueue", "map.yaml").exit_code == exits.PASSED
+    assert "kueue-fair" in Path(".sluice.yaml").read_text()
+    Path("map.yaml").write_text(Path("map.yaml").read_text().replace("LessThanOrEqualToFinalShare", "Less"))
+    done = invoke(import_command, "kueue", "map.yaml", "--force")
+    assert done.exit_code == exits.BAD_INPUT
+    assert "map.yaml (controller_manager_config.yaml):3:" in done.stderr
+    assert "'Less' is not one of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], exits.BAD_INPUT, "give either PATHS or --live"),
+        (["nothing.yaml"], exits.NOTHING_TO_RUN, "no queues and no Configuration of Kueue"),
+        (["nothing.yaml", "--context", "c"], exits.BAD_INPUT, "--kubeconfig and --context require --live"),
+    ],
+)
+def test_mistakes_are_told(arguments, code, words):
+    """What was not given, or has no Kueue in it."""
+    Path("nothing.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
+    done = invoke(import_command, "kueue", *arguments)
+    assert (done.exit_code, words in done.stderr) == (code, True), done.stderr
+
+
+def test_init_takes_a_kueue_in_place_of_samples():
+    """`init --from-kueue` writes the same files; those that are there stay."""
+    Path("kueue.yaml").write_text(objects())
+    assert invoke(init_command, "a", "--from-kueue", "kueue.yaml").exit_code == exits.PASSED
+    assert invoke(import_command, "kueue", "kueue.yaml", "-o", "b").exit_code == exits.PASSED
+    a, b = ({p.relative_to(top): p.read_bytes() for p in Path(top).rglob("*") if p.is_file()} for top in ("a", "b"))
+    assert a == b
+    done = invoke(init_command, "a", "--from-kueue", "kueue.yaml")
+    assert done.exit_code == exits.BAD_INPUT
+    assert "kept: it exists already" in done.stderr
+
+
+def test_the_seeds_go_over(monkeypatch):
+    """The queues of an article, as its author wrote them, with the decision about its jobs."""
+    seed = ROOT / "tests" / "seeds" / "003-kueue-two-teams.yaml"
+    before = decisions("-f", str(seed))
+    assert invoke(import_command, "kueue", str(seed), "-o", "made", "--ci", "none").exit_code == exits.PASSED
+    monkeypatch.chdir("made")
+    Path("jobs.yaml").write_text(
+        "---\n".join(documents.dump(d.value) for d in documents.read(seed.read_text()) if d.value["kind"] == "Job")
+    )
+    after = decisions("-f", "cluster", "-f", "jobs.yaml")
+    assert after == before
+    assert Document(before, "").at(("admitted", 0))

@@ -1,0 +1,164 @@
+"""A cluster's Kueue as files of a repository: its queues, its Configuration, and the policies that do what it does.
+
+Objects go over as they are, in the version that is stored, without what only the cluster knows. What Sluice does not
+do is told; the Configuration keeps Kueue's form, because `serve` and `plan` read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from webhook import documents
+from webhook.api.compatibility import unsupported
+from webhook.api.configuration.fields import KIND, VERSIONS, effective, from_configuration, of_queues
+from webhook.api.configuration.model import QueueSettings
+from webhook.api.convert import VERSIONED, ConversionError, convert
+from webhook.api.kinds import KUEUE, OLD, STORED
+from webhook.diagnostics import SourceError
+from webhook.documents import Document
+from webhook.offline.importing.model import Fate, Object, Told
+from webhook.policy.queue_rules.configured import FAIR
+from webhook.policy.queue_rules.configured import KUEUE as CLASSIC
+
+FOLDER: Final = "cluster"
+CONFIGURATION: Final = f"{FOLDER}/kueue.yaml"
+KEY: Final = "controller_manager_config.yaml"
+"""Where Kueue's ConfigMap has the Configuration."""
+FILES: Final = {
+    "ResourceFlavor": "flavors",
+    "Topology": "flavors",
+    "Cohort": "queues",
+    "ClusterQueue": "queues",
+    "LocalQueue": "local-queues",
+    "AdmissionCheck": "checks",
+    "ProvisioningRequestConfig": "checks",
+    "MultiKueueConfig": "checks",
+    "MultiKueueCluster": "checks",
+    "WorkloadPriorityClass": "priorities",
+    "PriorityClass": "priorities",
+    "Namespace": "namespaces",
+}
+"""Kinds that go over, and the file of each, in the order in which they are written."""
+GROUPS: Final = {"PriorityClass": "scheduling.k8s.io", "Namespace": ""}
+"""The groups of the kinds that are not Kueue's."""
+BUILT_IN: Final = "system-"
+"""The first letters of PriorityClasses that each cluster has."""
+POLICIES: Final = ("queue-name", "suspend-jobs", "valid-jobs", "frozen-while-admitted")
+"""The shipped policies that do what Kueue's webhooks do with jobs."""
+OF_PODS: Final = "suspend-pods"
+_METADATA: Final = ("name", "namespace", "labels", "annotations")
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class KueueSetup:
+    """What a repository is written from: objects by file, the rules and policies by name, and what is told."""
+
+    files: Mapping[str, tuple[Object, ...]]
+    settings: QueueSettings | None
+    told: tuple[Told, ...]
+
+    @property
+    def objects(self) -> list[Object]:
+        """All objects but the Configuration."""
+        return [obj for file, objects in self.files.items() if file != CONFIGURATION for obj in objects]
+
+    @property
+    def rules(self) -> str:
+        """The queue rules that decide as this Kueue does; the Configuration adds those of its features."""
+        return FAIR if self.settings is not None and self.settings.fair_sharing is not None else CLASSIC
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The references of the shipped policies that stand in for Kueue's webhooks."""
+        integrations = None if self.settings is None else self.settings.integrations
+        pods = integrations is None or any("pod" in name for name in integrations.frameworks)
+        return tuple(f"sluice.dev/{name}" for name in (*POLICIES, *([OF_PODS] if pods else [])))
+
+
+def from_kueue(given: Iterable[Document]) -> KueueSetup:
+    """Read a set-up: objects of Kueue, its ConfigMap or Configuration; other objects are passed over.
+
+    Raises SourceError where a field of the Configuration is wrong.
+    """
+    kept: dict[tuple[str, str, str], tuple[Document, Object]] = {}
+    settings, configuration = None, None
+    told: list[Told] = []
+    for document in _unwrapped(given):
+        if document.at(("kind",)) == KIND and document.at(("apiVersion",)) in VERSIONS:
+            settings, reading = from_configuration(replace(document, value=of_queues(document.value)))
+            if reading.findings:
+                raise SourceError(reading.findings)
+            configuration = effective(document.value)
+            told += [Told(d.place, Fate.LEFT_OUT, KIND, d.message) for d in reading.told]
+        elif (obj := _cleaned(document, told)) is not None:
+            kept[obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]] = document, obj
+    wanted = {namespace for kind, namespace, _ in kept if kind == "LocalQueue"}
+    kept = {key: value for key, value in kept.items() if key[0] != "Namespace" or key[2] in wanted}
+    for document, obj in kept.values():
+        told += _unsupported(document, obj)
+    files = _by_file(obj for _, obj in kept.values())
+    if configuration is not None:
+        files[CONFIGURATION] = (configuration,)
+    return KueueSetup(files, settings, tuple(sorted(set(told))))
+
+
+def _by_file(objects: Iterable[Object]) -> dict[str, tuple[Object, ...]]:
+    order = list(FILES)
+    found: dict[str, list[Object]] = {}
+    for obj in sorted(objects, key=lambda o: (order.index(o["kind"]), _key(o))):
+        found.setdefault(f"{FOLDER}/{FILES[obj['kind']]}.yaml", []).append(obj)
+    return {file: tuple(values) for file, values in found.items()}
+
+
+def _key(obj: Object) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def _unwrapped(given: Iterable[Document]) -> Iterator[Document]:
+    """Give documents as they are; of Kueue's ConfigMap the Configuration in it."""
+    for document in given:
+        text = document.at(("data", KEY))
+        if document.at(("kind",)) == "ConfigMap" and isinstance(text, str):
+            yield from documents.read(text, f"{document.file} ({KEY})")
+        else:
+            yield document
+
+
+def _cleaned(document: Document, told: list[Told]) -> Object | None:
+    """Give an object that goes over as it is written to a file; None for any other."""
+    value, kind = document.value, document.at(("kind",))
+    group, _, version = str(document.at(("apiVersion",)) or "").rpartition("/")
+    name = document.at(("metadata", "name"))
+    if kind not in FILES or group != GROUPS.get(kind, KUEUE) or not isinstance(name, str):
+        return None
+    if kind == "PriorityClass" and name.startswith(BUILT_IN):
+        return None
+    if version == OLD and kind in VERSIONED:
+        try:
+            value = convert([value], f"{KUEUE}/{STORED}")[0]
+        except (ConversionError, TypeError, AttributeError, ValueError, LookupError) as error:
+            told.append(Told(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
+            return None
+    head = {"apiVersion": value["apiVersion"], "kind": kind, "metadata": _metadata(value["metadata"])}
+    inner = {key: item for key, item in value.items() if key not in (*head, "status")}
+    return head if kind == "Namespace" else {**head, **inner}
+
+
+def _metadata(metadata: Mapping[str, Any]) -> Object:
+    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    annotations = {key: value for key, value in kept.pop("annotations", {}).items() if key != _LAST_APPLIED}
+    return {**kept, **({"annotations": annotations} if annotations else {})}
+
+
+def _unsupported(document: Document, obj: Object) -> Iterator[Told]:
+    """Tell what an object asks for that Sluice does not do: it goes over, and admits nothing while it asks."""
+    what = " ".join((obj["kind"], "/".join(filter(None, _key(obj)))))
+    for path, feature in unsupported.asked(obj["kind"], obj):
+        why = f"{unsupported.written(path)} uses {feature.name}, which is not supported: {feature.note}"
+        yield Told(document.place(path, key=True), Fate.DIFFERS, what, why)
+    if "status" in document.value and (document.at(("status", "fairSharing")) or {}).get("admissionFairSharingStatus"):
+        why = "what it used lately stands in its status, and stays in the cluster"
+        yield Told(document.place(("status", "fairSharing")), Fate.DIFFERS, what, why)

@@ -1,0 +1,112 @@
+"""The repository that does what a cluster's Kueue does: its objects, settings and policies, with a suite over them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from webhook.documents import Document, dump
+from webhook.offline.importing.kueue import CONFIGURATION, KueueSetup
+from webhook.offline.importing.model import Object, Told
+from webhook.offline.reports.junit import CaseOutcome
+from webhook.offline.scaffold import Scaffolded, files
+from webhook.offline.scaffold.wheel import Wheel
+from webhook.offline.suite.run_case import run_case
+from webhook.offline.suite.suite_file import GROUP, Case
+from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.loading.shipped import located
+from webhook.policy.queue_rules.files import rules_among
+
+SAMPLES: Final = ("cluster/", "policies/")
+"""Paths of the scaffold whose files are examples: the cluster's own are written instead."""
+SUITE: Final = "policies/queues/suite.yaml"
+FEW: Final = 50
+"""Cases that are written at most: one for each LocalQueue, the first ones by name."""
+SCHEMA_LINE: Final = "# yaml-language-server: $schema=../.sluice/schema.json\n"
+
+
+def repository_files(setup: KueueSetup, ci: str, wheel: Wheel | None = None) -> tuple[Scaffolded, ...]:
+    """Give the files of the repository, sorted by path. Raises SourceError where the policies cannot be loaded."""
+    kept = [file for file in files(ci, wheel) if not file.path.startswith(SAMPLES)]
+    texts = {file.path: file.data for file in kept}
+    for path, objects in setup.files.items():
+        head = "" if path == CONFIGURATION else SCHEMA_LINE
+        texts[path] = (head + "---\n".join(map(dump, objects))).encode()
+    texts[".sluice.yaml"] = _configuration(setup).encode()
+    texts["README.md"] += _readme(setup).encode()
+    if (suite := _suite(setup)) is not None:
+        texts[SUITE] = dump(suite).encode()
+    return tuple(Scaffolded(path, data) for path, data in sorted(texts.items()))
+
+
+def _configuration(setup: KueueSetup) -> str:
+    """Give `.sluice.yaml`: what the commands and `sluice serve` take into force."""
+    policies = "".join(f"- {name}\n" for name in ("policies", *setup.policies))
+    kueue = f"# Features of the queues, in the form of Kueue's Configuration.\nkueueConfig: {CONFIGURATION}\n"
+    return (
+        "# What is in force, made from a cluster's Kueue: read by every command, and by `sluice serve --config\n"
+        "# .sluice.yaml`. Paths start at this folder. The shipped policies do what Kueue's webhooks do with jobs.\n"
+        f"policies:\n{policies}queueRules:\n- {setup.rules}\n{kueue if CONFIGURATION in setup.files else ''}"
+    )
+
+
+def _readme(setup: KueueSetup) -> str:
+    return "\n".join(["", "## Made from Kueue", "", *_contents(setup), "", *_differences(setup.told)]) + "\n"
+
+
+def _contents(setup: KueueSetup) -> Iterator[str]:
+    yield "| file | objects |"
+    yield "|---|---|"
+    for path, objects in setup.files.items():
+        kinds = dict.fromkeys(obj["kind"] for obj in objects)
+        counted = ", ".join(f"{sum(obj['kind'] == kind for obj in objects)} {kind}" for kind in kinds)
+        yield f"| `{path}` | {counted} |"
+
+
+def _differences(told: Sequence[Told]) -> Iterator[str]:
+    yield "To see what the queues would decide about the cluster's jobs and Workloads:"
+    yield ""
+    yield "    kubectl get -A -o yaml jobs,workloads > state.yaml   # and other kinds of jobs"
+    yield "    sluice plan -f cluster -f state.yaml"
+    if told:
+        yield ""
+        yield "Not the same as in Kueue:"
+        yield ""
+        yield from (f"- {note.what}: {note.why}" for note in told)
+
+
+def _suite(setup: KueueSetup) -> Object | None:
+    """Give a suite with a case for each LocalQueue: a small job that names it is held, and what the queue says."""
+    bundle = load_bundle([located(name) for name in setup.policies])
+    rules = rules_among((), (setup.rules,))
+    suite: Object = {"apiVersion": GROUP, "kind": "Suite", "metadata": {"name": "queues"}}
+    suite["policies"] = list(setup.policies)
+    suite["cluster"] = [f"../../{path}" for path in setup.files if path != CONFIGURATION]
+    doors = [obj for obj in setup.objects if obj["kind"] == "LocalQueue"]
+    queues = {obj["metadata"]["name"]: obj for obj in setup.objects if obj["kind"] == "ClusterQueue"}
+    cases = []
+    for door in doors[:FEW]:
+        spec = _case(door, queues.get(door["spec"].get("clusterQueue")))
+        given = {**spec, "cluster": setup.objects, "expect": {"queue": {"decision": "admitted"}}}
+        result = run_case(
+            Case("queues", spec["name"], given, (), Document(None, SUITE), Path()), bundle, None, lambda: rules
+        )
+        found = result.queue
+        if found is not None and found.decision != "none" and result.outcome is not CaseOutcome.ERROR:
+            told = {"decision": found.decision, **({"queue": found.queue} if found.queue else {})}
+            cases.append({**spec, "expect": {"contains": {"spec": {"suspend": True}}, "queue": told}})
+    return {**suite, "cases": cases} if cases else None
+
+
+def _case(door: Object, queue: Object | None) -> dict[str, Any]:
+    """Give a case without its expectation: one pod that asks for one unit of what the ClusterQueue covers first."""
+    namespace, name = door["metadata"]["namespace"], door["metadata"]["name"]
+    groups = (queue or {}).get("spec", {}).get("resourceGroups") or ()
+    resources = {resource: "1" for group in groups[:1] for resource in group.get("coveredResources", ())[:1]}
+    asked = {"requests": resources, "limits": resources}
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example", "resources": asked}]}
+    metadata = {"name": "probe", "labels": {"kueue.x-k8s.io/queue-name": name}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+    return {"name": f"a small Job in {namespace}/{name}", "namespace": namespace, "object": json.loads(json.dumps(job))}
