@@ -20,13 +20,10 @@ from pathlib import Path
 from tests.controlplane.golang import go_command
 
 HERE = Path(__file__).resolve().parent
-VERSION = "v1.36.3"
-"""The API server's version: `gitVersion` has to be linked in, or clients cannot parse what it reports."""
-
-_STAMP = " ".join(
-    f"-X k8s.io/component-base/version.{name}={value}"
-    for name, value in [("gitVersion", VERSION), ("gitMajor", "1"), ("gitMinor", "36"), ("gitTreeState", "clean")]
-)
+NEWEST = "v1.36.3"
+OLDEST = "v1.33.13"
+VERSION = os.environ.get("SLUICE_KUBERNETES") or NEWEST
+"""The API server's version, NEWEST or OLDEST, without regard to KUBEBUILDER_ASSETS where it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +34,19 @@ class Group:
     module: str
     sources: tuple[str, ...]
     packages: dict[str, str]
+    version: str = NEWEST
+
+    @property
+    def stamp(self) -> str:
+        """What is linked in: without `gitVersion` clients cannot parse what a server reports."""
+        rows = {"gitVersion": self.version, "gitMajor": "1", "gitMinor": self.version.split(".")[1]}
+        rows["gitTreeState"] = "clean"
+        return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in rows.items())
 
     @property
     def digest(self) -> str:
         """A hash over the files that decide what comes out."""
-        seen = hashlib.sha256(_STAMP.encode())
+        seen = hashlib.sha256(self.stamp.encode())
         for pattern in self.sources:
             for path in sorted(HERE.glob(pattern)):
                 seen.update(path.name.encode() + path.read_bytes())
@@ -53,18 +58,14 @@ class Group:
         return cache_home() / f"{self.name}-{self.digest}"
 
 
+_KUBERNETES = {
+    f"kube-{name}": f"k8s.io/kubernetes/cmd/kube-{name}" for name in ("apiserver", "controller-manager", "scheduler")
+}
+_ETCD = {"etcd": "go.etcd.io/etcd/server/v3"}
+_OLDEST = Group("oldest", "oldest", ("oldest/go.mod", "oldest/go.sum"), _KUBERNETES, OLDEST)
 GROUPS = (
-    Group(
-        "cluster",
-        ".",
-        ("go.mod", "go.sum"),
-        {
-            "etcd": "go.etcd.io/etcd/server/v3",
-            "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-            "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-            "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-        },
-    ),
+    *((_OLDEST,) if VERSION == OLDEST else ()),
+    Group("cluster", ".", ("go.mod", "go.sum"), _ETCD if VERSION == OLDEST else {**_ETCD, **_KUBERNETES}),
     Group("kwok", "kwok", ("kwok/go.mod", "kwok/go.sum"), {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}),
     Group("oracle", ".", ("go.mod", "go.sum", "oracle/*.go"), {"oracle": "./oracle"}),
 )
@@ -78,7 +79,7 @@ def cache_home() -> Path:
 
 def find(name: str) -> Path | None:
     """The binary `name` if it is there already: from KUBEBUILDER_ASSETS, else from our cache."""
-    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    assets = None if "SLUICE_KUBERNETES" in os.environ else os.environ.get("KUBEBUILDER_ASSETS")
     places = [Path(assets)] if assets else []
     places += [group.home for group in GROUPS if name in group.packages]
     return next((place / name for place in places if os.access(place / name, os.X_OK)), None)
@@ -112,7 +113,7 @@ def _build_one(go: str, go_cache: str, group: Group, name: str) -> None:
     group.home.mkdir(parents=True, exist_ok=True)
     target = group.home / name
     part = target.with_suffix(".part")
-    flags = f"-s -w {_STAMP}" if name.startswith("kube-") else "-s -w"
+    flags = f"-s -w {group.stamp}" if name.startswith("kube-") else "-s -w"
     command = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", str(part), group.packages[name]]
     niced = ["nice", *command] if shutil.which("nice") else command
     environment = os.environ | {"GOCACHE": go_cache, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
