@@ -33,7 +33,9 @@ from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import BUDGET, QueueCore
 from webhook.cluster.queues.visibility import PendingWorkloads
+from webhook.cluster.shadow import ComparisonMetrics, Shadow
 from webhook.config import Config, QueueMode
+from webhook.journal.compare import ComparingJournal
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.writer import JournalLimits, JournalWriter
 from webhook.kube.gvk import GroupVersionKind
@@ -106,16 +108,19 @@ class Daemon:
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         self._self_call = SelfCall(lambda: trust(Folder(config.cert_dir)))
         embedded = config.mode is QueueMode.EMBEDDED
-        self._kinds = (*BUILT_IN, *MANAGED, *_OF_QUEUES[config.mode])
+        compares = config.mode is QueueMode.EXTERNAL and config.journal_folder is not None
+        self._kinds = (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if compares else _OF_QUEUES[config.mode]))
         self.view = View(store, self._kinds, self._heard)
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
-        self._journal = self._make_journal() if embedded and config.journal_folder else None
+        self._journal = self._make_journal(compares=compares) if embedded or compares else None
         rules, journal = self.policies.current.rules, self._journal
         self.core = QueueCore(rules, settings=config.queues, journal=journal) if embedded else None
         gate = view_gate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
+        self._shadow_core = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
+        self.shadow = Shadow(self.view, self._shadow_core, self._clocks.milliseconds) if self._shadow_core else None
         self._recorder: Recorder | None = None
         self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -152,8 +157,9 @@ class Daemon:
         self._spawn(self.certificate.follow(), "certificate")
         if self._certificates is not None:
             self._spawn(self._certificates.follow(self.certificate.reload), "certificates in the Secret")
-        if self.controller is not None:
-            self.controller.start()
+        for part in (self.controller, self.shadow):
+            if part is not None:
+                part.start()
         log.info("serving on port %d, mode %s", self.port, self.config.mode)
 
     async def stop(self) -> None:
@@ -163,8 +169,9 @@ class Daemon:
             listener.drain()
         await asyncio.sleep(self.config.shutdown_delay)
         await asyncio.gather(*(listener.stop() for listener in self._listeners))
-        if self.controller is not None:
-            await self.controller.stop()
+        for part in (self.controller, self.shadow):
+            if part is not None:
+                await part.stop()
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -190,11 +197,15 @@ class Daemon:
         settings = replace(config.queues, namespace=config.queues.namespace or config.namespace)
         return Controller(self.view, self.core, clocks, report, opted, settings, leader)
 
-    def _make_journal(self) -> Journal:
+    def _make_journal(self, *, compares: bool) -> Journal | None:
         config = self.config
-        assert config.journal_folder is not None
+        if config.journal_folder is None:
+            return None
         limits = JournalLimits(int(config.journal_megabytes * 2**20), int(config.journal_days))
-        return Journal(JournalWriter(config.journal_folder, limits), self._decider, BUDGET)
+        writer = JournalWriter(config.journal_folder, limits)
+        if not compares:
+            return Journal(writer, self._decider, BUDGET)
+        return ComparingJournal(writer, self._decider, BUDGET, ComparisonMetrics(self.registry).told)
 
     def _decider(self) -> Decider:
         """Say who decides now, and by what, for the journal."""
@@ -203,8 +214,9 @@ class Daemon:
         return Decider(self._identity, epoch, self._rules, bundle.digest)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        if self.controller is not None:
-            self.controller.heard(gvk, old, new)
+        for part in (self.controller, self.shadow):
+            if part is not None:
+                part.heard(gvk, old, new)
 
     async def _lacks(self, policies: Policies) -> str:
         """Say what a set needs to know of the cluster and does not, after some seconds' wait; empty for nothing."""
@@ -224,8 +236,9 @@ class Daemon:
         """Take a set of policies into force: what they ask of the cluster is followed from now on."""
         self.params.add(policies.bundle.param_kinds)
         self._facts.give(policies.bundle.objects)
-        if self.core is not None:
-            self.core.use(policies.rules)
+        for core in (self.core, self._shadow_core):
+            if core is not None:
+                core.use(policies.rules)
 
     def _observe(self) -> None:
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):

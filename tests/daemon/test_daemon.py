@@ -12,9 +12,11 @@ import aiohttp
 import pytest
 
 from tests.cluster.world import Kubelet, job, queues
+from tests.journal.test_command import told
 from tests.patience import until
 from tests.server.serving import review
 from tests.shared import ROOT
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.config import Config, QueueMode
 from webhook.daemon import Daemon
 from webhook.diagnostics import SourceError
@@ -511,3 +513,28 @@ def test_without_a_choice_the_shipped_file_rules(policies):
     rules = load([policies]).rules
     assert type(rules) is FileRules
     assert {Path(origin.document.file).parent.name for origin in rules.origins.values()} == {"kueue"}
+
+
+def test_beside_a_kueue_decisions_are_compared(tmp_path, policies):
+    """Mode external with a journal: Kueue starts what the core would have started, and nothing else is written."""
+    reserved = told("first", "2", ("QuotaReserved", 0), ("Admitted", 0), admission=True)
+    equal = 'sluice_compared_decisions_total{outcome="equal",what="start"} 1.0'
+
+    async def go():
+        settings = {"mode": QueueMode.EXTERNAL, "journal_folder": tmp_path / "journal"}
+        async with queueing(tmp_path, policies, **settings) as (store, _, talk):
+
+            async def shown(line):
+                return line in (await talk.get("/metrics"))[1]
+
+            async def begun():
+                return not await shown('sluice_journal_records_total{result="written"} 0.0')
+
+            await until(begun, "the journal has begun")
+            created = await store.create(told("first", "2"))
+            await store.patch(WORKLOAD, "first", "team-a", {"status": reserved["status"]}, subresource="status")
+            await until(lambda: shown(equal), "the start is compared")
+            return created, await store.get(WORKLOAD, "first", "team-a")
+
+    created, after = asyncio.run(go())
+    assert int(after["metadata"]["resourceVersion"]) == int(created["metadata"]["resourceVersion"]) + 1

@@ -18,6 +18,7 @@ from webhook.cli import exits
 from webhook.cli.commands.serve import serve
 from webhook.cli.group import cli
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.shadow import ComparisonMetrics
 from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config, QueueMode
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
@@ -192,12 +193,18 @@ def metrics() -> dict[str, list[tuple[str, str, tuple[str, ...], str]]]:
     state = ProcessState("", 0, {}, True, 0.0, {})
     registry = CollectorRegistry()
     QueueMetrics(registry)
-    collectors = list(registry._collector_to_names)
+    beside = CollectorRegistry()
+    ComparisonMetrics(beside)
     return {
         "Admission": [_family(family) for family in ServerMetrics().collect()],
         "Process": [_family(family) for family in ProcessMetrics(lambda: state).collect()],
-        "Queues": [(_named(c._name, c._type), c._type, c._labelnames, c._documentation) for c in collectors],
+        "Queues": _registered(registry),
+        "Beside Kueue": _registered(beside),
     }  # fmt: skip
+
+
+def _registered(registry: CollectorRegistry) -> list[tuple[str, str, tuple[str, ...], str]]:
+    return [(_named(c._name, c._type), c._type, c._labelnames, c._documentation) for c in registry._collector_to_names]
 
 
 def _family(family: Metric) -> tuple[str, str, tuple[str, ...], str]:

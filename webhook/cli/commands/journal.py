@@ -19,6 +19,7 @@ from webhook.cli.completions import rules
 from webhook.cli.option_types import RULES_HELP, TEXT, THERE, Read
 from webhook.cli.progress import Progress
 from webhook.cli.repository import queue_rules, repository, rules_as_configured
+from webhook.journal.compare import Compared, Comparison, Outcome, What
 from webhook.journal.read import JournalFile, journal_files
 from webhook.journal.replay import Replayed, in_order, replay, until
 from webhook.journal.timeline import Happening, timeline
@@ -39,6 +40,7 @@ Examples:
   sluice journal show journal --workload team-a/train-7 --at 2026-11-17T14:00Z
   sluice journal export journal > trace.jsonl
   sluice journal replay leader-1/journal leader-2/journal
+  sluice journal compare journal
 """
 SHOW_EXAMPLES: Final = """\b
 Examples:
@@ -54,6 +56,11 @@ REPLAY_EXAMPLES: Final = """\b
 Examples:
   sluice journal replay leader-1/journal leader-2/journal
   sluice journal replay journal --rules kueue-fair
+"""
+COMPARE_EXAMPLES: Final = """\b
+Examples:
+  sluice journal compare journal
+  sluice journal compare journal --since 2026-11-17T00:00Z -o json
 """
 
 
@@ -140,6 +147,61 @@ def replay_journal(files: tuple[Path, ...], names: tuple[str, ...]) -> None:
     same = "all the same" if not different else f"{len(different):,} rounds differ"
     click.echo(f"{decisions:,} decisions in {calls:,} rounds of {len(found)} files: {same}")
     sys.exit(exits.FAILED if different else exits.PASSED)
+
+
+@journal_command.command(epilog=COMPARE_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=THERE)
+@click.option("--since", type=TIME, help="Only from this time on (RFC 3339).")
+@click.option("--until", type=TIME, help="Only up to this time (RFC 3339).")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Output format.")  # fmt: skip
+def compare(files: tuple[Path, ...], since: int | None, until: int | None, output: str) -> None:
+    """Compare what Kueue decided with what Sluice would have decided in its place (mode `external`).
+
+    equal: the same jobs at the same time. better: Sluice would have started the job earlier. worse: Sluice would have
+    let the job wait, or not have preempted it. FILES are those of one replica; each replica compares by itself.
+
+    Exit code 2: a file cannot be used, 3: there is nothing to compare.
+    """
+    comparison, found = Comparison(), list[Compared]()
+    for file in _files(files):
+        compared = (comparison.record(record) for record in file.records())
+        found += (row for row in compared if row and (since or 0) <= row.at <= (until or row.at))
+    waiting = comparison.wanted()
+    if not found and not waiting:
+        click.echo("sluice journal compare: Kueue started nothing in this time", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+    for line in _rows(found, waiting) if output == "json" else _report(found, waiting):
+        click.echo(line)
+
+
+def _rows(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[str]:
+    for row in (*found, *waiting):
+        fields = {"time": written(row.at), "what": row.what, "outcome": row.outcome, "workload": row.workload}
+        yield orjson.dumps({**fields, "queue": row.queue, "seconds": row.earlier / 1000, "detail": row.detail}).decode()
+
+
+def _report(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[str]:
+    """Give the counts, then the jobs that are not equal; of each kind the first ones."""
+    starts = [row for row in found if row.what is What.START]
+    told = {outcome: [row for row in starts if row.outcome is outcome] for outcome in Outcome}
+    better = told[Outcome.BETTER]
+    earlier = f", {sum(row.earlier for row in better) / 1000 / len(better):,.0f} s earlier on average" if better else ""
+    yield f"{len(starts):,} starts"
+    yield f"  equal   {len(told[Outcome.EQUAL]):,}"
+    yield f"  better  {len(better):,}{earlier}"
+    yield f"  worse   {len(told[Outcome.WORSE]):,}"
+    if victims := [row for row in found if row.what is What.PREEMPTION]:
+        same = sum(row.outcome is Outcome.EQUAL for row in victims)
+        yield f"{len(victims):,} preemptions: {same:,} equal, {len(victims) - same:,} worse"
+    yield f"{len(waiting):,} wait in Kueue that Sluice would start now"
+    different = [row for row in (*found, *waiting) if row.outcome is not Outcome.EQUAL or row.detail]
+    for row in different[:SHOWN]:
+        late = f"{row.earlier / 1000:,.0f} s earlier" if row.earlier else ""
+        parts = (row.outcome, row.what, row.workload, row.queue, late, row.detail)
+        yield f"{written(row.at)}  {'  '.join(part for part in parts if part)}"
+    if len(different) > SHOWN:
+        yield f"... and {len(different) - SHOWN:,} more; -o json has all"
 
 
 def _files(paths: Sequence[Path]) -> list[JournalFile]:

@@ -1,0 +1,167 @@
+"""A Kueue beside a core that only watches: equal where both decide the same, told where they do not."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+from click.testing import CliRunner
+from prometheus_client import CollectorRegistry
+
+from tests.cluster.world import CLOCKS, job, queues, world
+from tests.journal.test_command import MINUTE, MONDAY, told
+from webhook.cli.group import cli
+from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS
+from webhook.cluster.api.view import View
+from webhook.cluster.queues.queue_core import BUDGET, QueueCore
+from webhook.cluster.shadow import ComparisonMetrics, Shadow
+from webhook.journal.compare import ComparingJournal
+from webhook.journal.journal import Decider
+from webhook.journal.writer import JournalWriter
+from webhook.offline.plan.rule_sets import rules_of
+from webhook.policy.queue_rules.configured import Configured
+
+DECIDER = Decider("replica-1", 0, Configured(), "sha256:0")
+RESERVED = (("QuotaReserved", 0), ("Admitted", 0))
+
+
+class Beside:
+    """A core beside another queue, told of objects by hand, with its journal and its counters."""
+
+    def __init__(self, folder, cpu="2"):
+        self.folder, self.registry, self.now, self.known = folder, CollectorRegistry(), MONDAY, {}
+        self.writer = JournalWriter(folder)
+        journal = ComparingJournal(self.writer, lambda: DECIDER, BUDGET, ComparisonMetrics(self.registry).told)
+        self.core = QueueCore(rules_of(["kueue"]), journal=journal)
+        for obj in queues(cpu):
+            self.core.heard(None, obj)
+        self.core.decide(self.now)
+
+    def sees(self, *workloads, minutes=0):
+        """A change at a later time: decided about before it counts, as `Shadow` does it."""
+        self.now += minutes * MINUTE
+        self.core.decide(self.now)
+        for workload in workloads:
+            name = workload["metadata"]["name"]
+            self.core.heard(self.known.get(name), workload)
+            self.known[name] = workload
+        self.core.decide(self.now)
+
+    def goes(self, name):
+        """A Workload is deleted."""
+        self.core.heard(self.known[name], None)
+        self.core.decide(self.now)
+
+    def report(self, *arguments):
+        """What `sluice journal compare` says."""
+        self.writer.close()
+        return CliRunner().invoke(cli, ["journal", "compare", str(self.folder), *arguments])
+
+    def count(self, what, outcome):
+        return self.registry.get_sample_value("sluice_compared_decisions_total", {"what": what, "outcome": outcome})
+
+
+def test_the_same_start_is_equal(tmp_path):
+    """Started at once, in the flavor that the core would have given."""
+    beside = Beside(tmp_path)
+    beside.sees(told("first", "2"))
+    beside.sees(told("first", "2", *RESERVED, admission=True))
+    done = beside.report()
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[:4] == ["1 starts", "  equal   1", "  better  0", "  worse   0"]
+    assert beside.count("start", "equal") == 1
+
+
+def test_a_start_that_the_core_would_have_made_earlier_is_better(tmp_path):
+    """By so many seconds; and what the other queue never started is told once it is deleted, or as waiting."""
+    beside = Beside(tmp_path)
+    beside.sees(told("late", "1"))
+    beside.sees(told("late", "1", *RESERVED, admission=True), minutes=2)
+    beside.sees(told("never", "1"))
+    beside.sees(minutes=1)
+    beside.goes("never")
+    beside.sees(told("still", "1"))
+    beside.sees(minutes=3)
+    rows = [json.loads(line) for line in beside.report("-o", "json").output.splitlines()]
+    found = [(row["workload"], row["outcome"], row["seconds"], row["detail"]) for row in rows]
+    assert found == [
+        ("team-a/late", "better", 120.0, ""),
+        ("team-a/never", "better", 60.0, "deleted before it started"),
+        ("team-a/still", "better", 180.0, "still waits"),
+    ]
+    assert beside.count("start", "better") == 2
+    assert beside.registry.get_sample_value("sluice_compared_earlier_seconds_total") == 180
+
+
+def test_a_start_that_the_core_would_not_have_made_is_worse(tmp_path):
+    """It does not fit: the other queue admits over the quota. A start of the same round is no excuse."""
+    beside = Beside(tmp_path)
+    beside.sees(told("first", "2"), told("second", "1"))
+    beside.sees(told("first", "2", *RESERVED, admission=True))
+    beside.sees(told("second", "1", *RESERVED, admission=True))
+    done = beside.report()
+    assert done.output.splitlines()[:4] == ["2 starts", "  equal   1", "  better  0", "  worse   1"]
+    assert "worse  start  team-a/second  cq  would have waited" in done.output
+
+
+def test_an_eviction_for_nobody_is_worse(tmp_path):
+    """The other queue preempts where the core would not."""
+    beside = Beside(tmp_path)
+    running = told("first", "1", *RESERVED, admission=True)
+    beside.sees(told("first", "1"))
+    beside.sees(running)
+    evicted = told("first", "1", *RESERVED, ("Evicted", 1), admission=True)
+    evicted["status"]["conditions"][-1]["reason"] = "Preempted"
+    beside.sees(evicted, minutes=1)
+    done = beside.report()
+    assert "1 preemptions: 0 equal, 1 worse" in done.output
+    assert "worse  preemption  team-a/first  cq  would not have been preempted" in done.output
+
+
+def test_nothing_to_compare(tmp_path):
+    """A journal without a start is no report."""
+    done = Beside(tmp_path).report()
+    assert (done.exit_code, done.stderr) == (3, "sluice journal compare: Kueue started nothing in this time\n")
+
+
+@asynccontextmanager
+async def shadowed(store, folder, registry):
+    """The core beside whoever decides in a store."""
+    writer = JournalWriter(folder)
+    core = QueueCore(
+        rules_of(["kueue"]),
+        journal=ComparingJournal(writer, lambda: DECIDER, BUDGET, ComparisonMetrics(registry).told),
+    )
+    box = []
+    view = View(store, (*BUILT_IN, *QUEUE_KINDS), lambda *change: box[0].heard(*change))
+    box.append(Shadow(view, core, CLOCKS.milliseconds))
+    view.start()
+    box[0].start()
+    await view.wait()
+    try:
+        yield
+    finally:
+        await box[0].stop()
+        await view.stop()
+        writer.close()
+
+
+def test_beside_itself_the_queue_is_equal(tmp_path):
+    """Forty jobs of three sizes through a queue that decides, with preemption: the core beside it agrees each time."""
+
+    async def go():
+        registry = CollectorRegistry()
+        async with world(*queues("4"), seconds=0.02) as cluster, shadowed(cluster.store, tmp_path, registry):
+            for number in range(40):
+                await cluster.create(job(f"j{number}", str(1 + number % 3)))
+
+            async def compared():
+                return sum(starts(registry).values()) == 40
+
+            await cluster.until(compared, "the core beside it has seen every start")
+        return registry
+
+    def starts(registry):
+        rows = ({"what": "start", "outcome": outcome} for outcome in ("equal", "better", "worse"))
+        return {r["outcome"]: registry.get_sample_value("sluice_compared_decisions_total", r) for r in rows}
+
+    assert starts(asyncio.run(go())) == {"equal": 40, "better": 0, "worse": 0}

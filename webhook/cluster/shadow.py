@@ -1,0 +1,112 @@
+"""The queue core beside a Kueue that decides (mode `external`): it follows the objects and decides, and writes nothing.
+
+Before a start or an eviction of Kueue's counts, the core decides about the state as it was: so each is compared with
+what the core would have done in its place. What the core decided is forgotten with the next change, as the objects
+say otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter
+
+from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_core
+from webhook.cluster.queues.protocol import Core
+from webhook.cluster.queues.workload_conditions import EVICTED, QUOTA_RESERVED
+from webhook.journal.compare import Compared, Outcome, What
+from webhook.kube.conditions import holds
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.objects import Object
+
+log = logging.getLogger(__name__)
+
+GATHER: Final = 0.2
+"""Seconds in which changes are gathered that nobody decided about."""
+LOOK_AGAIN: Final = 60.0
+"""Seconds after which the core decides anyway: rules may look at the clock."""
+MOST_PARTS: Final = 100
+"""Calls of the core that one round may take."""
+
+
+class Shadow:
+    """Decides whenever something changed; what comes of it is the journal's, which the core was given."""
+
+    def __init__(self, view: View, core: Core, clock_ms: Callable[[], int]) -> None:
+        self._view, self._core, self._clock_ms = view, core, clock_ms
+        self._dirty = asyncio.Event()
+        self._follows = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, in the background, once the view is there."""
+        self._task = asyncio.create_task(self._run(), name="decisions beside Kueue's")
+
+    async def stop(self) -> None:
+        """End."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        """Take note of a change in the view (its listener)."""
+        if (gvk.group, gvk.kind) not in OF_THE_CORE:
+            return
+        if gvk.kind == WORKLOAD.kind and self._follows and was_decided(old, new):
+            self._decide()
+        self._core.heard(old, new)
+        if matters_to_core(gvk, old, new):
+            self._dirty.set()
+
+    def _decide(self) -> None:
+        now = self._clock_ms()
+        for _ in range(MOST_PARTS):
+            if self._core.decide(now).complete:
+                return
+
+    async def _run(self) -> None:
+        await self._view.wait()
+        self._follows = True
+        while True:
+            self._dirty.clear()
+            try:
+                self._decide()
+            except Exception:
+                log.exception("nothing is compared in this round: this is a bug of Sluice")
+            try:
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self._dirty.wait()
+                await asyncio.sleep(GATHER)
+            except TimeoutError:
+                continue
+
+
+class ComparisonMetrics:
+    """How the decisions of the core do beside Kueue's, as counters."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        words = "Starts and preemptions by Kueue, compared with what Sluice would have done."
+        self._decisions = Counter("sluice_compared_decisions_total", words, ["what", "outcome"], registry=registry)
+        words = "Time by which Sluice would have started jobs earlier."
+        self._earlier = Counter("sluice_compared_earlier_seconds_total", words, registry=registry)
+        for what in What:
+            for outcome in Outcome:
+                self._decisions.labels(what.value, outcome.value)
+
+    def told(self, compared: Compared) -> None:
+        """Count one."""
+        self._decisions.labels(compared.what.value, compared.outcome.value).inc()
+        self._earlier.inc(compared.earlier / 1000)
+
+
+def was_decided(old: Object | None, new: Object | None) -> bool:
+    """Say whether somebody gave a Workload its quota, or evicted it, with this change."""
+    if old is None or new is None:
+        return False
+    return any(holds(new, condition) and not holds(old, condition) for condition in (QUOTA_RESERVED, EVICTED))
