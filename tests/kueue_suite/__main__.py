@@ -18,13 +18,14 @@ from tests.shared import ROOT
 
 SUITES: Final = ("scheduler", "controller/core", "controller/jobs/job", "webhook/core", "kueuectl")
 POLICIES: Final = (
-    "queue", "suspend-jobs", "suspend-pods", "queue-name", "frozen-while-admitted", "gpu-defaults", "gpu-integer",
+    "queue", "suspend-jobs", "suspend-pods", "queue-name", "priority-class", "valid-jobs", "gpu-defaults", "gpu-integer",
     "gpu-tolerations", "limit-range",
 )  # fmt: skip
-"""What `sluice serve` loads, of policies/."""
+"""What `sluice serve` loads, of policies/. Without frozen-while-admitted a job that grows is stopped, as by Kueue."""
 FROM_KUEUE: Final = ("multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs", "topologies")
 """CRDs of Kueue that Sluice has none of."""
-GO_FLAGS: Final = "-mod=vendor -buildvcs=false"
+GO_FLAGS: Final = "-mod=vendor -buildvcs=false -trimpath"
+"""Without paths in what is built, copies of Kueue share Go's cache."""
 
 
 def prepare(kueue: Path, work: Path) -> None:
@@ -51,7 +52,8 @@ def prepare(kueue: Path, work: Path) -> None:
 def compile_suite(kueue: Path, work: Path, suite: str) -> Path:
     """Build the test binary of a suite, unless it is newer than the edited sources. Raises CalledProcessError."""
     built = work / "bin" / f"{_file(suite)}.test"
-    if not built.exists() or built.stat().st_mtime < (kueue / edits.GO_FILES["framework.go"]).stat().st_mtime:
+    edited = max((kueue / name).stat().st_mtime for name in edits.edited())
+    if not built.exists() or built.stat().st_mtime < edited:
         folder = f"./test/integration/singlecluster/{suite}"
         _go(kueue, "test", "-c", "-ldflags=-s -w", "-o", f"{built}.part", folder)
         Path(f"{built}.part").rename(built)
@@ -74,6 +76,7 @@ def run(kueue: Path, work: Path, suite: str, asked: argparse.Namespace) -> Path:
         "SLUICE_CRDS": str(work / "crds"),
         "SLUICE_POLICIES": ":".join(map(str, loaded)),
         "SLUICE_WORK": str(logs),
+        "SLUICE_PATIENT": "1" if asked.patient else "",
         "PYTHONPATH": str(ROOT),
     }
     chosen = [f"--ginkgo.{option}={text}" for option in ("focus", "skip") if (text := getattr(asked, option))]
@@ -98,11 +101,12 @@ def main() -> int:
     parser.add_argument("--focus", default="", help="specs to run, a regular expression")
     parser.add_argument("--skip", default="", help="specs to leave out, a regular expression")
     parser.add_argument("--limit", default="20m", help="time of a suite")
+    parser.add_argument("--patient", action="store_true", help="wait as long as Kueue does, on a busy machine")
     parser.add_argument("--build", action="store_true", help="only build")
     asked = parser.parse_args()
     kueue, work = asked.kueue.resolve(), asked.work.resolve()
     prepare(kueue, work)
-    if not (work / "bin/kubectl-kueue").exists():
+    if "kueuectl" in asked.suites and not (work / "bin/kubectl-kueue").exists():
         _go(kueue, "build", "-o", str(work / "bin/kubectl-kueue"), "./cmd/kueuectl")
     for suite in asked.suites or SUITES:
         if asked.build:

@@ -17,6 +17,7 @@ GO_FILES: Final = {
     "hook.go": "test/sluicehook/sluicehook.go",
     "framework.go": "test/integration/framework/sluice.go",
     "metrics.go": "test/util/sluice.go",
+    "timeouts.go": "test/util/sluicetimeouts.go",
 }
 Edit = tuple[str, str]
 
@@ -45,7 +46,17 @@ _HOOKED: Final[dict[str, tuple[Edit, ...]]] = {
     "pkg/controller/jobframework/reconciler.go": (
         (
             r"(func ProcessOptions\(opts \.\.\.Option\) Options \{\n.*?)\treturn options\n",
-            r"\1\tsluicehook.Jobs = append(sluicehook.Jobs, options)\n\treturn options\n",
+            r"\1\tsluicehook.Jobs = append(sluicehook.Jobs, options)\n\tsluicehook.CalledFromKind()\n\treturn options\n",
+        ),
+        (
+            r"(func NewGenericReconcilerFactory\([^\n]*\{\n[^\n]*\{\n)",
+            r"\1\t\tsluicehook.Kind(newJob().GVK().Kind, true)\n",
+        ),
+    ),
+    "pkg/controller/jobframework/base_webhook.go": (
+        (
+            r"(func BaseWebhookFactory\[[^\n]*\{\n[^\n]*\{\n)",
+            r"\1\t\tsluicehook.Kind(fromObject(obj).GVK().Kind, false)\n",
         ),
     ),
     "pkg/features/kube_features.go": (
@@ -105,10 +116,10 @@ _EDITED: Final[dict[str, tuple[Edit, ...]]] = {
         _metric("ExpectLQByStatusMetric", _BY_STATUS, "return v == 1"),
     ),
     "test/util/constants.go": (
-        (r"\tTimeout      = 10 \* time\.Second", "\tTimeout      = 4 * time.Second"),
-        (r"MediumTimeout = 45 \* time\.Second", "MediumTimeout = 6 * time.Second"),
-        (r"LongTimeout = 90 \* time\.Second", "LongTimeout = 8 * time.Second"),
-        (r"VeryLongTimeout         = 5 \* time\.Minute", "VeryLongTimeout = 10 * time.Second"),
+        (r"^\tTimeout +=[^\n]*\n", ""),
+        (r"^\tMediumTimeout =[^\n]*\n", ""),
+        (r"^\tLongTimeout =[^\n]*\n", ""),
+        (r"^\tVeryLongTimeout +=[^\n]*\n", ""),
     ),
     "test/util/util.go": (
         (
@@ -119,7 +130,7 @@ _EDITED: Final[dict[str, tuple[Edit, ...]]] = {
         (r"&& cond\.Message == msg \{", "&& (lenient || cond.Message == msg) {"),
     ),
 }
-"""Files of the tests: no manager, Sluice's metrics, shorter time-outs."""
+"""Files of the tests: no manager, Sluice's metrics, time-outs that are variables (`go/timeouts.go`)."""
 
 
 def apply(root: Path) -> None:
@@ -131,6 +142,11 @@ def apply(root: Path) -> None:
         _edit(root / path, (*edits, (r"import \(\n", f"import (\n\t{IMPORT}\n")))
     for path, edits in _EDITED.items():
         _edit(root / path, edits)
+
+
+def edited() -> tuple[str, ...]:
+    """Give the paths, in Kueue, of all files that differ from its own."""
+    return (*GO_FILES.values(), *_HOOKED, *_EDITED)
 
 
 def _edit(file: Path, edits: tuple[Edit, ...]) -> None:

@@ -26,6 +26,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -36,6 +37,8 @@ import (
 
 	config "sigs.k8s.io/kueue/apis/config/v1beta2"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
+	jobcontrollers "sigs.k8s.io/kueue/pkg/controller/jobs"
+	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/test/sluicehook"
 	"sigs.k8s.io/kueue/test/util"
 )
@@ -57,6 +60,8 @@ var (
 	// What `sluice register` printed, by address and policies: suites start many processes at one address.
 	registered = map[string][]byte{}
 )
+
+var gateOf = map[string]featuregate.Feature{"priority-class": features.WorkloadPriorityClassDefaulting}
 
 func sluiceCRDs() string { return os.Getenv("SLUICE_CRDS") }
 
@@ -138,7 +143,7 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 		"--kubeconfig", base + ".kubeconfig", "--no-leader-election", "--writes-per-second", "500",
 		"--kueue-config", base + ".json",
 	}
-	for _, path := range strings.Split(os.Getenv("SLUICE_POLICIES"), ":") {
+	for _, path := range policies() {
 		arguments = append(arguments, "--policies", path)
 	}
 	if !sluicehook.Scheduler {
@@ -174,10 +179,21 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 	}
 }
 
+// policies are those in force; what is a feature gate in Kueue may be a policy here.
+func policies() []string {
+	var out []string
+	for _, path := range strings.Split(os.Getenv("SLUICE_POLICIES"), ":") {
+		if gate, ok := gateOf[filepath.Base(path)]; !ok || features.Enabled(gate) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
 // register writes the webhook configurations that `sluice register` prints, for all namespaces.
 func (p *sluiceProcess) register(ctx context.Context, address, ca string) {
 	arguments := []string{"register", "--print", "--url", "https://" + address, "--ca-file", ca}
-	for _, path := range strings.Split(os.Getenv("SLUICE_POLICIES"), ":") {
+	for _, path := range policies() {
 		arguments = append(arguments, "--policies", path)
 	}
 	key := address + strings.Join(arguments[6:], " ")
@@ -248,8 +264,9 @@ func kueueConfig() map[string]any {
 	return out
 }
 
-// ofJobs adds what the job reconcilers and webhooks were given, of all of them together. A suite that leaves
-// WaitForPodsReady out of them has no condition PodsReady.
+// ofJobs adds what the job reconcilers and webhooks were given, of all of them together, and names the kinds that have
+// reconcilers; a kind with a webhook only is nobody's, unless jobs without a queue are to be suspended, which is the
+// reconciler's here. A suite that leaves WaitForPodsReady out of them has no condition PodsReady.
 func ofJobs(out map[string]any) {
 	manage, ready := false, false
 	frameworks, external, labels := sets.New[string](), sets.New[string](), sets.New[string]()
@@ -267,13 +284,18 @@ func ofJobs(out map[string]any) {
 			set(out, after.String(), "objectRetentionPolicies", "workloads", "afterDeactivatedByKueue")
 		}
 	}
+	for _, name := range jobcontrollers.NewIntegrationManager().GetIntegrationsList() {
+		if reconciler, ok := sluicehook.Kinds[name[strings.LastIndex(name, "/")+1:]]; reconciler || ok && manage {
+			frameworks.Insert(name)
+		}
+	}
 	out["manageJobsWithoutQueueName"] = manage
 	if !ready {
 		delete(out, "waitForPodsReady")
 	} else if out["waitForPodsReady"] == nil {
 		out["waitForPodsReady"] = map[string]any{"timeout": "30m"}
 	}
-	set(out, sets.List(frameworks), "integrations", "frameworks")
+	out["integrations"] = map[string]any{"frameworks": sets.List(frameworks)}
 	set(out, sets.List(external), "integrations", "externalFrameworks")
 	set(out, sets.List(labels), "integrations", "labelKeysToCopy")
 }

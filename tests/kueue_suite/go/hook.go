@@ -2,11 +2,21 @@
 // same. The edited Kueue sources write into it.
 package sluicehook
 
+import (
+	"runtime"
+	"strings"
+)
+
+const integrations = "sigs.k8s.io/kueue/pkg/controller/jobs/"
+
 var (
 	// Config is the *Configuration that core.SetupControllers was given.
 	Config any
 	// Jobs are the jobframework.Options of all job reconcilers and webhooks.
 	Jobs []any
+	// Kinds are the job kinds, in lower case, whose webhooks or reconcilers the suite made: the packages of Kueue's
+	// integrations are named after them. True are those with a reconciler.
+	Kinds map[string]bool
 	// Scheduler says whether the suite started Kueue's scheduler.
 	Scheduler bool
 	// Options are those that suites give to the caches and the scheduler beside the configuration, by its path.
@@ -18,7 +28,34 @@ var (
 )
 
 // Reset forgets what was asked.
-func Reset() { Config, Jobs, Scheduler, Options = nil, nil, false, map[string]any{} }
+func Reset() {
+	Config, Jobs, Scheduler = nil, nil, false
+	Kinds, Options = map[string]bool{}, map[string]any{}
+}
+
+// Kind remembers a job kind that the suite set up.
+func Kind(name string, reconciler bool) {
+	if Kinds != nil {
+		name = strings.ToLower(name)
+		Kinds[name] = Kinds[name] || reconciler
+	}
+}
+
+// CalledFromKind remembers the job kind whose package called, for those that set themselves up.
+func CalledFromKind() {
+	callers := make([]uintptr, 16)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		frame, more := frames.Next()
+		if rest, ok := strings.CutPrefix(frame.Function, integrations); ok {
+			name, function, _ := strings.Cut(rest[strings.LastIndex(rest, "/")+1:], ".")
+			Kind(name, !strings.Contains(function, "Webhook"))
+		}
+		if !more {
+			return
+		}
+	}
+}
 
 // Option remembers an option at its path in the configuration.
 func Option(path string, value any) {
