@@ -57,8 +57,8 @@ READ = [
             )
         },
     ),
-    ("objectRetentionPolicies: {workloads: {afterFinished: 1h}}",
-     {"retention": Retention(3_600_000)}),
+    ("objectRetentionPolicies: {workloads: {afterFinished: 1h, afterDeactivatedByKueue: 90s}}",
+     {"retention": Retention(3_600_000, 90_000)}),
 ]  # fmt: skip
 
 

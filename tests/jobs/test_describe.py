@@ -144,6 +144,26 @@ def test_a_job_that_runs_elsewhere_is_not_held():
     assert not is_held({**job, "spec": {"clusterSelector": {"ray.io/cluster": "shared"}}}, row)
 
 
+@pytest.mark.parametrize(
+    ("spec", "sets"),
+    [
+        ({"rayClusterSpec": RAY}, ["head", "w", "submitter"]),
+        ({"rayClusterSpec": RAY, "submissionMode": "HTTPMode"}, ["head", "w"]),
+        ({"clusterSelector": {"a": "b"}}, []),
+        ({"rayClusterSpec": "malformed"}, []),
+    ],
+    ids=["by default", "by HTTP", "without a cluster", "malformed"],
+)
+def test_a_rayjob_is_submitted_by_a_pod_of_its_own(spec, sets):
+    """Where the job has no template for it, it is the one that KubeRay takes."""
+    described = describe({"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": spec})
+    assert [pods.name for pods in described.pod_sets] == sets
+    if described.pod_sets and described.pod_sets[-1].absent:
+        (container,) = described.pod_sets[-1].template["spec"]["containers"]
+        assert container["name"] == "ray-job-submitter"
+        assert container["resources"]["requests"] == {"cpu": "500m", "memory": "200Mi"}
+
+
 def test_queue_and_priority():
     """The queue label wins over the annotation; the PriorityClass is the run policy's, else the pods'."""
     obj = {

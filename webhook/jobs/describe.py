@@ -73,6 +73,8 @@ def pod_sets(obj: dict[str, Any], kind: JobKind) -> Iterator[JobPodSet]:
             least = min(minimum, count) if minimum is not None else None
             made = row.made is not None
             yield JobPodSet(name, count, row.made(template) if row.made else template, path, least, made)
+        if row.default and at(obj, row.path) is None and (template := row.default(obj)) is not None:
+            yield JobPodSet(row.name, 1, template, row.path, absent=True)
 
 
 def templates(obj: dict[str, Any]) -> Templates | None:

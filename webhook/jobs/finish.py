@@ -15,7 +15,8 @@ _PHASES: Final = (
     ("status", "applicationState", "state"),
 )
 _GOOD_PHASES: Final = frozenset({"succeeded", "complete", "completed"})
-_BAD_PHASES: Final = frozenset({"failed"})
+_BAD_PHASES: Final = frozenset({"failed", "submission_failed"})
+_MESSAGES: Final = (("status", "message"), ("status", "applicationState", "errorMessage"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +31,17 @@ def finish_of(job: dict[str, Any]) -> Finish | None:
     """Say how the job ended, None while it has not.
 
     By its conditions (Job, JobSet, the kubeflow kinds), else by its phase (Pod, RayJob, SparkApplication, AppWrapper).
+    An AppWrapper that has failed and still takes away what it made has not ended.
     A Job's `Complete` is set only when none of its pods is left running (batch/v1 since 1.31).
     """
     conditions = at(job, ("status", "conditions"))
-    for condition in conditions if isinstance(conditions, list) else ():
-        if isinstance(condition, dict) and condition.get("status") == "True":
-            kind = str(condition.get("type"))
-            if kind in _GOOD | _BAD:
-                return Finish("Succeeded" if kind in _GOOD else "Failed", str(condition.get("message") or "")[:1024])
+    rows = [c for c in conditions if isinstance(c, dict)] if isinstance(conditions, list) else []
+    true = {str(row.get("type")): str(row.get("message") or "") for row in rows if row.get("status") == "True"}
+    for kind, message in true.items():
+        if kind in _GOOD | _BAD:
+            return Finish("Succeeded" if kind in _GOOD else "Failed", message[:1024])
     phase = next((str(text).lower() for path in _PHASES if (text := at(job, path))), "")
-    if phase in _GOOD_PHASES | _BAD_PHASES:
-        return Finish("Succeeded" if phase in _GOOD_PHASES else "Failed", f"the job is {phase}")
-    return None
+    if phase not in _GOOD_PHASES | _BAD_PHASES or (phase in _BAD_PHASES and "ResourcesDeployed" in true):
+        return None
+    told = next((str(text)[:1024] for path in _MESSAGES if (text := at(job, path))), f"the job is {phase}")
+    return Finish("Succeeded" if phase in _GOOD_PHASES else "Failed", told)

@@ -34,6 +34,8 @@ class Template:
     """The order of a map's keys that the kind's controller has; other keys follow in alphabetical order."""
     made: Callable[[Any], dict[str, Any]] | None = None
     """Makes a template out of a node that is none (`spec.driver` of a SparkApplication); such a set is only read."""
+    default: Callable[[Any], dict[str, Any] | None] | None = None
+    """Gives what the kind's controller takes where the object has no template; with an admission it is written."""
     straight: bool = field(init=False)
     """Whether the path leads to one place at most."""
 
@@ -56,6 +58,8 @@ class JobPodSet:
     min_count: int | None = None
     made: bool = False
     """The template is made up from fields that are none; rules may read it, but a patch cannot be mapped back."""
+    absent: bool = False
+    """The object has no template at `path` yet: this is the one that its controller would take."""
 
 
 SetsOf = Callable[[dict[str, Any]], tuple[JobPodSet, ...]]

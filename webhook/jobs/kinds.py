@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.jobs import counts
 from webhook.jobs.job import GroupKind, JobKind, Template
-from webhook.jobs.made_up_templates import of_spark_role, of_trainer
+from webhook.jobs.made_up_templates import of_ray_submitter, of_spark_role, of_trainer
 from webhook.jobs.wrapped import wrapped_pod_sets
 
 _SUSPEND: Final = ("spec", "suspend")
@@ -134,7 +134,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         _SUSPEND,
         (
             *_ray("spec", "rayClusterSpec"),
-            Template(("spec", "submitterPodTemplate"), counts.ray_submitter, name="submitter"),
+            Template(("spec", "submitterPodTemplate"), counts.ray_submitter, "submitter", default=of_ray_submitter),
         ),
         elsewhere=("spec", "clusterSelector"),
         note="with spec.clusterSelector it runs on a cluster that is there already, and is not queued",

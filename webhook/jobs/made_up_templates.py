@@ -35,6 +35,24 @@ def of_spark_role(role: Any) -> dict[str, Any]:
     return _template("spark", {"requests": requests, "limits": limits})
 
 
+def of_ray_submitter(job: Any) -> dict[str, Any] | None:
+    """Give the pod that submits a RayJob where the job has no template for it: KubeRay's own, with its requests.
+
+    None where no pod submits, or the job makes no cluster. The image is that of the cluster's head, as in KubeRay.
+    """
+    spec = job.get("spec") if isinstance(job, dict) else None
+    cluster = spec.get("rayClusterSpec") if isinstance(spec, dict) else None
+    if not isinstance(cluster, dict) or spec.get("submissionMode", "K8sJobMode") != "K8sJobMode":
+        return None
+    head: Any = cluster
+    for step in ("headGroupSpec", "template", "spec", "containers"):
+        head = head.get(step) if isinstance(head, dict) else None
+    image = head[0].get("image") if isinstance(head, list) and head and isinstance(head[0], dict) else None
+    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
+    container = {"name": "ray-job-submitter", **({"image": image} if image else {}), "resources": resources}
+    return {"spec": {"containers": [container], "restartPolicy": "Never"}}
+
+
 def jvm_memory(text: str) -> str:
     """Turn `512m` or `4g` of the JVM into `512Mi` or `4Gi`; a text with another unit stays as it is."""
     unit = {"k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti"}.get(text[-1:].lower())

@@ -174,7 +174,7 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 
 	process.client, err = client.New(cfg, client.Options{Scheme: f.scheme})
 	gomega.ExpectWithOffset(2, err).NotTo(gomega.HaveOccurred())
-	if os.Getenv("SLUICE_WEBHOOKS") != "none" {
+	if f.WebhookPath != "" && os.Getenv("SLUICE_WEBHOOKS") != "none" {
 		process.register(ctx, address, base+".ca")
 	}
 }

@@ -93,10 +93,10 @@ _LIFE: Final = (
         ("FinishOrphanedWorkloads", "SkipAncestorCheckForDeletedWorkloads"),
     ),
     Feature(
-        "retention of finished workloads",
-        State.PART,
-        "`workloads.afterFinished`; `afterDeactivatedByKueue`, which deletes the job, has no effect",
-        "tests/cluster/test_waiting.py",
+        "retention of finished and deactivated workloads",
+        State.YES,
+        "`workloads.afterFinished`, and `afterDeactivatedByKueue`, which deletes the job",
+        "tests/cluster/test_retention.py",
     ),
     Feature(
         "recovery of pods stuck in termination",

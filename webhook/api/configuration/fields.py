@@ -138,7 +138,7 @@ _RESOURCES: Final[Table] = {
 }
 _RETENTION: Final[Table] = {
     "afterFinished": ("after_finished", reading.duration),
-    "afterDeactivatedByKueue": ("", reading.not_used("a deactivated job is kept")),
+    "afterDeactivatedByKueue": ("after_deactivated", reading.duration),
 }
 
 

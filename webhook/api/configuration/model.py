@@ -102,9 +102,13 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """After how long a Workload is deleted that is finished; None is never."""
+    """After how long a Workload is deleted that is finished, and a job whose Workload the queue deactivated.
+
+    None is never.
+    """
 
     after_finished: int | None = None
+    after_deactivated: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

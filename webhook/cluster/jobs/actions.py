@@ -238,6 +238,11 @@ class Actions:
         await self.discard(workload)
         self._events.tell(job, "DeletedWorkload", f"Deleted not matching Workload: {_name(workload)}")
 
+    async def remove(self, job: Object) -> None:
+        """Delete a job that the queue has given up."""
+        await self._writer.delete(job)
+        self._events.tell(job, "Deleted", "Deleted job: deactivation retention period expired")
+
     async def ungate(self, pod: Object, described: Job) -> None:
         """Let a pod go that no queue holds."""
         await self._writer.replace(ungated(pod, described))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.jobs.describe import at
+from webhook.kube.conditions import holds
 from webhook.store.objects import Object
+
+
+def runs(job: Object) -> bool:
+    """Say whether the job's own status says that pods are there: it counts some, or is in a state that has some."""
+    state = _STATES.get(str(job.get("kind")))
+    return running_pods(job) > 0 or (state is not None and state(job))
 
 
 def running_pods(job: Object) -> int:
@@ -15,7 +23,18 @@ def running_pods(job: Object) -> int:
     replicas = status.get("replicaStatuses")
     if isinstance(replicas, dict):
         count += sum(_number(entry.get("active")) for entry in replicas.values() if isinstance(entry, dict))
-    return count + sum(_number(entry.get("active")) for entry in _list(status.get("replicatedJobsStatus")))
+    told = (*_list(status.get("replicatedJobsStatus")), *_list(status.get("jobsStatus")))
+    return count + sum(_number(entry.get("active")) for entry in told)
+
+
+_STATES: Final[dict[str, Callable[[Object], bool]]] = {
+    "AppWrapper": lambda job: holds(job, "QuotaReserved"),
+    "RayCluster": lambda job: at(job, ("status", "state")) == "ready",
+    "RayJob": lambda job: at(job, ("status", "jobDeploymentStatus")) not in (None, "", "Suspended"),
+    "RayService": lambda job: holds(job, "Ready"),
+    "SparkApplication": lambda job: at(job, ("status", "applicationState", "state")) == "RUNNING",
+}
+"""Of the kinds whose status counts no pods. Their controllers take pods away before they leave the state."""
 
 
 def owned_pods(job_uid: str, pods: list[Object]) -> int:

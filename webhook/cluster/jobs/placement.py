@@ -55,6 +55,8 @@ def started(
     assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
     for pods in described.pod_sets:
         assignment = assignments.get(pods.name) or {}
+        if pods.absent:
+            out = _with(out, pods.path, pods.template)
         if not pods.made:
             names = list(dict.fromkeys((assignment.get("flavors") or {}).values()))
             out = _place(out, pods.path, [flavors[name] for name in names if name in flavors])

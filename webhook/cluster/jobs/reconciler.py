@@ -24,6 +24,7 @@ from webhook.cluster.jobs.managed import (
 )
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.pods_ready import PODS_READY, readiness
+from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slices import Next, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
 from webhook.cluster.jobs.ungater import SliceUngater, chain_of
@@ -119,7 +120,7 @@ class Reconciler:
             return POLL
         if step is JobStep.NONE:
             await self._ungater.ungate_of(workload)
-            return None
+            return await self._retire(job, workload)
         await self.actions.take(step, job, described, workload)
         return POLL if step is JobStep.RELEASE else SOON
 
@@ -149,6 +150,14 @@ class Reconciler:
             bigger=not waits and not is_elastic(job) and is_bigger(described, workload),
             templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
         )
+
+    async def _retire(self, job: Object, workload: Object | None) -> float | None:
+        """Delete a job whose Workload the queue deactivated long enough ago; give the seconds until then."""
+        retention = self._settings.retention.after_deactivated
+        left = kept_for(workload, retention, self._writer.stamp()) if workload is not None else None
+        if left == 0:
+            await self.actions.remove(job)
+        return left or None
 
     async def _not_ours(self, key: JobKey, job: Object, workload: Object | None) -> float | None:
         """See to an object that no queue holds: a child that runs too early, and what is left of a Workload of its own.

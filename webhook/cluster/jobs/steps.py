@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final
 
 from webhook.cluster.api.finalizers import is_marked
-from webhook.cluster.jobs.lifecycle import running_pods
+from webhook.cluster.jobs.lifecycle import runs
 from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
@@ -123,7 +123,7 @@ def still_there(job: Object) -> bool:
 
     A Job that was started keeps its startTime; the controller's condition `Suspended` tells that it saw the stop.
     """
-    if running_pods(job) > 0:
+    if runs(job):
         return True
     return bool(at(job, ("status", "startTime"))) and job.get("kind") == "Job" and not holds(job, "Suspended")
 

@@ -1,0 +1,52 @@
+"""Jobs that the queue gave up are deleted after a while, where the settings say so."""
+
+import asyncio
+
+import pytest
+
+from tests.cluster.world import job, queues, world
+from webhook.api.configuration.model import QueueSettings, Retention
+from webhook.cluster.jobs.retention import kept_for
+from webhook.store.errors import NotFound
+from webhook.store.objects import merge
+
+LIMIT = "kueue.x-k8s.io/max-exec-time-seconds"
+AT_ONCE = QueueSettings(retention=Retention(after_deactivated=0))
+OVERTIME = "DeactivatedDueToMaximumExecutionTimeExceeded"
+
+
+def test_a_job_whose_time_is_over_is_deleted():
+    """Its Workload goes with it."""
+
+    async def go():
+        async with world(*queues(), seconds=None, settings=AT_ONCE) as w:
+            await w.create(merge(job("a"), {"metadata": {"labels": {LIMIT: "1"}}}))
+
+            async def gone():
+                try:
+                    await w.job("a")
+                except NotFound:
+                    return await w.workload("a") is None
+                return False
+
+            await w.until(gone, "a is deleted, and its Workload")
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("active", "reason", "retention", "left"),
+    [
+        (False, OVERTIME, 60_000, 50.0),
+        (False, OVERTIME, 10_000, 0),
+        (False, OVERTIME, None, None),
+        (False, "Deactivated", 0, None),
+        (True, OVERTIME, 0, None),
+    ],
+    ids=["not yet", "now", "not asked for", "by a person", "active again"],
+)
+def test_only_what_the_queue_gave_up_is_deleted(active, reason, retention, left):
+    """Ten seconds after it was evicted."""
+    row = {"type": "Evicted", "status": "True", "reason": reason, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    workload = {"spec": {"active": active}, "status": {"conditions": [row]}}
+    assert kept_for(workload, retention, "2026-01-01T00:00:10Z") == left

@@ -1,0 +1,21 @@
+"""When a job is deleted because the queue deactivated its Workload (`afterDeactivatedByKueue`). Pure."""
+
+from __future__ import annotations
+
+from webhook.api.snapshot.quota import milliseconds
+from webhook.cluster.queues.workload_conditions import DEACTIVATES, EVICTED
+from webhook.jobs.describe import at
+from webhook.kube.conditions import find, holds
+from webhook.store.objects import Object
+
+
+def kept_for(workload: Object, retention: int | None, now: str) -> float | None:
+    """Give the seconds until the job of a Workload is to be deleted, 0 for now; None where it is kept.
+
+    Only the queue's own reasons count (a time limit, pods that were never ready): what a person has deactivated stays.
+    """
+    evicted = find(workload, EVICTED) or {}
+    by_queue = holds(workload, EVICTED) and str(evicted.get("reason")).startswith(DEACTIVATES)
+    if retention is None or not by_queue or at(workload, ("spec", "active")) is not False:
+        return None
+    return max(0, milliseconds(evicted.get("lastTransitionTime")) + retention - milliseconds(now)) / 1000
