@@ -18,8 +18,8 @@ from tests.shared import ROOT
 
 SUITES: Final = ("scheduler", "controller/core", "controller/jobs/job", "webhook/core", "kueuectl")
 POLICIES: Final = (
-    "queue", "suspend-jobs", "suspend-pods", "queue-name", "priority-class", "valid-jobs", "gpu-defaults", "gpu-integer",
-    "gpu-tolerations", "limit-range",
+    "queue", "suspend-jobs", "suspend-pods", "queue-name", "priority-class", "stays-queued", "valid-jobs", "gpu-defaults",
+    "gpu-integer", "gpu-tolerations", "limit-range",
 )  # fmt: skip
 """What `sluice serve` loads, of policies/. Without frozen-while-admitted a job that grows is stopped, as by Kueue."""
 FROM_KUEUE: Final = ("multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs", "topologies")
@@ -55,7 +55,7 @@ def compile_suite(kueue: Path, work: Path, suite: str) -> Path:
     edited = max((kueue / name).stat().st_mtime for name in edits.edited())
     if not built.exists() or built.stat().st_mtime < edited:
         folder = f"./test/integration/singlecluster/{suite}"
-        _go(kueue, "test", "-c", "-ldflags=-s -w", "-o", f"{built}.part", folder)
+        _go(kueue, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", f"{built}.part", folder)
         Path(f"{built}.part").rename(built)
     return built
 

@@ -61,7 +61,10 @@ var (
 	registered = map[string][]byte{}
 )
 
-var gateOf = map[string]featuregate.Feature{"priority-class": features.WorkloadPriorityClassDefaulting}
+var gateOf = map[string]featuregate.Feature{
+	"priority-class": features.WorkloadPriorityClassDefaulting,
+	"stays-queued":   features.ValidateRayAndSparkJobUpdates,
+}
 
 func sluiceCRDs() string { return os.Getenv("SLUICE_CRDS") }
 
