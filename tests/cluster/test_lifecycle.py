@@ -18,7 +18,11 @@ CASES = {
     "a RayJob that is new": ("RayJob", {"jobDeploymentStatus": ""}, False),
     "a RayService that serves": ("RayService", {"conditions": [{"type": "Ready", "status": "True"}]}, True),
     "a SparkApplication that runs": ("SparkApplication", {"applicationState": {"state": "RUNNING"}}, True),
-    "an AppWrapper holds its quota": ("AppWrapper", {"conditions": [{"type": "QuotaReserved", "status": "True"}]}, True),
+    "an AppWrapper holds its quota": (
+        "AppWrapper",
+        {"conditions": [{"type": "QuotaReserved", "status": "True"}]},
+        True,
+    ),
     "an AppWrapper that rests": ("AppWrapper", {"phase": "Suspended"}, False),
     "a job that says nothing": ("PyTorchJob", None, False),
 }

@@ -75,7 +75,7 @@ QUEUES = {
     "resources.quotaCheckStrategy": "`BlockUndeclared` (default) or `IgnoreUndeclared`: resources without a quota.",
     "resources.deviceClassMappings": "Not used: quota does not count claimed devices.",
     "objectRetentionPolicies.workloads.afterFinished": "When finished Workloads are deleted. Default: never.",
-    "objectRetentionPolicies.workloads.afterDeactivatedByKueue": "When jobs are deleted whose Workload Sluice has deactivated. Default: never.",
+    "objectRetentionPolicies.workloads.afterDeactivatedByKueue": "When given-up jobs are deleted. Default: never.",
     "featureGates": "Gates of Kueue, by name. Gates of features that are not supported have no effect.",
 }
 """The settings of the queues, in files only: in our configuration, and in Kueue's own."""

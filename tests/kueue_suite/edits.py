@@ -46,7 +46,8 @@ _HOOKED: Final[dict[str, tuple[Edit, ...]]] = {
     "pkg/controller/jobframework/reconciler.go": (
         (
             r"(func ProcessOptions\(opts \.\.\.Option\) Options \{\n.*?)\treturn options\n",
-            r"\1\tsluicehook.Jobs = append(sluicehook.Jobs, options)\n\tsluicehook.CalledFromKind()\n\treturn options\n",
+            r"\1\tsluicehook.Jobs = append(sluicehook.Jobs, options)\n"
+            r"\tsluicehook.CalledFromKind()\n\treturn options\n",
         ),
         (
             r"(func NewGenericReconcilerFactory\([^\n]*\{\n[^\n]*\{\n)",

@@ -40,8 +40,9 @@ def of_ray_submitter(job: Any) -> dict[str, Any] | None:
 
     None where no pod submits, or the job makes no cluster. The image is that of the cluster's head, as in KubeRay.
     """
-    spec = job.get("spec") if isinstance(job, dict) else None
-    cluster = spec.get("rayClusterSpec") if isinstance(spec, dict) else None
+    found = job.get("spec") if isinstance(job, dict) else None
+    spec = found if isinstance(found, dict) else {}
+    cluster = spec.get("rayClusterSpec")
     if not isinstance(cluster, dict) or spec.get("submissionMode", "K8sJobMode") != "K8sJobMode":
         return None
     head: Any = cluster

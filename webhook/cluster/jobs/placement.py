@@ -21,6 +21,9 @@ FIELDS = (("spec", "nodeSelector"), ("spec", "tolerations"), ("metadata", "label
 PLACED = "sluice.dev/placed"
 """An annotation of a job: its templates carry what an admission put there, and are to be restored when it stops."""
 
+TOGETHER = "kueue.x-k8s.io/job-completions-equal-parallelism"
+"""The annotation, "true", of an Indexed Job that has as many completions as pods, however many it is admitted with."""
+
 
 class PlacementConflict(Exception):
     """A check wants a value where the flavor or the job has another: the job can never be started so."""
@@ -215,6 +218,8 @@ def _resize(job: Object, described: Job, now: int, wanted: object) -> Object:
     if not _resizable(described) or not isinstance(wanted, int) or wanted in (0, now):
         return job
     resized: Object = _with(job, ("spec", "parallelism"), wanted)
+    if annotation(job, TOGETHER) == "true":
+        resized = _with(resized, ("spec", "completions"), wanted)
     return resized
 
 
