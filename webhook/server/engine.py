@@ -15,6 +15,7 @@ from webhook.admission.gate import Gate, Question
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import Request
 from webhook.policy.bundle import Bundle
+from webhook.policy.evaluation.result import Observer
 from webhook.policy.facts import Facts
 
 
@@ -56,25 +57,33 @@ Record = Callable[[Request, Verdict, float, str], None]
 """Keeps a verdict, with the seconds that it took and its phase: `mutate`, `validate/fail` and so on. Never waits."""
 
 
+def _nobody() -> None:
+    return None
+
+
 class LiveEngine:
-    """Verdicts by the policies that `current` gives. `record` is told of each, where it is set."""
+    """Verdicts by the policies that `current` gives.
+
+    `record` is told of each, where it is set; `watch` gives who observes the next review, or nobody.
+    """
 
     def __init__(self, current: Callable[[], PoliciesInForce], facts: LiveFacts, gate: Gate | None) -> None:
         self._current, self._facts, self._gate = current, facts, gate
         self.warm = asyncio.Event()
         self.record: Record | None = None
+        self.watch: Callable[[], Observer | None] = _nobody
 
     def mutate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Shape the object."""
         start = perf_counter()
-        verdict = pipeline.mutate(request, self._current().part(request, only), self._facts)
+        verdict = pipeline.mutate(request, self._current().part(request, only), self._facts, observer=self.watch())
         return self._recorded(request, verdict, start, "mutate", only)
 
     def validate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Judge the object; the gate is asked once, whatever the failure policies."""
         start, policies = perf_counter(), self._current()
         gate = self._gate if only in ("", policies.gate_part) else None
-        verdict = pipeline.validate(request, policies.part(request, only), self._facts, gate)
+        verdict = pipeline.validate(request, policies.part(request, only), self._facts, gate, observer=self.watch())
         return self._recorded(request, verdict, start, "validate", only)
 
     async def ask(self, questions: Sequence[Question]) -> None:

@@ -13,6 +13,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from webhook.api.workload_state import workload_state
 from webhook.cli.commands.get import read, table_of
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
@@ -56,7 +57,7 @@ async def look(store: ObjectStore, rows: int) -> Group:
     now = datetime.now(UTC)
     found = await read(store, "queues", None)
     workloads = (await read(store, "workloads", None))["workloads"]
-    states = [listing.workload_state(workload)[0] for workload in workloads]
+    states = [workload_state(workload)[0] for workload in workloads]
     waiting = [w for w, state in zip(workloads, states, strict=True) if state in ("Pending", "Inactive")]
     waiting.sort(key=lambda workload: str(workload["metadata"].get("creationTimestamp")))
     counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in ("Admitted", "Pending", "Finished"))

@@ -15,15 +15,15 @@ import orjson
 from webhook.api.amounts import text
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
+from webhook.api.workload_state import workload_state
 from webhook.cli import exits
 from webhook.cli.completions import rules
-from webhook.cli.live.listing import workload_state
 from webhook.cli.live.session import cluster_options, namespace_of, namespace_option
 from webhook.cli.option_types import RULES_HELP, TEXT
 from webhook.cli.repository import queue_rules, repository
 from webhook.diagnostics import SourceError
 from webhook.offline.plan.make_plan import make_plan
-from webhook.offline.plan.objects import cluster_of, owner_of
+from webhook.offline.plan.objects import cluster_of, is_named, owner_of
 from webhook.offline.plan.output import document, moment
 from webhook.queue.decisions import Pending
 from webhook.queue.rules import Rules
@@ -70,7 +70,7 @@ def answer(objects: list[Object], job: str, namespace: str, rules: Rules, now: d
     Raises ValueError or ConversionError where the objects cannot be read.
     """
     cluster = cluster_of(objects, stored=True)
-    found = next((w for w in cluster.objects if w["kind"] == "Workload" and _is(w, job, namespace)), None)
+    found = next((w for w in cluster.objects if w["kind"] == "Workload" and is_named(w, job, namespace)), None)
     if found is None:
         return None
     key = f"{namespace}/{found['metadata']['name']}"
@@ -104,17 +104,6 @@ def lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield f"  must end first: {holder['job']} holds {holder['amount']} {holder['resource']}{until}"
     if told.get("start"):
         yield f"  estimated start: {told['start']}"
-
-
-def _is(workload: Object, job: str, namespace: str) -> bool:
-    """Say whether a Workload is the one that is asked for, by its own name or its job's."""
-    kind, _, name = job.rpartition("/")
-    space, owner, owned = owner_of(workload)
-    if workload["metadata"]["namespace"] != namespace:
-        return False
-    if not kind or kind.lower() == "workload":
-        return name in (workload["metadata"]["name"], owned)
-    return (space, owner.lower(), owned) == (namespace, kind.lower(), name)
 
 
 def _jobs(objects: tuple[Object, ...]) -> dict[str, str]:

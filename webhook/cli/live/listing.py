@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from webhook.api.amounts import amount, text
-from webhook.kube.conditions import find, holds
+from webhook.api.workload_state import workload_state
+from webhook.kube.conditions import find
 from webhook.offline.plan.objects import owner_of
 
 Object = Mapping[str, Any]
-ACTIVE, ADMITTED, EVICTED, FINISHED, RESERVED = "Active", "Admitted", "Evicted", "Finished", "QuotaReserved"
+ACTIVE = "Active"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +87,6 @@ def flavors(objects: Iterable[Object], cluster_queues: Iterable[Object]) -> Shee
         taints = ",".join(f"{t['key']}:{t.get('effect', '')}" for t in spec.get("nodeTaints") or ())
         rows.append((name, ", ".join(parts) or "-", labels or "-", taints or "-"))
     return Sheet(("Name", "Used", "Node labels", "Taints"), frozenset({"Taints"}), tuple(sorted(rows)))
-
-
-def workload_state(workload: Object) -> tuple[str, str]:
-    """Give where a Workload stands, in one word, and the message of the condition that says so."""
-    for condition, word in ((FINISHED, "Finished"), (ADMITTED, "Admitted"), (RESERVED, "QuotaReserved")):
-        if holds(dict(workload), condition):
-            return word, str((find(dict(workload), condition) or {}).get("message") or "")
-    waiting = find(dict(workload), RESERVED) or {}
-    if workload["spec"].get("active") is False:
-        return "Inactive", str(waiting.get("message") or "")
-    return "Pending", str(waiting.get("message") or "")
 
 
 def _queue_state(queue: Object) -> str:

@@ -20,7 +20,7 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import Gathered, explain, in_order
-from webhook.queue.model import History, Workload
+from webhook.queue.model import History, Snapshot, Workload
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -66,6 +66,10 @@ class QueueCore:
     def rules(self) -> Rules:
         """The rules in force."""
         return self._rules
+
+    def snapshot(self) -> Snapshot:
+        """Give the facts as the objects have them, for whoever asks what would be; nothing is copied but lists."""
+        return self._state.accounting.kept(self._state.defined(tuple(self._facts.values())))
 
     def use(self, rules: Rules) -> None:
         """Decide by other rules from now on."""

@@ -19,11 +19,11 @@ class FlavorColumn(Answer, frozen=True):
 class QuotaCell(msgspec.Struct, frozen=True, array_like=True):
     """A queue's or cohort's quota of one flavor and resource, as a JSON array in this order.
 
-    `nominal` is its own quota; of a cohort, `quota` includes what all below bring in. `reserved` is what workloads hold
-    there (of a cohort: all below it), `used` that of those whose admission checks are done too. `borrowed` is held
-    beyond `quota`; `lent` is its own quota that others hold: quota in a cohort has no names, so where several lend it
-    is divided by what each has idle. `free` is what one more workload could get now, borrowing included; `most` what
-    there would be if nothing ran.
+    `nominal` is its own quota; `quota` the same of a queue, and of a cohort with all that is below it. `reserved` is
+    what workloads hold there or below, `used` that of those whose admission checks are done too. `borrowed` is what is
+    held of others' quota; `lent` is the part of its own that others hold: quota in a cohort has no names, so where
+    several lend it is divided by what each has idle. `free` is what one more workload could get now, borrowing
+    included; `most` what there would be if nothing ran.
     """
 
     column: int

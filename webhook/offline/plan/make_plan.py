@@ -11,6 +11,7 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
 from webhook.queue.events import WorkloadEvicted
 from webhook.queue.model import Snapshot
+from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -60,8 +61,12 @@ def settle(
     now: int,
     cycles: int | None = None,
     watch: Callable[[int], None] | None = None,
+    reporter: Reporter = SILENT,
 ) -> tuple[list[Decisions], bool]:
-    """Bring a state made of the snapshot to rest: give the decisions on the way, and whether it did."""
+    """Bring a state made of the snapshot to rest: give the decisions on the way, and whether it did.
+
+    What `watch` or the `reporter` raises ends it.
+    """
     born = {w.key: w.created for w in snapshot.workloads}
     taken: list[Decisions] = []
     stable = False
@@ -69,7 +74,7 @@ def settle(
         for before in taken[-1:]:
             for key in (*(p.workload for p in before.preempted), *(e.workload for e in before.evicted)):
                 state.apply(WorkloadEvicted(key, born.get(key, now)))
-        made = decide(state, rules, now, cycles=1 if cycles else None)
+        made = decide(state, rules, now, reporter, cycles=1 if cycles else None)
         taken.append(made)
         stable = not (made.admitted or made.preempted or made.evicted or state.ready)
         if watch:

@@ -136,6 +136,17 @@ def owner_of(workload: Object) -> tuple[str, str, str]:
     return "", "", ""
 
 
+def is_named(workload: Object, name: str, namespace: str) -> bool:
+    """Say whether a Workload is the one asked for, by its own name or its job's (`NAME`, or `KIND/NAME`)."""
+    kind, _, plain = name.rpartition("/")
+    space, owner, owned = owner_of(workload)
+    if workload["metadata"]["namespace"] != namespace:
+        return False
+    if not kind or kind.lower() == "workload":
+        return plain in (workload["metadata"]["name"], owned)
+    return (space, owner.lower(), owned) == (namespace, kind.lower(), plain)
+
+
 def _ours(obj: Object, owned: set[tuple[str, str, str]]) -> bool:
     metadata = obj["metadata"]
     for ref in metadata.get("ownerReferences") or ():

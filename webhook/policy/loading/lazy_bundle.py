@@ -11,14 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from webhook.diagnostics import Place
 from webhook.documents import Document
 from webhook.kube.gvk import GroupVersionKind, gvk_of
-from webhook.policy.bundle import Bundle
+from webhook.policy.bundle import Bundle, digest_of
 from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.match_resources import MatchResources, ResourceOperation
 from webhook.policy.matching.index import entry_for
-from webhook.policy.model import Binding, Policy
+from webhook.policy.model import Binding, Mode, Policy
 
 SLICE: Final = 20
 """Policies in a piece: reading one takes a fraction of a millisecond."""
@@ -27,7 +28,10 @@ _ANY: Final = (Binding("", (), None, None),)
 
 @dataclass(frozen=True, slots=True)
 class PolicyHead:
-    """What of a policy is needed to know whether it is for a kind of request. `body` holds its documents, pickled."""
+    """What of a policy is needed to know whether it is for a kind of request. `body` holds its documents, pickled.
+
+    `place` is where it is written, `digest` that of its documents.
+    """
 
     name: str
     mutating: bool
@@ -35,6 +39,9 @@ class PolicyHead:
     expand: bool
     ignore_failure: bool
     param_kind: GroupVersionKind | None
+    mode: Mode
+    place: Place
+    digest: str
     body: bytes
 
 
@@ -81,6 +88,9 @@ def _head(policy: Policy, bindings: Sequence[Document]) -> PolicyHead:
         policy.expand,
         policy.ignore_failure,
         policy.param_kind,
+        policy.mode,
+        policy.document.place(("metadata", "name")),
+        digest_of(document.value for document in documents),
         pickle.dumps(documents, pickle.HIGHEST_PROTOCOL),
     )
 
@@ -94,6 +104,8 @@ class LazyPolicy:
     """A policy of which only the head is known; `compile` compiles it, once."""
 
     stub: Policy
+    place: Place
+    digest: str
     body: bytes
     lines: dict[str, tuple[str, ...]]
     compiled: Policy | None = None
@@ -125,7 +137,7 @@ class LazyBundle:
             return True
         for item in found:
             if isinstance(item, PolicyHead):
-                self.policies.append(LazyPolicy(_stub(item), item.body, self.lines))
+                self.policies.append(LazyPolicy(_stub(item), item.place, item.digest, item.body, self.lines))
             else:
                 self.objects.append(item)
         return False
@@ -179,4 +191,5 @@ def _stub(head: PolicyHead) -> Policy:
         expand=head.expand,
         ignore_failure=head.ignore_failure,
         param_kind=head.param_kind,
+        mode=head.mode,
     )

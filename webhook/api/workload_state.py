@@ -1,0 +1,22 @@
+"""Where a Workload stands, in one word: what lists and pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from webhook.kube.conditions import find, holds
+
+ADMITTED, FINISHED, RESERVED, PENDING, INACTIVE = "Admitted", "Finished", "QuotaReserved", "Pending", "Inactive"
+_REACHED: Final = (FINISHED, ADMITTED, RESERVED)
+"""Conditions, the latest in a life first."""
+
+
+def workload_state(workload: Mapping[str, Any]) -> tuple[str, str]:
+    """Give where a Workload stands, in one word, and the message of the condition that says so."""
+    for word in _REACHED:
+        if holds(dict(workload), word):
+            return word, str((find(dict(workload), word) or {}).get("message") or "")
+    waiting = find(dict(workload), RESERVED) or {}
+    word = INACTIVE if workload["spec"].get("active") is False else PENDING
+    return word, str(waiting.get("message") or "")

@@ -1,0 +1,152 @@
+"""Who reads, and what he may see: tokens and rights are the API server's to judge (TokenReview, SubjectAccessReview).
+
+Answers are remembered for a while, apart from those that policies ask for, so that no reader pushes one of those out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from secrets import token_urlsafe
+from typing import Any, Final
+
+from webhook.cluster.policy_facts import access_review
+from webhook.dashboard.rows import Sees
+from webhook.policy.facts import Check
+from webhook.store.errors import StoreError
+from webhook.store.objects import ObjectStore
+
+REMEMBER: Final = 30.0
+"""Seconds for which a right is not asked for again."""
+REMEMBERED: Final = 20_000
+AT_ONCE: Final = 8
+"""Reviews under way at the same time."""
+NAMESPACES: Final = 500
+"""Namespaces that are asked about for one answer; what is in more is hidden."""
+LASTS: Final = 3600.0
+"""Seconds after which one has to log in again: a token may be taken back."""
+SESSIONS: Final = 1000
+LONGEST: Final = 16 * 1024
+"""Bytes of a token."""
+KUEUE: Final = "kueue.x-k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A person as the API server names him; `anybody` is who reads where there is no login, and sees everything."""
+
+    user: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    anybody: bool = False
+
+
+ANYBODY: Final = Reader(anybody=True)
+
+
+class TooMany(Exception):
+    """So many reviews are under way that no other one is begun."""
+
+
+class Access:
+    """Asks what readers may `get`, in the name of each. `clock` gives seconds."""
+
+    def __init__(self, store: ObjectStore, clock: Callable[[], float]) -> None:
+        self._store, self._clock = store, clock
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._answers: OrderedDict[Check, tuple[bool, float]] = OrderedDict()
+
+    async def may(self, reader: Reader, resource: str, namespace: str = "", group: str = KUEUE) -> bool:
+        """Say whether a reader may get all objects of a resource, in a namespace or (empty) in the whole cluster."""
+        if reader.anybody:
+            return True
+        check = Check(
+            user=reader.user, groups=reader.groups, extra=reader.extra, user_uid=reader.uid, verb="get",
+            group=group, resource=resource, namespace=namespace,
+        )  # fmt: skip
+        found = self._answers.get(check)
+        if found is not None and found[1] > self._clock():
+            return found[0]
+        async with self._room:
+            allowed = await self._ask(check)
+        self._answers[check] = allowed, self._clock() + REMEMBER
+        self._answers.move_to_end(check)
+        if len(self._answers) > REMEMBERED:
+            self._answers.popitem(last=False)
+        return allowed
+
+    async def sees(self, reader: Reader, resource: str, namespaces: Iterable[str]) -> Sees:
+        """Give what tells of which of some namespaces a reader may see the objects of a resource."""
+        if await self.may(reader, resource):
+            return lambda _: True
+        names = sorted(set(namespaces))[:NAMESPACES]
+        answers = await asyncio.gather(*(self.may(reader, resource, name) for name in names))
+        allowed = frozenset(name for name, yes in zip(names, answers, strict=True) if yes)
+        return allowed.__contains__
+
+    async def _ask(self, check: Check) -> bool:
+        """Ask the authorizer. What cannot be asked counts as denied."""
+        try:
+            review = await self._store.create(access_review(check))
+        except StoreError:
+            return False
+        return (review.get("status") or {}).get("allowed") is True
+
+
+class Sessions:
+    """Who is logged in, by the secret of his cookie. Tokens are not kept."""
+
+    def __init__(self, store: ObjectStore, clock: Callable[[], float]) -> None:
+        self._store, self._clock = store, clock
+        self._reviews = 0
+        self._open: OrderedDict[str, tuple[Reader, float]] = OrderedDict()
+
+    async def open(self, token: str) -> tuple[str, Reader] | None:
+        """Give a secret and the person for a token; None where it is good for nobody. Raises TooMany, StoreError."""
+        if not token or len(token) > LONGEST:
+            return None
+        if self._reviews >= AT_ONCE:
+            raise TooMany
+        self._reviews += 1
+        try:
+            review = await self._store.create(_token_review(token))
+        finally:
+            self._reviews -= 1
+        reader = _reader(review.get("status") or {})
+        if reader is None:
+            return None
+        secret = token_urlsafe(32)
+        self._open[secret] = reader, self._clock() + LASTS
+        if len(self._open) > SESSIONS:
+            self._open.popitem(last=False)
+        return secret, reader
+
+    def reader(self, secret: str) -> Reader | None:
+        """Give who a secret belongs to; None where it belongs to nobody, or not any more."""
+        found = self._open.get(secret)
+        if found is None:
+            return None
+        if found[1] < self._clock():
+            del self._open[secret]
+            return None
+        return found[0]
+
+    def close(self, secret: str) -> None:
+        """Log out."""
+        self._open.pop(secret, None)
+
+
+def _token_review(token: str) -> dict[str, Any]:
+    head = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "metadata": {}}
+    return {**head, "spec": {"token": token}}
+
+
+def _reader(status: Mapping[str, Any]) -> Reader | None:
+    user = status.get("user") or {}
+    if status.get("authenticated") is not True or not user.get("username"):
+        return None
+    extra = tuple((key, tuple(values)) for key, values in sorted((user.get("extra") or {}).items()))
+    return Reader(str(user["username"]), str(user.get("uid") or ""), tuple(user.get("groups") or ()), extra)

@@ -1,0 +1,229 @@
+"""The routes of the page's port: files, the API, the login, the stream of changes. Only GET, HEAD and the login's POST.
+
+Calling it never raises. What is asked for often is made once for all who may see the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import msgspec
+from aiohttp import hdrs, web
+
+from webhook.dashboard.access import ANYBODY, Reader, Sessions, TooMany
+from webhook.dashboard.events import Listeners
+from webhook.dashboard.files import StaticFile
+from webhook.dashboard.long_work import LongWork
+from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.session import SessionView
+from webhook.dashboard.query import Query
+from webhook.dashboard.views import Views
+from webhook.server.body import read_body
+from webhook.server.limits import KIB, MIB, Limits
+from webhook.server.responses import StatusError, status_response
+from webhook.store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+LIMITS: Final = Limits(
+    body=32 * KIB, small=32 * KIB, unread=128 * KIB, connections=512, reviews=64, large_bodies=MIB, all_unread=8 * MIB,
+    grace=5.0,
+)  # fmt: skip
+"""Of the page's port: its bodies are tokens."""
+AT_ONCE: Final = 32
+"""Answers under way at the same time; more are asked to come again."""
+COOKIE: Final = "sluice-session"
+SAFE: Final = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Server": "Sluice",
+}
+FRESH: Final = {**SAFE, "Cache-Control": "no-store"}
+_QUEUE: Final = re.compile(r"/ui/api/queues/(?P<name>[^/]+)")
+_WORKLOAD: Final = re.compile(r"/ui/api/workloads/(?P<namespace>[^/]+)/(?P<name>[^/]+)(?P<what_if>/what-if)?")
+
+
+@dataclass(slots=True)
+class DashboardApp:
+    """The application of the page's port. `sessions` is None where there is no login, and everybody sees everything."""
+
+    views: Views
+    work: LongWork
+    listeners: Listeners
+    session: Callable[[], SessionView]
+    files: dict[str, StaticFile]
+    sessions: Sessions | None = None
+    limits: Limits = LIMITS
+    _under_way: int = field(default=0, init=False)
+    _making: dict[tuple[Reader, str], asyncio.Task[bytes]] = field(default_factory=dict, init=False)
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request."""
+        path = request.rel_url.raw_path
+        try:
+            response = await self._answer(request, path)
+        except StatusError as error:
+            response = self.refuse(error)
+        except (ConnectionError, TimeoutError):
+            response = self.refuse(StatusError("the client closed the connection"))
+        except Exception:
+            log.exception("%s failed: this is a bug of Sluice", path)
+            response = self.refuse(StatusError("internal error: see Sluice's log", 500, "internal"))
+        if not request.content.is_eof():
+            response.force_close()
+        return response
+
+    def refuse(self, error: StatusError) -> web.Response:
+        """Answer what gets no answer."""
+        return status_response(error.status, str(error), **FRESH)
+
+    async def _answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        if path in ("/", "/ui"):
+            return web.Response(status=308, headers={**FRESH, "Location": "/ui/"})
+        if path in ("/ui/api/login", "/ui/api/logout"):
+            if request.method != "POST":
+                return status_response(405, "Method Not Allowed", Allow="POST", **FRESH)
+            return await (self._login(request) if path.endswith("login") else self._logout(request))
+        if request.method not in ("GET", "HEAD"):
+            return status_response(405, "Method Not Allowed", Allow="GET, HEAD", **FRESH)
+        if path.startswith("/ui/") and not path.startswith("/ui/api/") and path != "/ui/events":
+            return self._file(request, unquote(path.removeprefix("/ui/")))
+        reader = self._reader(request)
+        if path == "/ui/api/session":
+            return _json(self._session(reader))
+        if reader is None:
+            raise StatusError("log in first", 401, "unauthorized")
+        if path == "/ui/events":
+            return await self._events(request)
+        return await self._shared(request, reader, path)
+
+    def _reader(self, request: web.BaseRequest) -> Reader | None:
+        if self.sessions is None:
+            return ANYBODY
+        return self.sessions.reader(request.cookies.get(COOKIE, ""))
+
+    def _session(self, reader: Reader | None) -> bytes:
+        told = self.session()
+        if reader is None:
+            known = SessionView(mode=told.mode, version=told.version, needs_login=True, languages=told.languages)
+            return msgspec.json.encode(known)
+        return msgspec.json.encode(msgspec.structs.replace(told, user=reader.user))
+
+    async def _shared(self, request: web.BaseRequest, reader: Reader, path: str) -> web.Response:
+        """Answer what the same reader asks for at the same time once."""
+        make = self._route(reader, path, request.rel_url.query)
+        if make is None:
+            return status_response(404, "Not Found", **FRESH)
+        key = reader, request.rel_url.raw_path_qs
+        task = self._making.get(key)
+        if task is None:
+            if self._under_way >= AT_ONCE:
+                raise StatusError("too many requests at once", 503, "busy")
+            self._under_way += 1
+            task = self._making[key] = asyncio.create_task(_encoded(make), name=f"answer {path}")
+            task.add_done_callback(lambda done: self._made(key, done))
+        return _json(await asyncio.shield(task))
+
+    def _made(self, key: tuple[Reader, str], done: asyncio.Task[bytes]) -> None:
+        self._under_way -= 1
+        del self._making[key]
+        if not done.cancelled():
+            done.exception()  # whoever asked may have gone: then nobody else looks at it
+
+    def _route(self, reader: Reader, path: str, query: Query) -> Callable[[], Awaitable[Answer]] | None:
+        views = self.views
+        plain: dict[str, Callable[[], Awaitable[Answer]]] = {
+            "/ui/api/cluster": lambda: views.cluster(reader, query),
+            "/ui/api/find": lambda: views.find(reader, query),
+            "/ui/api/policies": lambda: views.policies(reader),
+            "/ui/api/simulate": lambda: self.work.simulate(reader, query),
+        }
+        if path in plain:
+            return plain[path]
+        if (found := _QUEUE.fullmatch(path)) is not None:
+            queue = unquote(found["name"])
+            return lambda: views.queue(reader, queue, query)
+        if (found := _WORKLOAD.fullmatch(path)) is not None:
+            namespace, name = unquote(found["namespace"]), unquote(found["name"])
+            if found["what_if"]:
+                return lambda: self.work.what_if(reader, namespace, name, query)
+            return lambda: views.workload(reader, namespace, name, query)
+        return None
+
+    def _file(self, request: web.BaseRequest, name: str) -> web.Response:
+        file = self.files.get(name)
+        if file is None:
+            return status_response(404, "Not Found", **FRESH)
+        headers = {**SAFE, "ETag": file.tag, "Cache-Control": "no-cache"}
+        if file.tag in request.headers.get(hdrs.IF_NONE_MATCH, ""):
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=file.body, headers={**headers, "Content-Type": file.type})
+
+    async def _login(self, request: web.BaseRequest) -> web.Response:
+        """Put a token into a session. The token is in no log and in no answer."""
+        _same_site(request)
+        body = bytes(await read_body(request, self.limits))
+        if self.sessions is None:
+            return web.Response(status=204, headers=FRESH)
+        token = parse_qs(body.decode("ascii", "replace"), max_num_fields=4).get("token", [""])[0].strip()
+        try:
+            opened = await self.sessions.open(token)
+        except TooMany:
+            raise StatusError("too many log in at once; try again", 429, "busy") from None
+        except StoreError:
+            raise StatusError("the API server cannot be asked who you are", 503, "unavailable") from None
+        if opened is None:
+            raise StatusError("the API server does not know this token", 401, "unauthorized")
+        response = web.Response(status=204, headers=FRESH)
+        response.set_cookie(COOKIE, opened[0], path="/ui", httponly=True, samesite="Strict", secure=request.secure)
+        return response
+
+    async def _logout(self, request: web.BaseRequest) -> web.Response:
+        _same_site(request)
+        await read_body(request, self.limits)
+        if self.sessions is not None:
+            self.sessions.close(request.cookies.get(COOKIE, ""))
+        response = web.Response(status=204, headers=FRESH)
+        response.del_cookie(COOKIE, path="/ui")
+        return response
+
+    async def _events(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Send what changes, until the client goes or the port closes."""
+        if self.listeners.full:
+            raise StatusError("too many listen for changes", 503, "busy")
+        response = web.StreamResponse(headers={**FRESH, "Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        changes = self.listeners.changes()
+        try:
+            async for change in changes:
+                told = b": still here\n\n"
+                if change is not None:
+                    told = b"event: changed\ndata: " + msgspec.json.encode(change) + b"\n\n"
+                await response.write(told)
+        except ConnectionError:
+            response.force_close()
+        finally:
+            await changes.aclose()
+        return response
+
+
+async def _encoded(make: Callable[[], Awaitable[Answer]]) -> bytes:
+    return msgspec.json.encode(await make())
+
+
+def _json(body: bytes) -> web.Response:
+    return web.Response(body=body, headers={**FRESH, "Content-Type": "application/json"})
+
+
+def _same_site(request: web.BaseRequest) -> None:
+    """Refuse a form that another site sends. Raises StatusError."""
+    origin = request.headers.get(hdrs.ORIGIN, "")
+    if origin and urlsplit(origin).netloc != request.headers.get(hdrs.HOST, ""):
+        raise StatusError("the login belongs to another page", 403, "unauthorized")

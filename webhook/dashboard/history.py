@@ -1,0 +1,144 @@
+"""What queues were like while this replica ran: looked at once a minute, kept where it changed, within bounds.
+
+Also which jobs ran, and for how long: the trace that can be run again where no journal is written.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from webhook.api.snapshot.quota import milliseconds
+from webhook.api.workload_state import ADMITTED, FINISHED
+from webhook.cluster.queues.workload_conditions import PAST
+from webhook.dashboard.model.queues import HistoryPoint, QueueHistory
+from webhook.dashboard.pace import Pass, every
+from webhook.dashboard.quota_tree import columns_of
+from webhook.jobs.describe import at
+from webhook.journal.timeline import total
+from webhook.kube.conditions import find, holds
+from webhook.offline.simulate.arrivals import Arrival
+from webhook.queue.model import Workload
+from webhook.queue.state import State
+from webhook.store.objects import Object, key_of
+
+EVERY: Final = 60.0
+"""Seconds between two looks."""
+SAMPLES: Final = 100_000
+"""Points of all queues together: some 25 MB."""
+LEAST: Final = 60
+"""Points that a queue has in any case."""
+RUNS: Final = 10_000
+"""Jobs that are remembered."""
+
+
+class QueueSample(NamedTuple):
+    """A queue at a time; `reserved` are pairs of flavor and resource with what is held."""
+
+    at: int
+    reserved: tuple[tuple[tuple[str, str], int], ...]
+    pending: int
+    admitted: int
+    started: int
+    waited: int
+
+
+class Samples:
+    """The points of each queue, and what started since the last look."""
+
+    def __init__(self, now: int) -> None:
+        self.since = now
+        self._points: dict[str, deque[QueueSample]] = {}
+        self._started: dict[str, list[int]] = {}
+
+    def heard(self, old: Object | None, new: Object | None) -> None:
+        """Take note of a Workload that is admitted: how long it waited."""
+        if old is None or new is None or holds(old, ADMITTED) or not holds(new, ADMITTED):
+            return
+        queue = str(at(new, ("status", "admission", "clusterQueue")) or "")
+        since = milliseconds(at(new, ("metadata", "creationTimestamp")))
+        waited = milliseconds((find(new, ADMITTED) or {}).get("lastTransitionTime")) - since
+        self._started.setdefault(queue, []).append(max(0, waited))
+
+    def look(self, state: State, now: int) -> Pass[None]:
+        """Take a point of every queue that is another than at its last one."""
+        most = max(LEAST, SAMPLES // max(1, len(state.by_queue)))
+        for name in self._points.keys() - state.by_queue.keys():
+            del self._points[name]
+        started, self._started = self._started, {}
+        for pause, name in every(list(state.by_queue), 10):
+            sample = _sample(state, name, now, started.get(name, ()))
+            points = self._points.setdefault(name, deque())
+            if sample is not None and (not points or points[-1][1:] != sample[1:]):
+                points.append(sample)
+            while len(points) > most:
+                points.popleft()
+            if pause:
+                yield
+
+    def of(self, state: State, name: str, since: int) -> QueueHistory:
+        """Give the points of a queue from a time on, and how things stand at it."""
+        columns = columns_of(state)
+        points = list(self._points.get(name, ()))
+        begin = max((i for i, p in enumerate(points) if p.at <= since), default=0)
+        return QueueHistory("memory", self.since, points=tuple(point_of(p, columns) for p in points[begin:]))
+
+
+def _sample(state: State, name: str, now: int, waits: list[int] | tuple[()]) -> QueueSample | None:
+    line = state.by_queue.get(name)
+    if line is None:
+        return None
+    tree, base = line.node.tree, line.node.base
+    reserved = tuple((key, n) for key, n in zip(tree.names, tree.usage[base : base + tree.width], strict=True) if n)
+    waiting = sum(len(equivalence.members) for equivalence in line.classes.values())
+    mean = sum(waits) // len(waits) if waits else 0
+    return QueueSample(now, reserved, waiting, len(line.holders), len(waits), mean)
+
+
+def point_of(sample: QueueSample, columns: Mapping[tuple[str, str], int]) -> HistoryPoint:
+    """Give a point with its columns; those that have no quota any more are left out."""
+    reserved = {columns[key]: n for key, n in sample.reserved if key in columns}
+    return HistoryPoint(sample.at, reserved, sample.pending, sample.admitted, sample.started, sample.waited)
+
+
+class Runs:
+    """The jobs that ran to their end, as arrivals at their time of creation; the oldest go first."""
+
+    def __init__(self, facts: Callable[[str], Workload | None]) -> None:
+        self._facts = facts
+        self._ran: deque[Arrival] = deque(maxlen=RUNS)
+
+    def heard(self, old: Object | None, new: Object | None) -> None:
+        """Take note of a Workload that has finished."""
+        if old is None or new is None or holds(old, FINISHED) or not holds(new, FINISHED):
+            return
+        workload, begun = self._facts("/".join(key_of(new))), find(new, ADMITTED)
+        if workload is None or begun is None or begun.get("status") != "True":
+            return
+        ended = milliseconds((find(new, FINISHED) or {}).get("lastTransitionTime"))
+        past = 1000 * int(at(new, ("status", PAST)) or 0)
+        run = ended - milliseconds(begun.get("lastTransitionTime")) + past
+        self._ran.append(_arrival(workload, max(1000, run)))
+
+    @property
+    def full(self) -> bool:
+        """Whether older ones were forgotten."""
+        return len(self._ran) == RUNS
+
+    def arrivals(self) -> tuple[Arrival, ...]:
+        """Give them in the order of their arrival."""
+        return tuple(sorted(self._ran, key=lambda arrival: arrival.at))
+
+
+def _arrival(workload: Workload, run: int) -> Arrival:
+    """Give a workload as it came; pods of several kinds become one pod that asks for what they ask together."""
+    count, least, requests = 1, None, total(workload)
+    if len(workload.pod_sets) == 1:
+        (pods,) = workload.pod_sets
+        count, least, requests = pods.count, pods.min_count, dict(pods.requests)
+    return Arrival(
+        at=workload.created, run=run, namespace=workload.namespace, queue=workload.queue, name=workload.name,
+        requests=requests, count=count, least=least, priority=workload.priority, group=workload.priority_class,
+        user=workload.user,
+    )  # fmt: skip

@@ -1,0 +1,233 @@
+"""What a journal says of the past: queues over weeks, the life of a workload, the jobs that ran.
+
+Read in a thread, the newest files first, as much as can be read in a while; `partial` says where there was more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from webhook.dashboard.history import QueueSample
+from webhook.dashboard.model.workloads import LifeEvent
+from webhook.journal.read import JournalFile, journal_files
+from webhook.journal.records import Begin, Decided, Record
+from webhook.journal.timeline import Happening, What, timeline
+from webhook.journal.trace import trace
+from webhook.journal.writer import SUFFIX
+from webhook.offline.simulate.arrivals import Arrival, arrival
+from webhook.queue.decisions import Admitted
+from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.model import Admission, LocalQueue, Workload
+
+BYTES: Final = 8 * 2**20
+"""Of compressed files that are read: a hundred thousand records or so."""
+BUCKET: Final = 300_000
+"""Milliseconds between two points of a queue."""
+LIFE: Final = {
+    What.ARRIVED: "queued",
+    What.ADMITTED: "admitted",
+    What.CHECKED: "admitted",
+    What.PREEMPTED: "preempted",
+    What.EVICTED: "evicted",
+    What.REQUEUED: "requeued",
+    What.FINISHED: "finished",
+    What.DELETED: "deleted",
+}
+
+
+@dataclass(slots=True)
+class Hold:
+    """What a workload holds of a queue."""
+
+    queue: str
+    amounts: dict[tuple[str, str], int]
+
+
+@dataclass(slots=True)
+class QueuePast:
+    """A queue while a journal is gone through."""
+
+    reserved: dict[tuple[str, str], int] = field(default_factory=dict)
+    admitted: int = 0
+    pending: set[str] = field(default_factory=set)
+    started: int = 0
+    waited: int = 0
+    points: list[QueueSample] = field(default_factory=list)
+
+    def point(self, at: int) -> None:
+        """Take a point, where it is another than the last."""
+        reserved = tuple(sorted((key, n) for key, n in self.reserved.items() if n))
+        mean = self.waited // self.started if self.started else 0
+        made = QueueSample(at, reserved, len(self.pending), self.admitted, self.started, mean)
+        if not self.points or self.points[-1][1:] != made[1:]:
+            self.points.append(made)
+        self.started = self.waited = 0
+
+
+@dataclass(slots=True)
+class JournalPast:
+    """What was read: points by queue, events by workload, and the jobs that ran; times in milliseconds."""
+
+    since: int
+    partial: bool
+    queues: dict[str, list[QueueSample]]
+    lives: dict[str, list[LifeEvent]]
+    arrivals: tuple[Arrival, ...]
+
+
+def newest(folder: Path) -> tuple[list[Path], bool]:
+    """Give the newest files, as many as are read, and whether there are older ones."""
+    paths = sorted(folder.glob(f"*{SUFFIX}"), reverse=True)
+    taken: list[Path] = []
+    size = 0
+    for path in paths:
+        size += path.stat().st_size
+        if taken and size > BYTES:
+            break
+        taken.append(path)
+    return taken, len(taken) < len(paths)
+
+
+def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
+    """Read a journal as far as there is time. Raises SourceError, OSError where it cannot be read."""
+    paths, more = newest(folder)
+    files = journal_files(paths)
+    fold = _Fold()
+    lives: dict[str, list[LifeEvent]] = {}
+    known: dict[str, Workload] = {}
+    partial = more
+    for file in files:
+        records = []
+        for record in file.records():
+            if not in_time():
+                partial = True
+                break
+            records.append(record)
+            fold.take(record)
+        for happening in timeline(records, known):
+            if (event := _event(happening)) is not None:
+                lives.setdefault(happening.workload, []).append(event)
+    fold.end()
+    begun = files[0].begin.at if files else 0
+    queues = {name: past.points for name, past in fold.queues.items()}
+    return JournalPast(begun, partial, queues, lives, () if partial and not in_time() else _arrivals(files))
+
+
+def _arrivals(files: Iterable[JournalFile]) -> tuple[Arrival, ...]:
+    return tuple(arrival(row, number) for number, row in enumerate(trace(files), 1))
+
+
+def _event(happening: Happening) -> LifeEvent | None:
+    word = LIFE.get(happening.what)
+    if word is None or not happening.workload:
+        return None
+    by, detail = "", happening.detail
+    if happening.what is What.PREEMPTED:
+        by, _, detail = happening.detail.removeprefix("for ").partition(": ")
+    return LifeEvent(happening.at, word, by=by, queue=happening.queue, detail=detail)
+
+
+class _Fold:
+    """Goes through records, and takes a point of every queue at the end of each bucket."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, QueuePast] = {}
+        self.known: dict[str, Workload] = {}
+        self.doors: dict[str, str] = {}
+        self.held: dict[str, Hold] = {}
+        self.now = self.bucket = 0
+
+    def take(self, record: Record) -> None:
+        match record:
+            case Begin():
+                self._begin(record)
+            case Decided():
+                self._tick(record.now)
+                for admitted in (*record.admitted, *record.ready):
+                    self._admitted(admitted)
+            case WorkloadChanged(workload):
+                self._changed(workload)
+            case WorkloadGone(key):
+                self._release(key)
+                self.known.pop(key, None)
+            case WorkloadEvicted(key):
+                self._release(key)
+                if (evicted := self.known.get(key)) is not None:
+                    self._wait(evicted)
+            case DefinitionChanged(LocalQueue() as door):
+                self.doors[f"{door.namespace}/{door.name}"] = door.cluster_queue
+            case DefinitionGone(kind, key) if kind is LocalQueue:
+                self.doors.pop(key, None)
+            case _:
+                pass
+
+    def _begin(self, begin: Begin) -> None:
+        for past in self.queues.values():
+            past.reserved, past.admitted, past.pending = {}, 0, set()
+        self.held, self.known = {}, {}
+        self.doors = {f"{q.namespace}/{q.name}": q.cluster_queue for q in begin.snapshot.local_queues}
+        for workload in begin.snapshot.workloads:
+            self._changed(workload)
+        self._tick(begin.at)
+
+    def _tick(self, now: int) -> None:
+        self.now = now
+        if now // BUCKET != self.bucket:
+            self.bucket = now // BUCKET
+            self.end()
+
+    def end(self) -> None:
+        for past in self.queues.values():
+            past.point(self.now)
+
+    def _changed(self, workload: Workload) -> None:
+        self._release(workload.key)
+        self.known[workload.key] = workload
+        if workload.finished:
+            return
+        if workload.admission is not None:
+            self._hold(workload.key, workload.admission)
+        else:
+            self._wait(workload)
+
+    def _wait(self, workload: Workload) -> None:
+        if queue := self.doors.get(f"{workload.namespace}/{workload.queue}"):
+            self.queues.setdefault(queue, QueuePast()).pending.add(workload.key)
+
+    def _admitted(self, made: Admitted) -> None:
+        workload = self.known.get(made.workload)
+        if made.admitted and workload is not None:
+            past = self.queues.setdefault(made.cluster_queue, QueuePast())
+            past.started += 1
+            past.waited += max(0, self.now - workload.created)
+        self._release(made.workload)
+        self._hold(made.workload, Admission(made.cluster_queue, made.pod_sets))
+
+    def _hold(self, key: str, admission: Admission) -> None:
+        past = self.queues.setdefault(admission.cluster_queue, QueuePast())
+        hold = self.held[key] = Hold(admission.cluster_queue, dict(_amounts(admission)))
+        past.admitted += 1
+        for cell, number in hold.amounts.items():
+            past.reserved[cell] = past.reserved.get(cell, 0) + number
+
+    def _release(self, key: str) -> None:
+        if (hold := self.held.pop(key, None)) is not None:
+            past = self.queues[hold.queue]
+            past.admitted -= 1
+            for cell, number in hold.amounts.items():
+                past.reserved[cell] -= number
+        elif (workload := self.known.get(key)) is not None:
+            queue = self.doors.get(f"{workload.namespace}/{workload.queue}", "")
+            if queue in self.queues:
+                self.queues[queue].pending.discard(key)
+
+
+def _amounts(admission: Admission) -> Iterator[tuple[tuple[str, str], int]]:
+    sums: dict[tuple[str, str], int] = {}
+    for pods in admission.pod_sets:
+        for resource, flavor in pods.flavors.items():
+            sums[flavor, resource] = sums.get((flavor, resource), 0) + pods.usage.get(resource, 0)
+    yield from sums.items()

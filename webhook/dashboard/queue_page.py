@@ -1,0 +1,118 @@
+"""One ClusterQueue: who runs, who waits in its order, and what it was like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webhook.dashboard.model.queues import FoundWorkloads, QueueHistory, QueueView, WorkloadPage
+from webhook.dashboard.pace import Pass, every, in_order
+from webhook.dashboard.quota_tree import column_rows, columns_of, queue_node
+from webhook.dashboard.rows import Sees, any_row, waiting_row
+from webhook.dashboard.sources import Sources
+from webhook.queue.explain import Gathered, explain
+from webhook.queue.pending.queue import Entry, PendingQueue, Status
+
+EXPLAINED = 10
+"""Rows between two pauses."""
+FOUND = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A part of both lists: so many rows of each from an offset on, of one namespace where one is named."""
+
+    offset: int = 0
+    running_offset: int = 0
+    limit: int = 100
+    namespace: str = ""
+
+
+def queue_view(
+    sources: Sources, name: str, wanted: Wanted, sees: Sees, history: QueueHistory
+) -> Pass[QueueView | None]:
+    """Give a queue with the part of its lists that is wanted; None where there is none of this name."""
+    state = sources.state
+    line = state.by_queue.get(name)
+    node = queue_node(state, sources.counts, name)
+    if line is None or node is None:
+        return None
+    yield
+    shown = _shown(sees, wanted.namespace)
+    running = yield from _running(sources, line, wanted, shown)
+    waiting = yield from _waiting(sources, line, wanted, shown)
+    doors = tuple(sorted(key for key, door in state.local_queues.items() if door.cluster_queue == name))
+    seen = tuple(door for door in doors if sees(door.partition("/")[0]))
+    columns = column_rows(columns_of(state))
+    return QueueView(sources.revision, sources.now(), columns, node, seen, running, waiting, history)
+
+
+def _shown(sees: Sees, namespace: str) -> Callable[[Entry], bool]:
+    if namespace:
+        allowed = sees(namespace)
+        return lambda entry: allowed and entry.workload.namespace == namespace
+    return lambda entry: sees(entry.workload.namespace)
+
+
+def _running(
+    sources: Sources, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]
+) -> Pass[WorkloadPage]:
+    holders = yield from in_order(list(line.holders.values()), lambda entry: (_reserved_at(entry), entry.key))
+    found = yield from _chosen(holders, shown)
+    rows = []
+    for pause, (_, entry) in every(found[wanted.running_offset :][: wanted.limit], EXPLAINED):
+        rows.append(any_row(sources, entry, None))
+        if pause:
+            yield
+    return WorkloadPage(len(holders), len(found), wanted.running_offset, tuple(rows))
+
+
+def _waiting(
+    sources: Sources, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]
+) -> Pass[WorkloadPage]:
+    place = line.place_of()
+    # one that goes elsewhere between two steps has no place here any more
+    entries = yield from in_order(list(line.waiting()), lambda entry: place(entry) if _waits(entry, line) else ())
+    entries = [entry for entry in entries if _waits(entry, line)]
+    found = yield from _chosen(entries, shown)
+    gathered, rows = Gathered(), []
+    for pause, (position, entry) in every(found[wanted.offset :][: wanted.limit], EXPLAINED):
+        if _waits(entry, line):
+            rows.append(waiting_row(sources, entry, gathered, position))
+        if pause:
+            yield
+    return WorkloadPage(len(entries), len(found), wanted.offset, tuple(rows))
+
+
+def _waits(entry: Entry, line: PendingQueue) -> bool:
+    return entry.pending_queue is line and entry.status == Status.WAITING
+
+
+def _chosen(entries: list[Entry], shown: Callable[[Entry], bool]) -> Pass[list[tuple[int, Entry]]]:
+    found = []
+    for pause, (position, entry) in every(enumerate(entries, 1)):
+        if shown(entry):
+            found.append((position, entry))
+        if pause:
+            yield
+    return found
+
+
+def _reserved_at(entry: Entry) -> int:
+    return entry.admission.reserved_at if entry.admission is not None else 0
+
+
+def find(sources: Sources, text: str, sees: Sees) -> Pass[FoundWorkloads]:
+    """Find queues and workloads by a part of their names, or of their job's."""
+    state, wanted = sources.state, text.casefold()
+    queues = [name for name in sorted(state.by_queue) if wanted in name.casefold()][:FOUND]
+    rows = []
+    for pause, (key, entry) in every(list(state.entries.items())):
+        if pause:
+            yield
+        if wanted not in key.casefold() or not sees(entry.workload.namespace):
+            continue
+        rows.append(any_row(sources, entry, explain(state, key)))
+        if len(rows) == FOUND:
+            break
+    return FoundWorkloads(tuple(queues), tuple(rows))

@@ -1,0 +1,119 @@
+"""The jobs that ran, run again: under the quota and rules of today, and under others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries
+from webhook.dashboard.what_if import OutOfTime
+from webhook.offline.simulate.arrivals import Arrival
+from webhook.offline.simulate.simulation import SimulationResult, simulate
+from webhook.offline.simulate.summary import capacity, summarise
+from webhook.queue.model import ClusterQueue, FlavorQuotas, Quota, ResourceGroup, Snapshot
+from webhook.queue.rules import Rules
+
+POINTS: Final = 400
+"""Points of a series: more cannot be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherQuota:
+    """Another nominal quota of a queue, in the core's numbers. `flavor` is empty where the queue has one of it."""
+
+    queue: str
+    resource: str
+    quota: int
+    flavor: str = ""
+
+
+def with_quota(snapshot: Snapshot, other: OtherQuota) -> Snapshot:
+    """Give the definitions with another quota. Raises ValueError where the queue has none of this kind."""
+    queues = {queue.name: queue for queue in snapshot.cluster_queues}
+    queue = queues.get(other.queue)
+    if queue is None:
+        raise ValueError(f'ClusterQueue "{other.queue}" does not exist')
+    flavors = [f.flavor for group in queue.groups for f in group.flavors if other.resource in f.quotas]
+    flavor = other.flavor or next(iter(flavors), "")
+    if flavor not in flavors:
+        named = f" of flavor {other.flavor}" if other.flavor else ""
+        raise ValueError(f"ClusterQueue {other.queue} has no quota of {other.resource}{named}")
+    queues[other.queue] = _replaced(queue, replace(other, flavor=flavor))
+    return replace(snapshot, cluster_queues=tuple(queues.values()))
+
+
+def _replaced(queue: ClusterQueue, other: OtherQuota) -> ClusterQueue:
+    def quotas(flavor: FlavorQuotas) -> FlavorQuotas:
+        if flavor.flavor != other.flavor or other.resource not in flavor.quotas:
+            return flavor
+        quota: Quota = replace(flavor.quotas[other.resource], nominal=other.quota)
+        return replace(flavor, quotas={**flavor.quotas, other.resource: quota})
+
+    def group(one: ResourceGroup) -> ResourceGroup:
+        return replace(one, flavors=tuple(map(quotas, one.flavors)))
+
+    return replace(queue, groups=tuple(map(group, queue.groups)))
+
+
+def from_start(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
+    """Give arrivals whose times count from the first of them."""
+    begun = min((arrival.at for arrival in arrivals), default=0)
+    return tuple(replace(arrival, at=arrival.at - begun) for arrival in arrivals)
+
+
+def run(
+    name: str, snapshot: Snapshot, rules: Rules, arrivals: Sequence[Arrival], queue: str, in_time: Callable[[], bool]
+) -> SimulatedSeries:
+    """Run the jobs through queues and rules; points are of `queue`, or of all for the empty name.
+
+    Raises OutOfTime once `in_time` says no.
+    """
+
+    def look(_: int) -> None:
+        if not in_time():
+            raise OutOfTime
+
+    outcome = simulate(snapshot, arrivals, rules, name, look)
+    told = summarise(outcome)
+    total = told.total
+    return SimulatedSeries(
+        name,
+        total.jobs,
+        total.finished,
+        told.never_started,
+        round(total.wait_mean),
+        total.wait_median,
+        total.wait_p90,
+        total.wait_max,
+        total.preemptions,
+        total.lost,
+        outcome.end,
+        round(told.fairness, 4),
+        {resource: round(share, 4) for resource, share in told.utilisation.items()},
+        _points(outcome, queue),
+    )
+
+
+def _points(outcome: SimulationResult, queue: str) -> tuple[SeriesPoint, ...]:
+    """Thin the samples out to as many as can be seen; the last one stays."""
+    samples = outcome.samples
+    step = -(-len(samples) // POINTS) or 1
+    chosen = [*samples[::step], *(samples[-1:] if samples[::step][-1:] != samples[-1:] else ())]
+    points = []
+    for sample in chosen:
+        used: dict[str, int] = {}
+        for (name, resource), number in sample.usage.items():
+            if queue in ("", name):
+                used[resource] = used.get(resource, 0) + number
+        waiting = sum(number for name, number in sample.pending.items() if queue in ("", name))
+        points.append(SeriesPoint(sample.at, used, waiting))
+    return tuple(points)
+
+
+def nominal(snapshot: Snapshot, queue: str) -> dict[str, int]:
+    """Give the nominal quota of a queue, or of all for the empty name, by resource."""
+    if not queue:
+        return capacity(snapshot)
+    found = [one for one in snapshot.cluster_queues if one.name == queue]
+    return capacity(Snapshot(cluster_queues=tuple(found)))

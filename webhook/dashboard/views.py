@@ -1,0 +1,142 @@
+"""Each answer of the page's API put together: what may be seen is asked first, then the state is gone through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.dashboard.access import Access, Reader
+from webhook.dashboard.life import Lives
+from webhook.dashboard.model.policies import PoliciesView
+from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaNode
+from webhook.dashboard.model.workloads import WorkloadView
+from webhook.dashboard.pace import in_slices
+from webhook.dashboard.past import Past
+from webhook.dashboard.policy_page import PolicyLog, policies_view
+from webhook.dashboard.query import Query, lists, nodes, number, text
+from webhook.dashboard.queue_page import find, queue_view
+from webhook.dashboard.quota_tree import cluster_view
+from webhook.dashboard.rows import Sees
+from webhook.dashboard.sources import Sources
+from webhook.dashboard.workload_page import find_workload, workload_view
+from webhook.jobs.describe import row_of
+from webhook.server.responses import StatusError
+from webhook.store.objects import Object
+
+POLICIES: Final = ("validatingadmissionpolicies", "admissionregistration.k8s.io")
+"""The resource, and its group, whose readers may read the policies of files too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Gives answers to readers. Raises StatusError where there is none for this one."""
+
+    sources: Sources
+    access: Access
+    lives: Lives
+    log: PolicyLog
+    past: Past
+
+    async def cluster(self, reader: Reader, query: Query) -> ClusterView:
+        """Give the tree of cohorts and queues."""
+        part, offset, limit = nodes(query)
+        queues = await self._queues(reader)
+
+        def wanted(node: QuotaNode) -> bool:
+            return part in node.name.casefold() and (queues is None or (node.kind == "queue" and node.name in queues))
+
+        source = self.sources
+        chosen = wanted if part or queues is not None else None
+        passing = cluster_view(source.state, source.counts, source.revision, source.now(), chosen, offset, limit)
+        return await in_slices(passing)
+
+    async def queue(self, reader: Reader, name: str, query: Query) -> QueueView:
+        """Give one ClusterQueue."""
+        queues = await self._queues(reader)
+        if name not in self.sources.state.by_queue or (queues is not None and name not in queues):
+            raise StatusError(f'ClusterQueue "{name}" does not exist, or you may not get it', 404)
+        sees = await self._sees(reader, name)
+        since = number(query, "since", 0)
+        history = await self.past.history(self.sources.state, name, since)
+        view = await in_slices(queue_view(self.sources, name, lists(query), sees, history))
+        if view is None:
+            raise StatusError(f'ClusterQueue "{name}" is gone', 404)
+        return view
+
+    async def workload(self, reader: Reader, namespace: str, name: str, query: Query) -> WorkloadView:
+        """Give one Workload."""
+        found = await self.found(reader, namespace, name, query)
+        metadata = found["metadata"]
+        own = f"{namespace}/{metadata['name']}"
+        entry = self.sources.state.entries.get(own)
+        line = entry.pending_queue if entry is not None else None
+        sees = await self._sees(reader, line.queue.name if line is not None else "")
+        shown = await self._sees_job(reader, found)
+        past = await self.past.life(own)
+        view = workload_view(self.sources, found, self.lives, sees, job_shown=shown, past=past, source=self.past.source)
+        if view is None:
+            raise StatusError(f"Workload {own} is not known to the queues yet", 404)
+        return view
+
+    async def found(self, reader: Reader, namespace: str, name: str, query: Query) -> Object:
+        """Find a Workload that the reader may get."""
+        found = None
+        if await self.access.may(reader, "workloads", namespace):
+            found = find_workload(self.sources, namespace, name, text(query, "kind"))
+        if found is None:
+            raise StatusError(f"no Workload {name}, and no job of that name with one, in namespace {namespace}", 404)
+        return found
+
+    async def find(self, reader: Reader, query: Query) -> FoundWorkloads:
+        """Find queues and workloads by a part of a name."""
+        wanted = text(query, "text")
+        if not wanted:
+            return FoundWorkloads((), ())
+        queues, sees = await self._queues(reader), await self._sees(reader, "")
+        found = await in_slices(find(self.sources, wanted, sees))
+        names = tuple(name for name in found.queues if queues is None or name in queues)
+        return FoundWorkloads(names, found.workloads)
+
+    async def policies(self, reader: Reader) -> PoliciesView:
+        """Give the policies in force."""
+        if not await self.access.may(reader, *_at_cluster(POLICIES)):
+            raise StatusError("you may not get validatingadmissionpolicies.admissionregistration.k8s.io", 403)
+        return policies_view(self.sources, self.log)
+
+    async def sees_around(self, reader: Reader, queues: set[str]) -> Sees:
+        """Give whose workloads the reader may see among those of some queues."""
+        state = self.sources.state
+        spaces = {door.namespace for door in state.local_queues.values() if door.cluster_queue in queues}
+        return await self.access.sees(reader, "workloads", spaces)
+
+    async def _sees(self, reader: Reader, queue: str) -> Sees:
+        """Give whose workloads the reader may see in a queue's tree, which may hold its quota; empty: in all."""
+        line = self.sources.state.by_queue.get(queue)
+        if line is None:
+            return await self.sees_around(reader, set(self.sources.state.by_queue))
+        return await self.sees_around(reader, {node.name for node in line.node.tree.nodes if node.is_queue})
+
+    async def _queues(self, reader: Reader) -> frozenset[str] | None:
+        """Name the ClusterQueues that a reader may see; None: all.
+
+        Whoever may get a LocalQueue sees the ClusterQueue behind it: its amounts are in every message of why one waits.
+        """
+        if await self.access.may(reader, "clusterqueues"):
+            return None
+        doors = list(self.sources.state.local_queues.values())
+        sees = await self.access.sees(reader, "localqueues", (door.namespace for door in doors))
+        return frozenset(door.cluster_queue for door in doors if sees(door.namespace))
+
+    async def _sees_job(self, reader: Reader, workload: Object) -> bool:
+        """Say whether the reader may get the job of a Workload."""
+        metadata = workload["metadata"]
+        for owner in metadata.get("ownerReferences") or ():
+            if owner.get("controller") and (row := row_of(owner)) is not None:
+                return await self.access.may(reader, row.resource, str(metadata.get("namespace") or ""), row.group)
+        return False
+
+
+def _at_cluster(resource: tuple[str, str]) -> tuple[str, str, str]:
+    """Give the arguments that ask for a resource of the whole cluster."""
+    name, group = resource
+    return name, "", group

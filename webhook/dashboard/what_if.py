@@ -1,0 +1,164 @@
+"""How a workload would stand with fewer GPUs, in another queue, at another priority: decided by the core on a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from webhook.api.amounts import text
+from webhook.api.pending_message import message_of
+from webhook.dashboard.model.workloads import Outlook
+from webhook.dashboard.rows import JobOf, Sees, shortage_rows
+from webhook.offline.plan.make_plan import settle
+from webhook.queue.decisions import Decisions
+from webhook.queue.explain import explain
+from webhook.queue.model import PodSet, Snapshot, Workload
+from webhook.queue.pending.queue import Status
+from webhook.queue.report import Reporter
+from webhook.queue.rules import Rules
+from webhook.queue.state import State
+
+
+class OutOfTime(Exception):
+    """What was asked for took longer than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be otherwise; None: nothing. `amount` is of `resource`, for all pods, in the core's numbers."""
+
+    resource: str = ""
+    amount: int | None = None
+    queue: str | None = None
+    priority: int | None = None
+
+    def told(self) -> str:
+        """Say it in words."""
+        parts = []
+        if self.amount is not None:
+            parts.append(f"{text(self.resource, self.amount)} {self.resource}")
+        if self.queue is not None:
+            parts.append(f"LocalQueue {self.queue}")
+        if self.priority is not None:
+            parts.append(f"priority {self.priority}")
+        return ", ".join(parts) or "nothing"
+
+
+def changed(workload: Workload, wish: Wish) -> Workload:
+    """Give the workload as it is wished for, as if it came now. Raises ValueError where it cannot be so."""
+    pods = workload.pod_sets
+    if wish.amount is not None:
+        pods = _smaller(pods, wish.resource, wish.amount)
+    return replace(
+        workload,
+        pod_sets=pods,
+        queue=workload.queue if wish.queue is None else wish.queue,
+        priority=workload.priority if wish.priority is None else wish.priority,
+        admission=None,
+        admitted=False,
+    )
+
+
+def gpu_of(workload: Workload) -> str:
+    """Name the resource that GPUs go by in a workload; empty where it asks for none."""
+    named = (resource for pods in workload.pod_sets for resource in pods.requests)
+    return next((resource for resource in named if "gpu" in resource.rpartition("/")[2].casefold()), "")
+
+
+def _smaller(pods: tuple[PodSet, ...], resource: str, amount: int) -> tuple[PodSet, ...]:
+    """Let the pods that ask for a resource ask for so much in all: fewer pods, or one that asks for less."""
+    asking = [one for one in pods if one.requests.get(resource)]
+    if len(asking) != 1:
+        many = "more than one pod set asks" if asking else "no pod set asks"
+        raise ValueError(f"{many} for {resource}")
+    (one,) = asking
+    each = one.requests[resource]
+    if amount < 1:
+        raise ValueError(f"{resource} must be 1 or more")
+    if amount % each == 0:
+        other = replace(one, count=amount // each)
+    elif one.count == 1 or amount < each:
+        other = replace(one, count=1, requests={**one.requests, resource: amount})
+    else:
+        raise ValueError(f"a pod asks for {text(resource, each)} {resource}: use a multiple of it")
+    return tuple(other if pod_set is one else pod_set for pod_set in pods)
+
+
+def needed(snapshot: Snapshot, rules: Rules, queues: set[str]) -> Snapshot:
+    """Leave out the workloads of trees that have no part in it; all stay where rules look at sums over all trees."""
+    if any(name.startswith("facts") for names in rules.reads.values() for name in names):
+        return snapshot
+    roots = _roots(snapshot)
+    wanted = {roots.get(name, name) for name in queues}
+    doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
+
+    def concerned(workload: Workload) -> bool:
+        held = workload.admission.cluster_queue if workload.admission is not None else ""
+        queue = held or doors.get((workload.namespace, workload.queue), "")
+        return roots.get(queue, queue) in wanted
+
+    return replace(snapshot, workloads=tuple(w for w in snapshot.workloads if concerned(w)))
+
+
+def _roots(snapshot: Snapshot) -> Mapping[str, str]:
+    """Give the root of each queue's tree, by the queue's name; the queue itself where it has no cohort."""
+    parents = {cohort.name: cohort.parent for cohort in snapshot.cohorts}
+    found = {}
+    for queue in snapshot.cluster_queues:
+        name, seen = queue.cohort, set()
+        while name and (above := parents.get(name, "")) and name not in seen:
+            seen.add(name)
+            name = above
+        found[queue.name] = f"cohort {name}" if name else queue.name
+    return found
+
+
+class Deadline(Reporter):
+    """Ends a decision when its time is up. `clock` and `until` are in seconds."""
+
+    __slots__ = ("_clock", "_until")
+
+    def __init__(self, clock: Callable[[], float], until: float) -> None:
+        self._clock, self._until = clock, until
+
+    def considered(self, workload: str, cluster_queue: str) -> None:
+        """Look at the clock."""
+        if self._clock() > self._until:
+            raise OutOfTime
+
+    def cycle(self, number: int, heads: int) -> None:
+        """Look at the clock."""
+        self.considered("", "")
+
+
+def outlook(
+    snapshot: Snapshot, rules: Rules, now: int, workload: Workload, deadline: Deadline, job: JobOf, sees: Sees
+) -> Outlook:
+    """Decide with this workload in the place of the one of its name until nothing changes, and say how it stands.
+
+    Raises OutOfTime.
+    """
+    others = (other for other in snapshot.workloads if other.key != workload.key)
+    facts = replace(snapshot, workloads=(*others, workload))
+    state = State.from_snapshot(facts)
+    made, _ = settle(state, facts, rules, now, reporter=deadline)
+    entry = state.entries[workload.key]
+    if entry.status == Status.HOLDING and entry.admission is not None:
+        flavors = {r: flavor for pods in entry.admission.pod_sets for r, flavor in pods.flavors.items()}
+        return Outlook(True, entry.admission.cluster_queue, flavors, preempts=_preempted_for(workload.key, made))
+    told = explain(state, workload.key)
+    if told is None:
+        return Outlook(False, "")
+    return Outlook(
+        False,
+        told.cluster_queue,
+        position=told.position,
+        reason=told.reason.value,
+        message=message_of(told),
+        start=told.start or 0,
+        shortages=shortage_rows(told.shortages, job, sees),
+    )
+
+
+def _preempted_for(key: str, made: list[Decisions]) -> int:
+    return sum(p.preemptor == key for decisions in made for p in decisions.preempted)
