@@ -24,6 +24,14 @@ PREFIX: Final = "SLUICE_"
 UNKNOWN, WRONG = "CFG001", "CFG002"
 
 
+class PageMode(StrEnum):
+    """Who may look at the page: nobody, whoever reaches its port, or whom the API server knows by a token."""
+
+    OFF = "off"
+    READ_ONLY = "read-only"
+    LOGIN = "login"
+
+
 class QueueMode(StrEnum):
     """Who decides the queues: our own core, a Kueue that is there already, or nobody."""
 
@@ -44,6 +52,10 @@ class Config:
     """A plain HTTP port for /livez, /readyz and /metrics only; empty: none."""
     visibility_listen: str = ""
     """A TLS port for the aggregated API visibility.kueue.x-k8s.io, which only the API server may ask; empty: none."""
+    ui: PageMode = PageMode.OFF
+    """Who may look at the page; with `login`, a person sees what the API server lets him get."""
+    ui_listen: str = "127.0.0.1:8090"
+    """The page's port: TLS with the server's certificate, but plain HTTP where it is read-only on this machine."""
     cert_dir: Path = field(default_factory=lambda: Path("certs/dev"))
     certificate_secret: str = ""
     """The Secret, in our own namespace, of certificates that Sluice makes and rotates; empty: `cert_dir` is filled by
@@ -232,6 +244,12 @@ def _mode(value: Any) -> QueueMode:
     return QueueMode(_one_of(value, tuple(QueueMode)))
 
 
+def _page_mode(value: Any) -> PageMode:
+    if value is False:  # YAML reads a plain `off` as that
+        return PageMode.OFF
+    return PageMode(_one_of(value, tuple(PageMode)))
+
+
 def _selector(value: Any) -> str:
     setting_values.labels(value)
     return str(value)
@@ -254,6 +272,8 @@ _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "kueue_config": _path,
     "journal_folder": _path,
     "mode": _mode,
+    "ui": _page_mode,
+    "ui_listen": setting_values.address,
     "namespace": setting_values.label,
     "release": setting_values.label,
     "certificate_secret": setting_values.name,

@@ -29,12 +29,15 @@ from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
+from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_core import BUDGET, QueueCore
 from webhook.cluster.queues.visibility import PendingWorkloads
 from webhook.cluster.shadow import ComparisonMetrics, Shadow
-from webhook.config import Config, QueueMode
+from webhook.config import Config, PageMode, QueueMode
+from webhook.dashboard.page import Page
+from webhook.dashboard.sources import Sources
 from webhook.journal.compare import ComparingJournal
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.writer import JournalLimits, JournalWriter
@@ -65,6 +68,7 @@ log = logging.getLogger(__name__)
 PARAMETERS_WAIT: Final = 5.0
 """Seconds that a new set of policies waits for its parameters at a time; it tries again at the next look."""
 LEASE_NAME: Final = "sluice"
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _OF_QUEUES: Final[Mapping[QueueMode, tuple[GroupVersionKind, ...]]] = {
     QueueMode.EMBEDDED: (*QUEUE_KINDS, *PROVISIONING),
     QueueMode.EXTERNAL: (WORKLOAD,),  # says whose quota covers what a controller makes
@@ -124,9 +128,8 @@ class Daemon:
         self._recorder: Recorder | None = None
         self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self.port = 0
-        self.state_port = 0
-        self.visibility_port = 0
+        self.port = self.state_port = self.visibility_port = self.ui_port = 0
+        self._page = self._make_page() if config.ui is not PageMode.OFF else None
         self._use(self.policies.current)
         self._observe()
 
@@ -134,7 +137,7 @@ class Daemon:
         """Open the ports and begin to follow the cluster. Raises OSError where a port cannot be opened."""
         if (folder := self.config.record_folder) is not None:
             self._recorder = Recorder(folder, _record_limits(self.config))
-            self.engine.record = self._recorder.write
+            self.engine.records.append(self._recorder.write)
         app = make_app(
             self.engine,
             conversion_review,
@@ -149,6 +152,8 @@ class Daemon:
             self.state_port = await self._listen("--state-listen", plain, self.config.state_listen)
         if self.config.visibility_listen and self.core is not None:
             self.visibility_port = await self._listen_for_users(self.core)
+        if self._page is not None:
+            self.ui_port = await self._listen_for_readers(self._page)
         self._spawn(self._self_call.follow(host_and_port(self.config.listen)[0], self.port), "call to itself")
         self.view.start()
         self.params.start()
@@ -165,6 +170,8 @@ class Daemon:
     async def stop(self) -> None:
         """Say not ready, finish what is in flight, let go of the lease, end every task."""
         self.health.draining = True
+        if self._page is not None:
+            await self._page.close()
         for listener in self._listeners:
             listener.drain()
         await asyncio.sleep(self.config.shutdown_delay)
@@ -207,6 +214,26 @@ class Daemon:
             return Journal(writer, self._decider, BUDGET)
         return ComparingJournal(writer, self._decider, BUDGET, ComparisonMetrics(self.registry).told)
 
+    def _make_page(self) -> Page:
+        """Make the page, and let it hear of reviews; where no queues run here it shows the policies alone."""
+        config, controller, clocks = self.config, self.controller, self._clocks
+        sources = Sources(
+            core=self.core or self._shadow_core or QueueCore(self.policies.current.rules),
+            view=self.view,
+            counts=controller.counts if controller is not None else WorkloadCounts(),
+            policies=self.policies,
+            rules=self._rules,
+            now=clocks.milliseconds,
+            leads=lambda: controller is not None and controller.leads,
+            identity=self._identity,
+            journal=config.journal_folder if self._journal is not None else None,
+            started=clocks.milliseconds(),
+        )
+        page = Page(sources, clocks.monotonic, login=config.ui is PageMode.LOGIN)
+        self.engine.records.append(lambda request, verdict, _, phase: page.reviewed(request, verdict, phase))
+        self.engine.watch = page.watch
+        return page
+
     def _decider(self) -> Decider:
         """Say who decides now, and by what, for the journal."""
         bundle, controller = self.policies.current.bundle, self.controller
@@ -214,7 +241,7 @@ class Daemon:
         return Decider(self._identity, epoch, self._rules, bundle.digest)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        for part in (self.controller, self.shadow):
+        for part in (self.controller, self.shadow, self._page):
             if part is not None:
                 part.heard(gvk, old, new)
 
@@ -230,6 +257,8 @@ class Daemon:
 
     def _swap(self, policies: Policies) -> None:
         self._use(policies)
+        if self._page is not None:
+            self._page.swapped(policies)
         self._swapped()
 
     def _use(self, policies: Policies) -> None:
@@ -293,6 +322,19 @@ class Daemon:
             raise OSError(f"{option} {address}: {error.strerror or error}") from None
         self._listeners.append(listener)
         return port
+
+    async def _listen_for_readers(self, page: Page) -> int:
+        """Open the port of the page. Raises OSError where that cannot be done.
+
+        Without a login nothing secret goes over it, and on this machine no certificate has a name for it.
+        """
+        address = self.config.ui_listen
+        here = host_and_port(address)[0] in LOOPBACK
+        if self.config.ui is PageMode.READ_ONLY and not here:
+            log.warning("everybody who reaches %s sees all queues and jobs: use --ui login, or a proxy", address)
+        plain = self.config.ui is PageMode.READ_ONLY and here
+        self._spawn(page.follow(), "history of the queues")
+        return await self._listen("--ui-listen", page.app, address, None if plain else self.certificate.context)
 
     async def _listen_for_users(self, core: QueueCore) -> int:
         """Open the port of the aggregated API. Raises OSError where that cannot be done."""

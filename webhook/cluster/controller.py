@@ -24,6 +24,7 @@ from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
+from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.cycle import Cycle
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.pending_reasons import Explainer
@@ -94,6 +95,11 @@ class Controller:
     def told(self) -> Mapping[str, Pending]:
         """The latest explanations of what waits, by `namespace/name`; empty while another replica leads."""
         return self._explainer.told
+
+    @property
+    def counts(self) -> WorkloadCounts:
+        """The counts of Workloads, by the queue that they came through; kept whether this replica leads or not."""
+        return self._publisher.counts
 
     @property
     def leads(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from webhook.api.snapshot.quota import milliseconds
-from webhook.api.workload_state import ADMITTED, FINISHED
+from webhook.api.state_of_workload import ADMITTED, FINISHED
 from webhook.cluster.queues.workload_conditions import PAST
 from webhook.dashboard.model.queues import HistoryPoint, QueueHistory
 from webhook.dashboard.pace import Pass, every

@@ -103,7 +103,7 @@ class LongWork:
             raise StatusError(f"these rules cannot be used: {error}") from None
         arrivals, partial = await views.past.arrivals()
         if not arrivals:
-            raise StatusError("no job has run to its end yet: there is nothing to run again", 404)
+            raise StatusError("no job has run to its end yet: nothing to run again", 404)
         chosen = arrivals[-JOBS:]
 
         def work() -> SimulationView:

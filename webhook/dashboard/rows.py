@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.quota import milliseconds
-from webhook.api.workload_state import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
+from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
 from webhook.dashboard.model.queues import WorkloadRow
 from webhook.dashboard.model.workloads import HolderRow, ShortageRow
 from webhook.dashboard.sources import Sources

@@ -64,13 +64,13 @@ def _nobody() -> None:
 class LiveEngine:
     """Verdicts by the policies that `current` gives.
 
-    `record` is told of each, where it is set; `watch` gives who observes the next review, or nobody.
+    `records` are told of each; `watch` gives who observes the next review, or nobody.
     """
 
     def __init__(self, current: Callable[[], PoliciesInForce], facts: LiveFacts, gate: Gate | None) -> None:
         self._current, self._facts, self._gate = current, facts, gate
         self.warm = asyncio.Event()
-        self.record: Record | None = None
+        self.records: list[Record] = []
         self.watch: Callable[[], Observer | None] = _nobody
 
     def mutate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
@@ -93,6 +93,8 @@ class LiveEngine:
     def _recorded(
         self, request: Request, verdict: Verdict | NeedsFacts, start: float, phase: str, only: str
     ) -> Verdict | NeedsFacts:
-        if self.record is not None and isinstance(verdict, Verdict):
-            self.record(request, verdict, perf_counter() - start, f"{phase}/{only}" if only else phase)
+        if self.records and isinstance(verdict, Verdict):
+            seconds, part = perf_counter() - start, f"{phase}/{only}" if only else phase
+            for record in self.records:
+                record(request, verdict, seconds, part)
         return verdict

@@ -20,7 +20,7 @@ from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.logs import start_logging
 from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
-from webhook.config import LEVELS, LOG_FORMATS, Config, QueueMode, load, typed
+from webhook.config import LEVELS, LOG_FORMATS, Config, PageMode, QueueMode, load, typed
 from webhook.daemon import Daemon, replica_name, system_clocks
 from webhook.diagnostics import Diagnostic
 from webhook.policy_reload.policies import LoaderError
@@ -83,6 +83,9 @@ Examples:
     help="HOST:PORT for the visibility API, over TLS, for the API server.  [default: none]",
 )
 @click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
+@click.option("--ui", type=click.Choice([mode.value for mode in PageMode]),
+              help="Who may look at the page: nobody, everybody, or with a token.  [default: off]")  # fmt: skip
+@click.option("--ui-listen", type=PORT, help="HOST:PORT of the page.  [default: 127.0.0.1:8090]")
 @click.option(
     "--cert-dir",
     type=PathOption(exists=True, file_okay=False),

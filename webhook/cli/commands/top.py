@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from webhook.api.workload_state import workload_state
+from webhook.api.state_of_workload import workload_state
 from webhook.cli.commands.get import read, table_of
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet

@@ -15,7 +15,7 @@ import orjson
 from webhook.api.amounts import text
 from webhook.api.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
-from webhook.api.workload_state import workload_state
+from webhook.api.state_of_workload import workload_state
 from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.live.session import cluster_options, namespace_of, namespace_option

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from webhook.api.amounts import amount, text
-from webhook.api.workload_state import workload_state
+from webhook.api.state_of_workload import workload_state
 from webhook.kube.conditions import find
 from webhook.offline.plan.objects import owner_of
 

@@ -47,7 +47,7 @@ class Publisher:
     ) -> None:
         self._view, self._writer, self._report, self._core, self._told = view, writer, report, core, told
         self._clock_ms = clock_ms
-        self._counts = WorkloadCounts()
+        self.counts = WorkloadCounts()
         self._changed, self._revision, self._last = True, -1, 0
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
@@ -56,7 +56,7 @@ class Publisher:
             return
         self._changed = True
         if gvk.kind == WORKLOAD.kind:
-            self._counts.heard(old, new)
+            self.counts.heard(old, new)
 
     def _is_news(self) -> bool:
         """Say whether anything may have to be written: since the last time, or because a while has passed."""
@@ -74,7 +74,7 @@ class Publisher:
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
-        counts = tally(queues, doors, known, self._counts, parked)
+        counts = tally(queues, doors, known, self.counts, parked)
         self._report.tallies(counts, self._writer.count)
         for queue in queues:
             await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)

@@ -40,7 +40,7 @@ class ExceptionRow(Answer, frozen=True):
 
 
 class RuleFileRow(Answer, frozen=True):
-    """A QueuePolicy in force; later ones win. `file` is absent for those that come with Sluice."""
+    """A QueuePolicy in force; later ones win. `file` is empty for those that come with Sluice."""
 
     name: str
     file: str = ""

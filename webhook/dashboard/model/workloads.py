@@ -11,9 +11,9 @@ from webhook.dashboard.model.queues import WorkloadRow
 
 
 class HolderRow(Answer, frozen=True):
-    """Who holds quota that must come free first. `ends` is when it is expected to, absent where nobody knows.
+    """Who holds quota that must come free first. `ends` is when it is expected to, 0 where nobody knows.
 
-    `workload` (`namespace/name`) and `job` (`Kind/name`) are absent where the reader may not see it.
+    `workload` (`namespace/name`) and `job` (`Kind/name`) are empty where the reader may not see it.
     """
 
     amount: int
@@ -68,7 +68,7 @@ class LifeEvent(Answer, frozen=True):
 class RuleClause(Answer, frozen=True):
     """The clause that keeps a workload waiting now: the rule file's name, where it stands, its text.
 
-    `point` is the question of the queue it answers (`admit`, `strict`, ...); `file` and `line` are absent for what the
+    `point` is the question of the queue it answers (`admit`, `strict`, ...); `file` and `line` are empty for what the
     core does without being asked.
     """
 

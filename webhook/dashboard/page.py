@@ -1,0 +1,104 @@
+"""The page of one replica, put together: what it hears, what it keeps, and the application of its port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+from webhook import __version__
+from webhook.admission.verdict import Verdict
+from webhook.admission.wire import Request
+from webhook.cluster.api.kinds import WORKLOAD
+from webhook.dashboard.access import Access, Sessions
+from webhook.dashboard.app import DashboardApp
+from webhook.dashboard.events import Listeners
+from webhook.dashboard.files import static_files
+from webhook.dashboard.history import EVERY, Runs, Samples
+from webhook.dashboard.life import Lives
+from webhook.dashboard.long_work import LongWork
+from webhook.dashboard.model.session import SessionView
+from webhook.dashboard.pace import in_slices
+from webhook.dashboard.past import Past
+from webhook.dashboard.policy_page import PolicyLog
+from webhook.dashboard.sources import Sources
+from webhook.dashboard.views import Views
+from webhook.kube.gvk import GroupVersionKind
+from webhook.policy.evaluation.result import Observer
+from webhook.policy_reload.policies import Policies
+from webhook.queue.model import Workload
+from webhook.store.objects import Object
+
+
+class Page:
+    """Told of objects, verdicts and reloads as they come; `app` answers. `clock` is in seconds.
+
+    With `login` a reader has to show a token, and sees what the API server lets him get; without one, everything.
+    """
+
+    def __init__(self, sources: Sources, clock: Callable[[], float], *, login: bool) -> None:
+        now = sources.now()
+        self._sources, self._login = sources, login
+        self._lives, self._samples, self._runs = Lives(), Samples(now), Runs(self._facts)
+        self._log = PolicyLog(now)
+        self._log.begin(sources.policies.current)
+        self._past = Past(sources.journal, self._samples, self._runs, clock)
+        store = sources.view.store
+        views = Views(sources, Access(store, clock), self._lives, self._log, self._past)
+        self._work, self._listeners = LongWork(views), Listeners(self._marks)
+        sessions = Sessions(store, clock) if login else None
+        self.app = DashboardApp(views, self._work, self._listeners, self._session, static_files(), sessions)
+
+    def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        """Take note of a change of an object."""
+        if gvk.kind == WORKLOAD.kind and gvk.group == WORKLOAD.group:
+            self._lives.heard(old, new)
+            self._samples.heard(old, new)
+            self._runs.heard(old, new)
+
+    def reviewed(self, request: Request, verdict: Verdict, phase: str) -> None:
+        """Take note of a verdict; `phase` is `mutate`, `validate` or a part of one."""
+        mutating = phase.startswith("mutate")
+        self._log.reviewed(verdict, mutating=mutating)
+        if mutating:
+            self._lives.reviewed(request, verdict, self._sources.now())
+
+    def watch(self) -> Observer | None:
+        """Give who times the next review."""
+        return self._log.watch()
+
+    def swapped(self, policies: Policies) -> None:
+        """Take note of another set of policies."""
+        self._log.swapped(policies, self._sources.now())
+
+    async def follow(self) -> None:
+        """Look at the queues once a minute, for ever."""
+        while True:
+            await asyncio.sleep(EVERY)
+            await in_slices(self._samples.look(self._sources.state, self._sources.now()))
+
+    async def close(self) -> None:
+        """End streams, and what takes long."""
+        self._work.stopped = True
+        await self._listeners.close()
+
+    def _facts(self, key: str) -> Workload | None:
+        entry = self._sources.state.entries.get(key)
+        return None if entry is None else entry.workload
+
+    def _marks(self) -> tuple[int, str]:
+        files = self._sources.policies
+        return self._sources.revision, f"{files.current.bundle.digest} {files.problem}"
+
+    def _session(self) -> SessionView:
+        sources = self._sources
+        mode: Literal["read-only", "login"] = "login" if self._login else "read-only"
+        return SessionView(
+            mode,
+            __version__,
+            leads=sources.leads(),
+            identity=sources.identity,
+            rules=sources.rules.names,
+            history=self._past.source,
+            may=("cluster", "policies", "simulate"),
+        )
