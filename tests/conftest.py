@@ -25,6 +25,11 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the option by which the pictures of the documentation are made again."""
+    parser.addoption("--pictures", action="store_true", help="make the pictures of the page in docs/images again")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests stay in one process: those of a file, and those of the control plane."""
     for item in items:

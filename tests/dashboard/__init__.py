@@ -1,0 +1,1 @@
+"""The page: what it answers, and how it looks."""

@@ -1,0 +1,58 @@
+/** A question to the queue's core: how would this job stand with fewer GPUs, in another queue, at another priority? */
+
+import { h } from "../../page/elements.js";
+import { ahead, amount, number, parsed, took as quick } from "../../page/units.js";
+import { words, worded } from "../../page/words.js";
+import { choice, field, queryForm } from "../../parts/form.js";
+import { shortages } from "./shortages.js";
+
+const SETTINGS = ["gpus", "resource", "queue", "priority"];
+
+/** The question that an address asks, null where it asks none. */
+export function asked(query) {
+  const given = SETTINGS.filter((name) => query[name]);
+  return given.some((name) => name !== "resource") ? Object.fromEntries(given.map((name) => [name, query[name]])) : null;
+}
+
+/** The form, and the two outlooks side by side where something was asked. */
+export function whatIf(answer, other, route) {
+  const { workload: row, localQueues = [] } = answer;
+  const resources = Object.keys(row.asks ?? {});
+  const { query } = route;
+  const resource = query.resource || resources.find((name) => name.includes("gpu")) || resources[0] || "";
+  const wanted = query.gpus ? amount(resource, Number(query.gpus)) : "";
+  const read = ({ gpus, resource: of, ...rest }) => {
+    const value = parsed(of, gpus);
+    return { ...rest, resource: gpus ? of : "", gpus: Number.isNaN(value) ? "" : String(value) };
+  };
+  return [
+    h("p", { class: "quiet" }, words().whatIfHint),
+    queryForm(route, words().whatIf, [
+      choice("resource", words().resource, resource, resources.map((name) => [name, name])),
+      field("gpus", words().newAmount, wanted, { placeholder: amount(resource, row.asks?.[resource] ?? 0), inputmode: "decimal" }),
+      choice("queue", words().localQueue, query.queue ?? "", [["", words().unchanged], ...others(localQueues, row.localQueue)]),
+      field("priority", words().priority, query.priority ?? "", { placeholder: String(row.priority ?? 0), inputmode: "numeric", pattern: "-?[0-9]+" }),
+    ], read),
+    other && outlooks(other, answer.at), // what it lacks as it is stands above
+  ];
+}
+
+const others = (queues, own) => queues.filter((name) => name !== own).map((name) => [name, name]);
+
+function outlooks({ changed, now, then, took = 0, partial }, at) {
+  return h("div", { "aria-live": "polite" },
+    h("div", { class: "sides" }, outlook(words().asItIs, { ...now, shortages: [] }, at), outlook(changed, then, at)),
+    h("p", { class: "quiet" }, words().answeredIn(quick(took)), partial && ` ${words().partialOutlook}`));
+}
+
+function outlook(title, { admitted, clusterQueue, flavors = {}, position, reason, message, start, preempts, shortages: lacks = [] }, at) {
+  return h("section", { class: "side" },
+    h("h3", {}, title),
+    h("p", {}, h("strong", { class: "state" }, admitted ? words().wouldRun(clusterQueue) : words().wouldWait(clusterQueue))),
+    admitted && h("p", {}, Object.entries(flavors).map(([name, flavor]) => `${name}: ${flavor}`).join(", ")),
+    preempts > 0 && h("p", {}, words().wouldPreempt(number(preempts))),
+    position > 0 && h("p", {}, words().atPosition(number(position))),
+    reason && h("p", {}, worded("reasons", reason), message && h("span", { class: "message" }, message)),
+    !admitted && h("p", {}, words().startsAt(start ? ahead(start, at) : words().unknown)),
+    shortages(lacks, at, clusterQueue));
+}
