@@ -120,7 +120,9 @@ class Daemon:
         self._journal = self._make_journal(compares=compares) if embedded or compares else None
         rules, journal = self.policies.current.rules, self._journal
         self.core = QueueCore(rules, settings=config.queues, journal=journal) if embedded else None
-        gate = view_gate(self.view, self.core, self._clocks.milliseconds) if self.core is not None else None
+        gate = None
+        if self.core is not None:
+            gate = view_gate(self.view, self.core, self._clocks.milliseconds, config.queues)
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
         self._shadow_core = QueueCore(rules, settings=config.queues, journal=journal) if compares else None

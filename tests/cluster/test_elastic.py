@@ -26,7 +26,7 @@ def pod(name, chain="", gated=True, phase="Pending", **labels):
         "metadata": {
             "name": name,
             "namespace": "team-a",
-            "labels": {"sluice.dev/gated": "true", POD_SET: "main", **labels},
+            "labels": {"kueue.x-k8s.io/managed": "true", POD_SET: "main", **labels},
             "annotations": {SLICE: chain},
         },
         "spec": {"containers": [], "schedulingGates": [{"name": "example.com/other"}, *([GATE] if gated else [])]},

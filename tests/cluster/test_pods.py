@@ -4,16 +4,18 @@ import asyncio
 
 from tests.cluster.world import below, job, make_controller, queues, world
 from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.jobs.describe import MARK
 from webhook.kube.conditions import find, holds
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 
-GATE = {"name": "sluice.dev/admission"}
+GATE = {"name": "kueue.x-k8s.io/admission"}
 
 
 def pod(name, cpu="1", **labels):
     """A Pod as the policy suspend-pods leaves it, with another's gate beside ours where `other` is asked for."""
-    names = {"kueue.x-k8s.io/queue-name": "main", "sluice.dev/gated": "true", **labels}
+    names = {"kueue.x-k8s.io/queue-name": "main", MARK: "true", **labels}
+    names = {name: value for name, value in names.items() if value is not None}
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     return {
         "apiVersion": "v1",
@@ -108,7 +110,7 @@ def test_a_preempted_pod_is_deleted_with_the_reason():
 
     low, rival, workload = asyncio.run(go())
     condition = find(low, "TerminationTarget")
-    assert condition["reason"] == "Preempted"
+    assert condition["reason"] == "WorkloadEvictedDueToPreempted"
     assert condition["message"].startswith("Preempted to accommodate a workload (UID: ")
     assert rival["spec"]["schedulingGates"] == [GATE], "the quota is held until the pod is gone"
     assert workload is None
@@ -167,9 +169,7 @@ def test_pods_that_were_never_gated_are_left_alone():
 
     async def go():
         async with world(*queues("1")) as w:
-            old = merge(
-                pod("old"), {"spec": {"schedulingGates": None}, "metadata": {"labels": {"sluice.dev/gated": None}}}
-            )
+            old = merge(pod("old", **{MARK: None}), {"spec": {"schedulingGates": None}})
             await w.create(old, pod("a"))
             await started(w, "a")
             await asyncio.sleep(0.2)

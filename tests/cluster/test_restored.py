@@ -138,9 +138,7 @@ def test_a_pod_that_kueue_gated_gives_its_quota_back_at_its_end(monkeypatch):
     async def go():
         async with world(*queues("1")) as w:
             await w.controller.stop()
-            old = merge(
-                pod("old"), {"spec": {"schedulingGates": None}, "metadata": {"labels": {"sluice.dev/gated": None}}}
-            )
+            old = merge(pod("old", **{MARK: None}), {"spec": {"schedulingGates": None}})
             [old] = await w.create(old)
             await w.create(held_by(old))
             w.controller.start()

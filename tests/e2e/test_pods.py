@@ -62,7 +62,7 @@ def runs(kube: Client, name: str) -> bool:
 
 def gated(kube: Client, name: str) -> bool:
     return any(
-        g["name"] == "sluice.dev/admission" for g in kube.get(f"{PODS}/{name}")["spec"].get("schedulingGates", [])
+        g["name"] == "kueue.x-k8s.io/admission" for g in kube.get(f"{PODS}/{name}")["spec"].get("schedulingGates", [])
     )
 
 
@@ -85,7 +85,7 @@ def test_the_second_pod_waits_for_the_first_and_a_killed_sluice_loses_nothing(
     """Quota for one: the first runs on its flavor's node, the second after it; SIGKILL in between changes nothing."""
     wait = control_plane.wait
     first = create(kube, "first")
-    assert first["spec"]["schedulingGates"] == [{"name": "sluice.dev/admission"}]
+    assert first["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
     wait("the first Pod runs", lambda: runs(kube, "first"))
     assert kube.get(f"{PODS}/first")["spec"]["nodeName"] == "cpu-2"
     create(kube, "second")
@@ -146,7 +146,7 @@ def test_only_the_queue_takes_the_gate_off(
         control_plane.wait("the rights are there", lambda: user.request("GET", path).status == 200)
         forced = user.request("PATCH", path, {"spec": {"schedulingGates": []}}, media)
         assert (forced.status, "only queue main removes the scheduling gate" in forced.body["message"]) == (403, True)
-        unmarked = user.request("PATCH", path, {"metadata": {"labels": {"sluice.dev/gated": None}}}, media)
+        unmarked = user.request("PATCH", path, {"metadata": {"labels": {"kueue.x-k8s.io/managed": None}}}, media)
         assert unmarked.status == 403
         renamed = user.request("PATCH", path, {"metadata": {"labels": {"app": "x"}}}, media)
         assert renamed.status == 200

@@ -131,7 +131,7 @@ def test_suspend_is_each_kinds_own_field():
     assert held("kubeflow.org/v1", "PyTorchJob", {"runPolicy": {"suspend": True}}) is True
     assert held("ray.io/v1", "RayService", {"suspend": True}) is False
     assert held("ray.io/v1", "RayService", {"rayClusterConfig": {"suspend": True}}) is True
-    assert held("v1", "Pod", {"schedulingGates": [{"name": "sluice.dev/admission"}]}) is True
+    assert held("v1", "Pod", {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}) is True
     assert held("apps/v1", "Deployment", {}) is None
 
 

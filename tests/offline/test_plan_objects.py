@@ -6,7 +6,7 @@ from tests.shared import ROOT
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate
 from webhook.cluster.jobs.managed import is_followed
-from webhook.jobs.describe import GATED, QUEUE, is_held
+from webhook.jobs.describe import MARK, QUEUE, is_held
 from webhook.jobs.kinds import KINDS
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.plan.objects import cluster_of
@@ -79,7 +79,7 @@ def test_a_job_of_volcano_is_held_by_volcano():
     [
         pytest.param({}, True, id="not created yet: the policy suspend-pods will gate it"),
         pytest.param({"uid": "u"}, False, id="there already, and not gated here"),
-        pytest.param({"uid": "u", "labels": {QUEUE: "q", GATED: "true"}}, True, id="there already, and gated here"),
+        pytest.param({"uid": "u", "labels": {QUEUE: "q", MARK: "true"}}, True, id="there already, and gated here"),
     ],
 )
 def test_a_pod_that_was_not_gated_here_is_not_queued(metadata, queued):

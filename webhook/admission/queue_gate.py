@@ -12,8 +12,9 @@ from typing import Any, Final, Protocol
 
 from webhook.admission.gate import GateAnswer
 from webhook.admission.position import standing
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import priority_of, workload_of
-from webhook.api.snapshot.reader import snapshot
+from webhook.api.snapshot.reader import Reader
 from webhook.jobs.describe import at
 from webhook.jobs.job import Job
 from webhook.queue.model import Workload
@@ -57,8 +58,16 @@ class DecidingCore(Protocol):
 class QueueGate:
     """Judges jobs by the queues among some objects and the state of a core."""
 
-    def __init__(self, objects: QueueObjects, core: DecidingCore, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        objects: QueueObjects,
+        core: DecidingCore,
+        clock_ms: Callable[[], int],
+        settings: QueueSettings | None = None,
+    ) -> None:
+        """Take the settings by which the core counts what jobs ask for."""
         self._objects, self._core, self._clock_ms = objects, core, clock_ms
+        self._settings = settings or QueueSettings()
 
     def ask(self, job: Job, obj: dict[str, Any], namespace: str, dry_run: bool) -> GateAnswer:
         """Say whether the job can ever fit its queue, and where it would stand."""
@@ -106,7 +115,7 @@ class QueueGate:
         metadata["name"] = metadata.get("name") or metadata.get("generateName") or NO_NAME
         classes, ranges = self._objects.priority_classes(), self._objects.limit_ranges(namespace)
         made = workload_of({**obj, "metadata": metadata}, job, priority_of(job, classes), ranges)
-        (workload,) = snapshot([made, *ranges, *classes]).workloads
+        (workload,) = Reader([made, *ranges, *classes], settings=self._settings).snapshot().workloads
         return replace(workload, queued_at=self._clock_ms(), uid=LAST)
 
     def _others(self, namespace: str, but: str = "") -> str:

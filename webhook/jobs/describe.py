@@ -12,8 +12,10 @@ QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
 PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
 """The label, or annotation, that names the Workload of a job that somebody else made."""
-GATED: Final = "sluice.dev/gated"
+MARK: Final = "kueue.x-k8s.io/managed"
 """The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""
+POD_FINALIZER: Final = MARK
+"""The finalizer that it gives a Pod which nobody else makes anew: its end is counted before it goes."""
 Templates = tuple[tuple[Path, dict[str, Any], bool], ...]
 """Path and template of each pod set, and whether the template is made up."""
 
@@ -40,7 +42,7 @@ def is_held(obj: dict[str, Any], kind: JobKind, *, stored: bool = False) -> bool
     if kind.elsewhere and at(obj, kind.elsewhere):
         return False
     there = stored or bool((obj.get("metadata") or {}).get("uid"))
-    return kind.held and (not kind.gate or not there or _text(_map(obj, "labels"), GATED) == "true")
+    return kind.held and (not kind.gate or not there or _text(_map(obj, "labels"), MARK) == "true")
 
 
 def queue_of(obj: dict[str, Any]) -> str | None:

@@ -61,7 +61,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         None,
         (Template((), counts.one, name="main"),),
         note="held by a scheduling gate (KEP-3521) that the policy suspend-pods gives it; stopped by deletion",
-        gate="sluice.dev/admission",
+        gate="kueue.x-k8s.io/admission",
     ),
     JobKind(
         "batch",

@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
-from webhook.jobs.describe import at, describe, suspended
-from webhook.jobs.elastic import POD_SET, annotation
+from webhook.jobs.describe import POD_FINALIZER, at, describe, suspended
+from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job, JobPodSet
+from webhook.kube.conditions import holds
 
 GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 TOTAL: Final = "kueue.x-k8s.io/pod-group-total-count"
 FAST: Final = "kueue.x-k8s.io/pod-group-fast-admission"
 """The annotation, "true", of a group that is queued as soon as its first pod is there."""
+SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
+"""The annotation, "true", of a group that serves: it has no end, and a pod that ends is replaced."""
 RETRIABLE: Final = "kueue.x-k8s.io/retriable-in-group"
 """The annotation, "false", of a pod whose end is the end of its group: no other replaces it."""
-_SHAPE: Final = ("nodeSelector", "affinity", "tolerations", "priorityClassName", "runtimeClassName", "overhead")
+ROLE: Final = "kueue.x-k8s.io/role-hash"
+"""The annotation of a pod that names its role: the flavors of its group change its shape."""
 
 Object = dict[str, Any]
 
@@ -33,43 +37,81 @@ def group_of(obj: Object) -> str:
     """Name the group that a pod belongs to, "" where it is no pod or belongs to none."""
     if (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Pod"):
         return ""
-    return str((at(obj, ("metadata", "labels")) or {}).get(GROUP) or annotation(obj, GROUP))
+    return annotation(obj, GROUP) or str((at(obj, ("metadata", "labels")) or {}).get(GROUP) or "")
 
 
 def role_of(pod: Object) -> str:
-    """Name the pod set of a pod: as it was let go, else by its shape."""
-    row = describe(pod)
-    marked = str((at(pod, ("metadata", "labels")) or {}).get(POD_SET) or "")
-    if marked and row is not None and not suspended(pod, row.kind):
-        return marked
+    """Name the pod set of a pod: as the pod says itself, else by its shape, as Kueue names it."""
+    if named := annotation(pod, ROLE):
+        return named
     spec = pod.get("spec") or {}
-    containers = [
-        [(c.get("name"), c.get("resources")) for c in spec.get(field) or () if isinstance(c, dict)]
-        for field in ("initContainers", "containers")
-    ]
-    shape = containers, [spec.get(field) or None for field in _SHAPE]
-    return hashlib.sha256(orjson.dumps(shape, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+    shape = {
+        "affinity": spec.get("affinity"),
+        "containers": _containers(spec.get("containers")),
+        "initContainers": _containers(spec.get("initContainers")),
+        "nodeSelector": _sorted(spec.get("nodeSelector")),
+        "overhead": _sorted(spec.get("overhead")),
+        "priority": spec.get("priority"),
+        "resourceClaims": spec.get("resourceClaims"),
+        **({"resources": _sorted(spec["resources"].get("requests"))} if spec.get("resources") else {}),
+        "runtimeClassName": spec.get("runtimeClassName"),
+        "tolerations": spec.get("tolerations"),
+        "topologySpreadConstraints": spec.get("topologySpreadConstraints"),
+    }
+    return hashlib.sha256(orjson.dumps({"spec": shape})).hexdigest()[:8]
+
+
+def _containers(rows: Any) -> list[Object] | None:
+    return [
+        {"ports": row.get("ports"), "resources": {"requests": _sorted((row.get("resources") or {}).get("requests"))}}
+        for row in rows or ()
+        if isinstance(row, dict)
+    ] or None
+
+
+def _sorted(values: Any) -> Object | None:
+    return dict(sorted(values.items())) if values else None
 
 
 def as_one_job(pods: Sequence[Object]) -> Job | None:
     """Read a group as a job, None while it is not complete. `pods` are those of one group, the oldest first.
 
-    All pods must name one queue and one total. With fast admission those that are missing count as of the first role.
+    All pods that have not failed must name one queue and one total. With fast admission those that are missing count
+    as of the first role. A group that names a Workload is that Workload's.
     """
-    first = describe(pods[0]) if pods else None
-    totals, alive = {annotation(pod, TOTAL) for pod in pods}, [pod for pod in pods if phase_of(pod) != "Failed"]
-    if first is None or not alive or len(totals) != 1 or not (text := next(iter(totals))).isdecimal():
+    stay = staying(pod for pod in pods if may_run(pod))
+    first, total = (describe(stay[0]) if stay else None), total_of(pods)
+    if first is None or not total or (len(stay) < total and not says(stay, FAST)):
         return None
-    if {(row.queue if (row := describe(pod)) else None) for pod in pods} != {first.queue}:
+    if {(row.queue if (row := describe(pod)) else None) for pod in stay} != {first.queue}:
         return None
-    total, fast = int(text), annotation(pods[0], FAST) == "true"
-    if not total or (len(alive) < total and not fast):
-        return None
-    counts = Counter(role_of(pod) for pod in alive[:total])
-    counts[role_of(alive[0])] += max(0, total - len(alive))
-    templates = {role_of(pod): pod for pod in reversed(alive[:total])}
+    roles = [role_of(pod) for pod in stay[:total]]
+    counts = Counter(roles)
+    counts[roles[0]] += total - len(roles)
+    templates = dict(zip(reversed(roles), reversed(stay[:total]), strict=True))
     sets = tuple(JobPodSet(role, counts[role], templates[role], ()) for role in sorted(counts))
     return replace(first, pod_sets=sets)
+
+
+def total_of(pods: Iterable[Object]) -> int:
+    """Give the number of pods that a group says it has, 0 where its pods do not agree."""
+    totals = {annotation(pod, TOTAL) for pod in pods if phase_of(pod) != "Failed"}
+    text = totals.pop() if len(totals) == 1 else ""
+    return int(text) if text.isdecimal() else 0
+
+
+def agreed(pods: Sequence[Object]) -> Object:
+    """Give the first pod with the labels and annotations of all; where two differ in one, none of them."""
+    merged = {
+        field: {
+            key: value
+            for pod in pods
+            for key, value in (at(pod, ("metadata", field)) or {}).items()
+            if all((at(other, ("metadata", field)) or {}).get(key, value) == value for other in pods)
+        }
+        for field in ("labels", "annotations")
+    }
+    return {**pods[0], "metadata": {**pods[0]["metadata"], **merged}}
 
 
 def of_role(pod: Object, described: Job) -> Job:
@@ -77,6 +119,59 @@ def of_role(pod: Object, described: Job) -> Job:
     return replace(described, pod_sets=tuple(replace(pods, name=role_of(pod)) for pods in described.pod_sets))
 
 
+def staying(pods: Iterable[Object]) -> list[Object]:
+    """Order pods by who stays where there are too many: those that the queue tracks, that run, and that are older."""
+    return sorted(pods, key=lambda pod: (not is_tracked(pod), waits(pod), _age(pod)))
+
+
+def by_age(pods: Iterable[Object]) -> list[Object]:
+    """Order pods, the oldest first."""
+    return sorted(pods, key=_age)
+
+
+def says(pods: Sequence[Object], name: str) -> bool:
+    """Say whether the first pod of a group has an annotation with the value "true"."""
+    return bool(pods) and annotation(pods[0], name) == "true"
+
+
+def may_run(pod: Object) -> bool:
+    """Say whether a pod runs, can run yet, or has succeeded; one that was deleted before it had a node cannot."""
+    lost = bool(at(pod, ("metadata", "deletionTimestamp"))) and not at(pod, ("spec", "nodeName"))
+    return phase_of(pod) != "Failed" and not lost
+
+
+def is_running(pod: Object) -> bool:
+    """Say whether a pod holds a node; one that is on its way out does until it has ended."""
+    return not is_over(pod) and (phase_of(pod) == "Running" or bool(at(pod, ("spec", "nodeName"))))
+
+
+def is_over(pod: Object) -> bool:
+    """Say whether a pod has ended."""
+    return phase_of(pod) in ("Succeeded", "Failed")
+
+
+def is_ready(pods: Sequence[Object]) -> bool:
+    """Say whether all pods of a group are there, and each is ready or has succeeded."""
+    enough = len(pods) >= max(1, total_of(pods))
+    return enough and all(holds(pod, "Ready") or phase_of(pod) == "Succeeded" for pod in pods)
+
+
+def waits(pod: Object) -> bool:
+    """Say whether a pod is held by our gate."""
+    described = describe(pod)
+    return described is not None and bool(suspended(pod, described.kind))
+
+
+def is_tracked(pod: Object) -> bool:
+    """Say whether a pod stays, after its end or its deletion too, until the queue has seen it."""
+    return POD_FINALIZER in (at(pod, ("metadata", "finalizers")) or ())
+
+
 def phase_of(pod: Object) -> str:
     """Give the phase of a pod."""
     return str(at(pod, ("status", "phase")) or "")
+
+
+def _age(pod: Object) -> tuple[str, str]:
+    metadata = pod.get("metadata") or {}
+    return str(metadata.get("creationTimestamp") or ""), str(metadata.get("name") or "")

@@ -274,7 +274,7 @@ metadata: {name: NAME, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: gp
 spec: {NODE containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 4}}}]}
 """
     pods = pod.replace("NAME", "pinned").replace("NODE", "nodeName: gpu-1,")
-    pods += f"---{pod.replace('NAME', 'other').replace('NODE', 'schedulingGates: [{name: sluice.dev/admission}],')}"
+    pods += f"---{pod.replace('NAME', 'other').replace('NODE', 'schedulingGates: [{name: kueue.x-k8s.io/admission}],')}"
     pods += f"---{pod.replace('NAME', 'free').replace('NODE', '')}"
     text = run("-f", "-", "-c", "queues.yaml", "-v", stdin=pods).stdout
     assert "  queue: bypasses its queue: it sets spec.nodeName, so a scheduling gate cannot hold it\n" in text

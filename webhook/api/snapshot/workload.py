@@ -37,6 +37,10 @@ EVICTION_ORDERS: Final = ("PodsReadyTimeout", "AdmissionCheck")
 """Reasons of an eviction after which a workload is ordered by the time it was evicted."""
 GATE: Final = "kueue.x-k8s.io/admission-gated-by"
 """An annotation: who has to let a Workload go before it may be admitted, comma separated."""
+REPLACEMENT: Final = "WaitingForReplacementPods"
+"""The condition of a group of pods whose Workload waits until others take the places of those that failed."""
+ON_HOLD: Final = "OnHold"
+"""The reason of `QuotaReserved` False of a Workload whose job has no pods for now."""
 KNOWN_END: Final = ("PodsReadyTimeout", "AdmissionCheck", "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
 """How the reasons begin for which `Requeued` is False until something that the core sees by itself."""
 
@@ -258,8 +262,14 @@ def _assignment(value: Object, most: Mapping[Any, int], done: Mapping[str, int])
 def _held(status: Object) -> str:
     """Say why the condition `Requeued` keeps a workload out of its queue.
 
-    It does not where the core itself knows when that ends: a back-off, a stopped queue, a workload set inactive.
+    It does not where the core itself knows when that ends: a back-off, a stopped queue, a workload set inactive. What
+    has pods to replace, or none for now, is held as well.
     """
+    told = {c.get("type"): c for c in status.get("conditions") or ()}
+    if (told.get(REPLACEMENT) or {}).get("status") == "True":
+        return "waiting until pods of its group are replaced"
+    if (told.get("QuotaReserved") or {}).get("reason") == ON_HOLD:
+        return "on hold: its job has no pods"
     rows = (c for c in status.get("conditions") or () if c.get("type") == "Requeued" and c.get("status") == "False")
     row = next(rows, None)
     if row is None:

@@ -26,4 +26,9 @@ def marked(obj: Object) -> list[str]:
 
 def let_go(obj: Object) -> list[str] | None:
     """Give the finalizers of an object without ours, None for an empty list: what a merge patch takes away."""
-    return [name for name in finalizers(obj) if name != FINALIZER] or None
+    return without(obj, FINALIZER)
+
+
+def without(obj: Object, finalizer: str) -> list[str] | None:
+    """Give the finalizers of an object without one of them, None for an empty list."""
+    return [name for name in finalizers(obj) if name != finalizer] or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.jobs.describe import GATED
+from webhook.jobs.describe import MARK
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.gvk import GroupVersionKind
 
@@ -40,7 +40,7 @@ BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTI
 
 MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
 """Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""
-LABELS: Final = {(kind.group, kind.kind): {GATED: "true"} for kind in JOB_KINDS if kind.gate}
+LABELS: Final = {(kind.group, kind.kind): {MARK: "true"} for kind in JOB_KINDS if kind.gate}
 """Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
 VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS} | {
     (KUEUE, WORKLOAD.kind): (VERSION, "v1beta1"),

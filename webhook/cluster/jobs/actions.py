@@ -26,7 +26,8 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.managed import key_of_job
-from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, suspend, ungated
+from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, suspend
+from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
 from webhook.cluster.queues import workload_conditions
 from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED
@@ -35,24 +36,24 @@ from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.reclaimable import reclaimable
-from webhook.kube.conditions import conditions_of, find, holds, same, with_condition
+from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
 
-TERMINATION: Final = "TerminationTarget"
-"""The condition of a Pod that is about to be deleted; its reason is that of the eviction. Kueue's word."""
 OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES})
 """Annotations of a Workload that are not its job's."""
-NOT_ADMITTED: Final = {"reason": "NotAdmitted", "message": "the pod was ungated by something other than its queue"}
 
 
 class Actions:
     """Does one step for one job."""
 
-    def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder) -> None:
+    def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder, *, ends_with_pod: bool) -> None:
+        """Take whether the Workload of a pod that was evicted leaves its queue: the pod is not made again."""
         self._view, self._writer, self._events = view, writer, events
+        self._ends_with_pod = ends_with_pod
+        self.pods = PodActions(writer, events)
 
     def draft(self, job: Object, described: Job) -> tuple[Object, str]:
         """Give the Workload that the job would get now, and the digest of what matters in it."""
@@ -142,11 +143,13 @@ class Actions:
             self._events.tell(job, "CreatedWorkload", f"Created Workload: {_name(created)}")
         elif step is JobStep.START and workload is not None:
             await self._start(job, described, workload)
+        elif step is JobStep.FREE:
+            await self.pods.free(job)
         elif step is JobStep.STOP and not described.kind.gate:
             await self.suspend(job, described)
             self._events.tell(job, "Stopped", _why_stopped(workload))
         elif step is JobStep.STOP and workload is not None:
-            await self.end(job, workload)
+            await self.pods.end(job, workload)
         elif workload is not None:
             await self._change(step, job, described, workload)
 
@@ -190,7 +193,9 @@ class Actions:
             await self._restore(job, described, workload)
         elif step is JobStep.RELEASE:
             if not await self.pods_left(uid_of(job), key_of(job)[0]):
-                await self._writer.status(workload, workload_conditions.released(workload, self._writer.stamp()))
+                again = not (described.kind.gate and self._ends_with_pod)
+                status = workload_conditions.released(workload, self._writer.stamp(), again=again)
+                await self._writer.status(workload, status)
         elif step is JobStep.FINISH and (finish := finish_of(job)) is not None:
             await self.finish(job, workload, finish)
         elif step is JobStep.LET_GO:
@@ -242,25 +247,6 @@ class Actions:
         """Delete a job that the queue has given up."""
         await self._writer.delete(job)
         self._events.tell(job, "Deleted", "Deleted job: deactivation retention period expired")
-
-    async def ungate(self, pod: Object, described: Job) -> None:
-        """Let a pod go that no queue holds."""
-        await self._writer.replace(ungated(pod, described))
-
-    async def end(self, pod: Object, workload: Object) -> None:
-        """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it.
-
-        A suspended job can be started again, a deleted pod cannot: so this is never done by an old view.
-        """
-        fresh = await self._writer.refresh_workload(workload)
-        if fresh is None or version_of(fresh) != version_of(workload):
-            raise Conflict(f"the Workload of Pod {'/'.join(key_of(pod))} has changed")
-        why = find(workload, EVICTED) or {} if holds(workload, EVICTED) else NOT_ADMITTED
-        reason, message = str(why.get("reason") or ""), str(why.get("message") or "")
-        if not same(pod, TERMINATION, True, reason, message):
-            rows = with_condition(conditions_of(pod), TERMINATION, True, reason, message, self._writer.stamp())
-            pod = await self._writer.status(pod, {"conditions": rows})
-        await self._writer.delete(pod)
 
     async def let_go(self, workload: Object) -> None:
         """Take our finalizer off a Workload."""

@@ -3,25 +3,48 @@
     complete: CREATE    admitted: START those that wait    as many succeeded as it has pods: FINISH
     evicted: END those that run, then RELEASE the quota    more pods than it has: they are SPARE, and deleted
 
-A pod that failed may be replaced: the next one of its role takes its place.
+A pod that failed may be replaced: the next one of its role takes its place. Until then it is tracked (a finalizer
+keeps it), so that its role is known; then it is FREE. A group that serves has no end.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from webhook.api.snapshot.slices import counts
-from webhook.api.snapshot.workload import reclaimed
+from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
 from webhook.cluster.api.finalizers import is_marked
-from webhook.cluster.jobs.steps import gone
+from webhook.cluster.jobs.steps import TERMINATION, gone
 from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import at, describe, suspended
+from webhook.jobs.describe import at, prebuilt_of
 from webhook.jobs.elastic import annotation
-from webhook.jobs.pod_groups import RETRIABLE, as_one_job, phase_of, role_of
-from webhook.kube.conditions import holds
+from webhook.jobs.pod_groups import (
+    FAST,
+    RETRIABLE,
+    SERVING,
+    as_one_job,
+    is_over,
+    is_running,
+    is_tracked,
+    may_run,
+    phase_of,
+    role_of,
+    says,
+    staying,
+    total_of,
+    waits,
+)
+from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object, uid_of
+
+Told = tuple[bool, str, str]
+"""Status, reason and message of a condition."""
+_REPLACED: Final = (False, "PodsReady", "No pods need replacement")
+_FAILED: Final = (True, "PodsFailed", "Some Failed pods need replacement")
 
 
 class GroupStep(StrEnum):
@@ -33,71 +56,169 @@ class GroupStep(StrEnum):
     START = "let the pods go"
     END = "delete the pods"
     SPARE = "delete the pods: the group has as many as it asked for"
+    FREE = "track the pods no more"
+    TELL = "say whether pods are to be replaced"
     RELEASE = "release the quota"
     RECLAIM = "update the Workload's reclaimable pods"
     FINISH = "mark the Workload finished"
+    DROP = "delete the Workload: it is of other pods"
     LET_GO = "remove the finalizer of the Workload"
 
 
 Next = tuple[GroupStep, Sequence[Object]]
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The pods of a group in the places of its Workload, by role: who has one, who is too many, whom others replaced.
+
+    `absent` is the number of places that wait for another pod.
+    """
+
+    kept: Sequence[Object]
+    spare: Sequence[Object]
+    replaced: Sequence[Object]
+    absent: int
+
+
 def group_step(pods: Sequence[Object], workload: Object | None) -> Next:
     """Give the next step, and the pods that it is about. `pods` are those of the group, the oldest first."""
     if workload is None:
-        return (GroupStep.CREATE if as_one_job(pods) is not None else GroupStep.NONE), ()
-    if not pods and holds(workload, QUOTA_RESERVED) and not holds(workload, FINISHED):
-        return (GroupStep.RELEASE if holds(workload, EVICTED) else GroupStep.FINISH), ()
-    if holds(workload, FINISHED) or not pods:
-        return (GroupStep.LET_GO if is_marked(workload) else GroupStep.NONE), ()
-    live = [pod for pod in pods if phase_of(pod) not in ("Succeeded", "Failed")]
-    running = [pod for pod in live if not _waits(pod)]
-    if _is_over(pods, running, workload):
-        return GroupStep.FINISH, ()
-    if gone(workload) or not holds(workload, QUOTA_RESERVED) or holds(workload, EVICTED):
-        return _down(running, workload)
-    known = {owner.get("uid") for owner in at(workload, ("metadata", "ownerReferences")) or ()}
-    if strangers := [pod for pod in pods if uid_of(pod) not in known and not gone(pod)]:
-        return GroupStep.JOIN, strangers
-    if ended(pods, workload) != reclaimed(workload):
-        return GroupStep.RECLAIM, ()
-    return _started(pods, live, workload) if holds(workload, ADMITTED) else (GroupStep.NONE, ())
-
-
-def _down(running: Sequence[Object], workload: Object) -> Next:
-    if running:
-        return GroupStep.END, [pod for pod in running if not gone(pod)]
+        return _alone(pods)
+    if not pods:
+        return _empty(workload)
+    tracked = [pod for pod in pods if is_tracked(pod)]
+    if holds(workload, FINISHED):
+        return _last(tracked, workload)
     if gone(workload):
-        return GroupStep.LET_GO, ()
-    return (GroupStep.RELEASE if holds(workload, QUOTA_RESERVED) else GroupStep.NONE), ()
+        return _deleted(pods, tracked, workload)
+    if _is_given_up(pods) and not _is_over(pods, workload):
+        return GroupStep.FREE, [pod for pod in tracked if not is_running(pod)]
+    found = places(pods, workload)
+    if not found.kept and by_pods(workload):
+        return GroupStep.DROP, ()
+    known = {owner.get("uid") for owner in at(workload, ("metadata", "ownerReferences")) or ()}
+    if strangers := [pod for pod in found.kept if uid_of(pod) not in known and not gone(pod)]:
+        return GroupStep.JOIN, strangers
+    if found.spare:
+        return GroupStep.SPARE, found.spare
+    if free := [pod for pod in found.replaced if is_tracked(pod)]:
+        return GroupStep.FREE, free
+    if replacement(found, workload) is not None:
+        return GroupStep.TELL, ()
+    return _placed(found.kept, workload)
 
 
-def _started(pods: Sequence[Object], live: Sequence[Object], workload: Object) -> Next:
-    """Choose the pods of each role to let go, and those that are too many."""
-    room = Counter(counts(workload))
-    room.subtract(role_of(pod) for pod in pods if phase_of(pod) == "Succeeded" or (pod in live and not _waits(pod)))
-    chosen: list[Object] = []
+def places(pods: Iterable[Object], workload: Object) -> Places:
+    """Give each place of a Workload to a pod: to one that runs or may run yet, else to the last that did."""
+    pods = list(pods)
+    kept: list[Object] = []
     spare: list[Object] = []
-    for pod in live:
-        if _waits(pod) and not gone(pod):
-            fits = room[role_of(pod)] > 0
-            room[role_of(pod)] -= 1
-            (chosen if fits else spare).append(pod)
-    return (GroupStep.START, chosen) if chosen else (GroupStep.SPARE, spare) if spare else (GroupStep.NONE, ())
+    replaced: list[Object] = []
+    absent = 0
+    for role, count in counts(workload).items():
+        mine = [pod for pod in pods if role_of(pod) == role]
+        able = staying(pod for pod in mine if may_run(pod))
+        lost = staying(reversed([pod for pod in mine if not may_run(pod)]))
+        left = max(0, count - len(able))
+        kept += [*able[:count], *lost[:left]]
+        spare += able[count:]
+        replaced += lost[left:]
+        absent += bool(count and not able) if says(pods, FAST) else left
+    return Places(kept, spare, replaced, absent)
 
 
-def _is_over(pods: Sequence[Object], running: Sequence[Object], workload: Object) -> bool:
-    succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods)
-    last = any(annotation(pod, RETRIABLE) == "false" and phase_of(pod) in ("Succeeded", "Failed") for pod in pods)
-    return succeeded >= sum(counts(workload).values()) or (last and not running)
+def replacement(found: Places, workload: Object) -> Told | None:
+    """Say what the condition `WaitingForReplacementPods` should be, None where it stands so, or need not be there."""
+    told = find(workload, REPLACEMENT) or {}
+    if not found.absent or not by_pods(workload):
+        return _REPLACED if told.get("status", "False") != "False" else None
+    if holds(workload, EVICTED):
+        why = find(workload, EVICTED) or {}
+        wanted = True, str(why.get("reason") or ""), str(why.get("message") or "")
+        return (
+            None if (told.get("status"), told.get("reason"), told.get("message")) == ("True", *wanted[1:]) else wanted
+        )
+    return None if told.get("status") == "True" else _FAILED
+
+
+def by_pods(workload: Object) -> bool:
+    """Say whether a Workload belongs to pods alone, and to nothing that makes them anew."""
+    owners = at(workload, ("metadata", "ownerReferences")) or ()
+    return bool(owners) and all(owner.get("kind") == "Pod" for owner in owners)
 
 
 def ended(pods: Sequence[Object], workload: Object) -> dict[str, int]:
-    """Count the pods that succeeded, by pod set of the Workload."""
+    """Count the pods that succeeded, by pod set of the Workload; a group that serves needs their places again."""
+    if says(pods, SERVING):
+        return {}
     found = Counter(role_of(pod) for pod in pods if phase_of(pod) == "Succeeded")
     return {name: min(found[name], count) for name, count in counts(workload).items() if found[name]}
 
 
-def _waits(pod: Object) -> bool:
-    described = describe(pod)
-    return described is not None and bool(suspended(pod, described.kind))
+def _alone(pods: Sequence[Object]) -> Next:
+    """Make the Workload of a group that is complete, unless it names one that is to come."""
+    if free := [pod for pod in pods if is_tracked(pod) and not may_run(pod)]:
+        return GroupStep.FREE, free
+    if as_one_job(pods) is None or prebuilt_of(pods[0]):
+        return GroupStep.NONE, ()
+    able = staying(pod for pod in pods if may_run(pod))
+    total = total_of(pods)
+    return (GroupStep.SPARE, able[total:]) if able[total:] else (GroupStep.CREATE, able)
+
+
+def _empty(workload: Object) -> Next:
+    """See to a Workload whose pods are all gone; one that something else owns gets others."""
+    if gone(workload) or holds(workload, FINISHED):
+        return (GroupStep.LET_GO if is_marked(workload) else GroupStep.NONE), ()
+    if not by_pods(workload):
+        return _down((), workload) if holds(workload, EVICTED) else (GroupStep.NONE, ())
+    if holds(workload, QUOTA_RESERVED):
+        return (GroupStep.RELEASE if holds(workload, EVICTED) else GroupStep.FINISH), ()
+    return (GroupStep.LET_GO if is_marked(workload) else GroupStep.NONE), ()
+
+
+def _last(tracked: Sequence[Object], workload: Object) -> Next:
+    if tracked:
+        return GroupStep.FREE, tracked
+    return (GroupStep.LET_GO if is_marked(workload) else GroupStep.NONE), ()
+
+
+def _deleted(pods: Sequence[Object], tracked: Sequence[Object], workload: Object) -> Next:
+    """See to a group whose Workload is being deleted: its pods go with it."""
+    if there := [pod for pod in pods if not gone(pod)]:
+        return GroupStep.END, there
+    return (GroupStep.NONE, ()) if any(is_running(pod) for pod in pods) else _last(tracked, workload)
+
+
+def _placed(kept: Sequence[Object], workload: Object) -> Next:
+    """Give the next step for a group whose every pod has its place."""
+    if not says(kept, SERVING) and _is_over(kept, workload):
+        return GroupStep.FINISH, ()
+    if not holds(workload, QUOTA_RESERVED) or holds(workload, EVICTED):
+        return _down(kept, workload)
+    if ended(kept, workload) != reclaimed(workload):
+        return GroupStep.RECLAIM, ()
+    if not holds(workload, ADMITTED):
+        return GroupStep.NONE, ()
+    waiting = [pod for pod in kept if waits(pod) and not gone(pod)]
+    return (GroupStep.START if waiting else GroupStep.NONE), waiting
+
+
+def _is_given_up(pods: Sequence[Object]) -> bool:
+    """Say whether somebody deleted all pods of a group, and not the queue."""
+    return all(gone(pod) and find(pod, TERMINATION) is None for pod in pods) and not says(pods, SERVING)
+
+
+def _down(pods: Sequence[Object], workload: Object) -> Next:
+    if there := [pod for pod in pods if not (gone(pod) or waits(pod) or is_over(pod))]:
+        return GroupStep.END, there
+    if any(is_running(pod) for pod in pods) or not holds(workload, QUOTA_RESERVED):
+        return GroupStep.NONE, ()
+    return GroupStep.RELEASE, ()
+
+
+def _is_over(pods: Sequence[Object], workload: Object) -> bool:
+    succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods)
+    last = any(annotation(pod, RETRIABLE) == "false" for pod in pods)
+    return succeeded >= sum(counts(workload).values()) or (last and all(is_over(pod) for pod in pods))

@@ -8,51 +8,68 @@ from typing import Final
 
 from webhook.api.job_to_workload import owner_reference
 from webhook.api.snapshot.slices import counts
+from webhook.api.snapshot.workload import REPLACEMENT
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import FLAVOR, POD, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
-from webhook.cluster.jobs.group_steps import GroupStep, ended, group_step
+from webhook.cluster.jobs.group_steps import GroupStep, ended, group_step, places, replacement
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.placement import started
+from webhook.cluster.jobs.pods_ready import PODS_READY, told_of
 from webhook.cluster.queues import workload_conditions
 from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish
 from webhook.jobs.job import Job
-from webhook.jobs.pod_groups import as_one_job, group_of, of_role, phase_of
+from webhook.jobs.pod_groups import agreed, as_one_job, by_age, group_of, is_ready, may_run, of_role, phase_of, waits
 from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
 
 SOON: Final = 0.05
 POLL: Final = 1.0
+_ENDS: Final = frozenset({GroupStep.CREATE, GroupStep.FINISH, GroupStep.DROP, GroupStep.LET_GO})
+_CONFLICT: Final = "this pod group cannot be admitted"
 
 
 class PodGroups:
     """`look` does one step for a group, and says when to look again."""
 
     def __init__(
-        self, view: View, writer: LeaderWriter, actions: Actions, events: EventRecorder, managed: ManagedJobs
+        self,
+        view: View,
+        writer: LeaderWriter,
+        actions: Actions,
+        events: EventRecorder,
+        managed: ManagedJobs,
+        *,
+        readiness: bool,
     ) -> None:
         self._view, self._writer, self._actions, self._events = view, writer, actions, events
-        self._managed = managed
+        self._managed, self._readiness = managed, readiness
 
     async def look(self, namespace: str, name: str) -> float | None:
         """Do the next step for a group. A Workload of its name that is no group's is left alone."""
         pods = self._pods(namespace, name)
         workload = self._view.mirror(WORKLOAD).get(name, namespace)
         if workload is not None and annotation(workload, IS_GROUP) != "true":
+            await self._refuse(name, pods)
             return None
         if any(self._managed.read(pod) is None for pod in pods):
             return None
         step, about = group_step(pods, workload)
-        if step is GroupStep.NONE:
+        if self._readiness and workload is not None and pods and step not in _ENDS:
+            told = told_of(workload, ready=is_ready(places(pods, workload).kept))
+            if told is not None:
+                await self._actions.tell(workload, PODS_READY, *told)
+                return SOON
+        if step is GroupStep.NONE or (step is GroupStep.FREE and not about):
             return None
         log.info("pod group %s/%s: %s", namespace, name, step.value)
         if step is GroupStep.CREATE:
-            await self._create(name, pods)
+            await self._create(name, list(about))
         elif workload is not None:
             await self._take(step, about, pods, workload)
         return POLL if step is GroupStep.END else SOON
@@ -65,8 +82,16 @@ class PodGroups:
 
     def _pods(self, namespace: str, name: str) -> list[Object]:
         """Give the pods of a group, the oldest first."""
-        found = [pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name]
-        return sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp") or ""), key_of(pod)[1]))
+        return by_age(pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name)
+
+    async def _refuse(self, name: str, pods: Sequence[Object]) -> None:
+        """Tell the pods of a group whose Workload would have the name of another's; those that are deleted go."""
+        for pod in pods:
+            if not may_run(pod):
+                await self._actions.pods.free(pod)
+        if held := [pod for pod in pods if waits(pod)]:
+            note = f'A Workload named "{name}" already exists but is not a pod group workload; {_CONFLICT}'
+            self._events.tell(held[0], "WorkloadNameConflict", note, warning=True)
 
     async def _take(self, step: GroupStep, chosen: Sequence[Object], pods: list[Object], workload: Object) -> None:
         if step is GroupStep.JOIN:
@@ -82,6 +107,10 @@ class PodGroups:
             await self._actions.finish(pods[0] if pods else workload, workload, _finish(pods, workload))
         elif step is GroupStep.LET_GO:
             await self._actions.let_go(workload)
+        elif step is GroupStep.DROP:
+            await self._actions.drop(pods[0], workload)
+        elif step is GroupStep.TELL and (told := replacement(places(pods, workload), workload)) is not None:
+            await self._actions.tell(workload, REPLACEMENT, *told)
         for pod in chosen:
             await self._one(step, pod, workload)
 
@@ -90,10 +119,11 @@ class PodGroups:
         if step is GroupStep.START and (described := describe(pod)) is not None:
             await self._start(pod, described, workload)
         elif step is GroupStep.END:
-            await self._actions.end(pod, workload)
+            await self._actions.pods.end(pod, workload)
         elif step is GroupStep.SPARE:
-            self._events.tell(pod, "ExcessPodDeleted", "Excess pod deleted")
-            await self._writer.delete(pod)
+            await self._actions.pods.spare(pod)
+        elif step is GroupStep.FREE:
+            await self._actions.pods.free(pod)
 
     async def _start(self, pod: Object, described: Job, workload: Object) -> None:
         flavors = self._view.mirror(FLAVOR).by_name()
@@ -104,7 +134,7 @@ class PodGroups:
         described = as_one_job(pods)
         if described is None or self._actions.lacks_class(pods[0], described):
             return
-        draft, _ = self._actions.draft(pods[0], described)
+        draft, _ = self._actions.draft(agreed(pods), described)
         annotations = {**draft["metadata"]["annotations"], IS_GROUP: "true"}
         references = [_reference(pod) for pod in pods]
         metadata = {**draft["metadata"], "name": name, "annotations": annotations, "ownerReferences": references}

@@ -14,10 +14,12 @@ from webhook.cluster.queues.admission_checks import states_of
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job, JobPodSet, Path
+from webhook.jobs.pod_groups import ROLE
 from webhook.store.objects import Object, copy_json
 
 FIELDS = (("spec", "nodeSelector"), ("spec", "tolerations"), ("metadata", "labels"), ("metadata", "annotations"))
 """Of a pod template: what an admission writes."""
+TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 PLACED = "sluice.dev/placed"
 """An annotation of a job: its templates carry what an admission put there, and are to be restored when it stops."""
 
@@ -37,9 +39,9 @@ def suspend(job: Object, described: Job, value: bool) -> Object:
 
 
 def ungated(pod: Object, described: Job) -> Object:
-    """Give the pod without our scheduling gate; the gates of others stay."""
+    """Give the pod without our scheduling gate, and the one that Kueue's placement put there; those of others stay."""
     gates = at(pod, ("spec", "schedulingGates")) or []
-    rest = [gate for gate in gates if gate.get("name") != described.kind.gate]
+    rest = [gate for gate in gates if gate.get("name") not in (described.kind.gate, TOPOLOGY_GATE)]
     free: Object = _with(pod, ("spec", "schedulingGates"), rest or None)
     return free
 
@@ -52,7 +54,7 @@ def started(
     Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, then what its admission checks
     want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller. Kueue does the same
     (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the same write.
-    `marked` writes the name of its pod set on a pod. Raises PlacementConflict.
+    `marked` writes its role on a pod of a group. Raises PlacementConflict.
     """
     out = job
     assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
@@ -70,7 +72,7 @@ def started(
     if is_elastic(job):
         out = _marked(out, described, workload)
     if marked:
-        out = _with(out, ("metadata", "labels", POD_SET), described.pod_sets[0].name)
+        out = _with(out, ("metadata", "annotations", ROLE), described.pod_sets[0].name)
     if described.kind.gate:
         return ungated(out, described)
     if out is not job:

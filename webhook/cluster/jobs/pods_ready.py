@@ -23,19 +23,26 @@ _ENDS: Final = frozenset({JobStep.CREATE, JobStep.ADOPT, JobStep.REJECT, JobStep
 
 def readiness(job: Object, described: Job, workload: Object | None, step: JobStep) -> tuple[bool, str, str] | None:
     """Give status, reason and message of the condition where it is to change; None where it stands."""
-    if workload is None or step in _ENDS or holds(workload, FINISHED):
+    if workload is None or step in _ENDS:
+        return None
+    return told_of(workload, ready=pods_ready(job, described))
+
+
+def told_of(workload: Object, *, ready: bool) -> tuple[bool, str, str] | None:
+    """Give what the condition is to say where all pods are ready now, or are not; None where it stands."""
+    if holds(workload, FINISHED):
         return None
     told = find(workload, PODS_READY)
-    ready, reason, message = _of(job, described, workload, told or {})
-    if told is not None and (told.get("status"), told.get("reason")) == (str(ready), reason):
+    status, reason, message = _of(workload, told or {}, ready=ready)
+    if told is not None and (told.get("status"), told.get("reason")) == (str(status), reason):
         return None
-    return ready, reason, message
+    return status, reason, message
 
 
-def _of(job: Object, described: Job, workload: Object, told: Object) -> tuple[bool, str, str]:
+def _of(workload: Object, told: Object, *, ready: bool) -> tuple[bool, str, str]:
     if not holds(workload, ADMITTED):
         return _STARTS
     before = told.get("reason")
-    if pods_ready(job, described):
+    if ready:
         return True, "Recovered" if before in _RECOVERING else "Started", _READY
     return _RECOVERS if told.get("status") == "True" or before == "WaitForRecovery" else _STARTS

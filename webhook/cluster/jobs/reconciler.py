@@ -26,7 +26,7 @@ from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_place
 from webhook.cluster.jobs.pods_ready import PODS_READY, readiness
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slices import Next, slice_step
-from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
+from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, next_step
 from webhook.cluster.jobs.ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
@@ -35,6 +35,7 @@ from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import DEPTH, ancestors, controller_of, owned
+from webhook.jobs.pod_groups import is_tracked
 from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -66,9 +67,11 @@ class Reconciler:
         self._managed = ManagedJobs(view, opted, settings)
         self._owners = ViewOwners(view)
         self.workloads = JobWorkloads(view)
-        self.actions = Actions(view, writer, events)
+        skips = settings.enabled("SkipReassignmentForPodOwnedWorkloads", default=True)
+        self.actions = Actions(view, writer, events, ends_with_pod=skips)
         self._ungater = SliceUngater(view, writer)
-        self._groups = PodGroups(view, writer, self.actions, events, self._managed)
+        ready = settings.wait_for_pods_ready is not None
+        self._groups = PodGroups(view, writer, self.actions, events, self._managed, readiness=ready)
 
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
@@ -130,6 +133,8 @@ class Reconciler:
         Raises what reading a malformed job does: custom kinds may hold anything.
         """
         lacks = self.actions.lacks_class(job, described)
+        if is_free(job, workload):
+            return JobStep.FREE, workload
         if prebuilt_of(job) and (step := _of_prebuilt(job, described, workload)) is not None:
             return step, workload
         if is_elastic(job) and not prebuilt_of(job):
@@ -164,6 +169,8 @@ class Reconciler:
 
         A Pod that was not gated here (it was Kueue's before) is not in the view; its Workload ends with it.
         """
+        if is_free(job, workload):
+            await self.actions.pods.free(job)
         if workload is not None and gone(workload):
             return await self._without_job(key, workload)
         if workload is not None and not holds(workload, FINISHED) and not is_followed(job):
@@ -214,7 +221,9 @@ class Reconciler:
     async def _of_owner(self, job: Object, described: Job, workload: Object | None) -> None:
         """Leave to its owner what was held or queued by itself while its owner was not known, or not admitted."""
         if described.kind.gate and described.suspended:
-            await self.actions.ungate(job, described)
+            await self.actions.pods.ungate(job, described)
+        elif is_tracked(job):
+            await self.actions.pods.free(job)
         if workload is not None:
             await self.actions.discard(workload)
 

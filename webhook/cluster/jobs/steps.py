@@ -22,11 +22,15 @@ from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISH
 from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
+from webhook.jobs.pod_groups import is_running, is_tracked
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object
 
 DIGEST: Final = "sluice.dev/spec-digest"
 """An annotation of a Workload: what of the job it was made from, so that an edit of the job is noticed."""
+
+TERMINATION: Final = "TerminationTarget"
+"""The condition of a Pod that is about to be deleted; its reason says why. Kueue's words."""
 
 EPOCH: Final = "sluice.dev/epoch"
 """An annotation of a Workload: which leader wrote to it last while it waited."""
@@ -50,6 +54,7 @@ class JobStep(StrEnum):
     OBSOLETE = "mark the Workload finished: the job has another size"
     START = "unsuspend the job"
     STOP = "suspend the job, or delete the pod"
+    FREE = "track the pod no more"
     RESTORE = "remove the flavor's labels from the pod templates"
     RELEASE = "release the quota"
     FINISH = "mark the Workload finished"
@@ -77,6 +82,8 @@ class Differences:
 def next_step(job: Object, described: Job, workload: Object | None, differs: Differences) -> JobStep:
     """Give the next step for a managed job."""
     over = finish_of(job) is not None
+    if is_free(job, workload):
+        return JobStep.FREE
     if workload is None:
         return JobStep.NONE if over or gone(job) else JobStep.CREATE
     if holds(workload, FINISHED):
@@ -84,7 +91,8 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     if over:
         return JobStep.FINISH
     if described.kind.gate and gone(job):
-        return JobStep.NONE
+        ends = holds(workload, EVICTED) and holds(workload, QUOTA_RESERVED) and not is_running(job)
+        return JobStep.RELEASE if ends else JobStep.NONE
     stopped = bool(suspended(job, described.kind))
     if gone(workload):
         return _down(job, stopped, differs, JobStep.LET_GO)
@@ -93,6 +101,14 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     if not stopped or differs.templates:
         return _down(job, stopped, differs, JobStep.NONE)
     return JobStep.RENEW if differs.spec else JobStep.NONE
+
+
+def is_free(job: Object, workload: Object | None) -> bool:
+    """Say whether a pod need not be tracked any more: it was deleted, or it has ended and the queue knows."""
+    if not is_tracked(job):
+        return False
+    known = finish_of(job) is not None if workload is None else holds(workload, FINISHED)
+    return gone(job) or known
 
 
 def _down(job: Object, stopped: bool, differs: Differences, then: JobStep) -> JobStep:

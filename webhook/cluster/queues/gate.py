@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from webhook.admission.queue_gate import DecidingCore, QueueGate
+from webhook.api.configuration.model import QueueSettings
 from webhook.cluster.api.kinds import LIMIT_RANGE, LOCAL_QUEUE, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 
 
-def view_gate(view: View, core: DecidingCore, clock_ms: Callable[[], int]) -> QueueGate:
-    """Judge jobs by the queues in the view and the state of the core."""
-    return QueueGate(ViewObjects(view), core, clock_ms)
+def view_gate(
+    view: View, core: DecidingCore, clock_ms: Callable[[], int], settings: QueueSettings | None = None
+) -> QueueGate:
+    """Judge jobs by the queues in the view and the state of the core, counted by the settings."""
+    return QueueGate(ViewObjects(view), core, clock_ms, settings)
 
 
 class ViewObjects:

@@ -143,6 +143,9 @@ class Upkeep:
         found = self._view.mirror(CLUSTER_QUEUE).get(target)
         around = Around(local, target, found, target in inactive, self._told.get(key))
         await self._write(key, workload, waiting.status_of(workload, around, self._writer.stamp()))
+        again = milliseconds(at(workload, ("status", "requeueState", "requeueAt")))
+        if again > self._clock_ms():
+            self._look_at(key, again)
 
     async def _hold(self, key: str, workload: Object) -> None:
         """See to one that holds quota; who is admitted is the core's, unless its ClusterQueue is gone."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.pending_message import EVALUATED, condition_of, message_of
-from webhook.api.snapshot.workload import GATE
+from webhook.api.snapshot.workload import GATE, ON_HOLD, REPLACEMENT
 from webhook.cluster.queues import admission_checks
 from webhook.cluster.queues.queue_conditions import is_stopped
 from webhook.cluster.queues.workload_conditions import (
@@ -76,7 +76,7 @@ def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
     if (told := _why(workload, around)) is not None:
         rows = with_condition(rows, QUOTA_RESERVED, False, *told, now, generation)
         rows = with_condition(rows, ADMITTED, False, *NO_RESERVATION, now, generation)
-    rows = _waiting(rows, around.pending, now, generation)
+    rows = _waiting(rows, around, now, generation)
     if around.target is not None:
         old = admission_checks.states_of(workload)
         new = admission_checks.synced(old, admission_checks.asked(around.target, {}), now)
@@ -84,8 +84,11 @@ def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
     return {**status, "conditions": rows} if rows else status
 
 
-def _waiting(rows: list[dict[str, Any]], pending: Pending | None, now: str, generation: int) -> list[dict[str, Any]]:
-    """Say what the core knows beyond Kueue's reasons."""
+def _waiting(rows: list[dict[str, Any]], around: Around, now: str, generation: int) -> list[dict[str, Any]]:
+    """Say what the core knows beyond Kueue's reasons; of queues that are not there it knows no more."""
+    pending = around.pending
+    if around.local is None or around.target is None:
+        return [row for row in rows if row.get("type") != WAITING]
     if pending is None:
         return rows
     told = message_of(pending) or pending.reason.value
@@ -108,6 +111,8 @@ def _why(workload: Object, around: Around) -> tuple[str, str] | None:
     if gate := gate_of(workload):
         return GATED, f"Admission is gated by: {gate}"
     old = find(workload, QUOTA_RESERVED) or {}
+    if old and (old.get("reason") == ON_HOLD or holds(workload, REPLACEMENT)):
+        return None
     if old.get("reason") == GATED:
         return EVALUATION, CLEARED
     if around.pending is None or around.pending.reason is Reason.BACKOFF:

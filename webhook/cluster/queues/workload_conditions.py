@@ -164,12 +164,12 @@ def deactivating(workload: Object, cause: str, message: str, now: str) -> Object
     return {**_status(workload), "conditions": rows}
 
 
-def released(workload: Object, now: str) -> Object:
-    """Give the status of a Workload whose pods are gone: no quota, waiting again."""
+def released(workload: Object, now: str, *, again: bool = True) -> Object:
+    """Give the status of a Workload whose pods are gone: no quota, waiting `again`, if anything could still start."""
     why = find(workload, EVICTED) or {}
     reason, message = str(why.get("reason") or ""), str(why.get("message") or "")
     status = without_quota(workload, EVALUATION, message, now)
-    held = reason.startswith(tuple(REQUEUES))
+    held = not again or reason.startswith(tuple(REQUEUES))
     rows = with_condition(status["conditions"], REQUEUED, not held, reason, message, now, _generation(workload))
     return {**status, "conditions": rows}
 

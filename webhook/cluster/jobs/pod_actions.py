@@ -1,0 +1,69 @@
+"""What is done to a single Pod: it is let go, ended by deletion, or tracked no more."""
+
+from __future__ import annotations
+
+from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.finalizers import without
+from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.jobs.placement import ungated
+from webhook.cluster.jobs.steps import TERMINATION, gone
+from webhook.cluster.queues.workload_conditions import EVICTED
+from webhook.jobs.describe import POD_FINALIZER
+from webhook.jobs.job import Job
+from webhook.jobs.pod_groups import is_tracked
+from webhook.kube.conditions import conditions_of, find, holds, same, with_condition
+from webhook.store.errors import Conflict
+from webhook.store.objects import Object, key_of, version_of
+
+
+class PodActions:
+    """Does it, if the Pod is still as it was seen. All raise StoreError."""
+
+    def __init__(self, writer: LeaderWriter, events: EventRecorder) -> None:
+        self._writer, self._events = writer, events
+
+    async def ungate(self, pod: Object, described: Job) -> None:
+        """Let a pod go that no queue holds."""
+        free = ungated(pod, described)
+        await self._writer.replace({**free, "metadata": {**free["metadata"], "finalizers": _untracked(pod) or []}})
+
+    async def end(self, pod: Object, workload: Object) -> None:
+        """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it.
+
+        A suspended job can be started again, a deleted pod cannot: so this is never done by an old view.
+        """
+        fresh = await self._writer.refresh_workload(workload)
+        if fresh is None or version_of(fresh) != version_of(workload):
+            raise Conflict(f"the Workload of Pod {'/'.join(key_of(pod))} has changed")
+        reason, message = _why(workload)
+        if not same(pod, TERMINATION, True, reason, message):
+            rows = with_condition(conditions_of(pod), TERMINATION, True, reason, message, self._writer.stamp())
+            pod = await self._writer.status(pod, {"conditions": rows})
+        await self._writer.delete(pod)
+        self._events.tell(pod, "Stopped", message)
+
+    async def free(self, pod: Object) -> None:
+        """Track a pod no more: if it was deleted, it goes now."""
+        if is_tracked(pod):
+            await self._writer.metadata(pod, {"finalizers": _untracked(pod)})
+
+    async def spare(self, pod: Object) -> None:
+        """Delete a pod that is too many in its group."""
+        await self.free(pod)
+        if not gone(pod):
+            await self._writer.delete(pod)
+            self._events.tell(pod, "ExcessPodDeleted", "Excess pod deleted")
+
+
+def _untracked(pod: Object) -> list[str] | None:
+    return without(pod, POD_FINALIZER)
+
+
+def _why(workload: Object) -> tuple[str, str]:
+    """Give reason and message of the condition of a Pod that is to end, in Kueue's words."""
+    if gone(workload):
+        return "WorkloadDeleted", "Workload is deleted"
+    if holds(workload, EVICTED):
+        why = find(workload, EVICTED) or {}
+        return f"WorkloadEvictedDueTo{why.get('reason') or ''}", str(why.get("message") or "")
+    return "NotAdmitted", "Not admitted by cluster queue"
