@@ -6,6 +6,7 @@ from tests.cluster.test_pods import end, pod
 from tests.cluster.world import JOB, job, queues, world
 from webhook.cluster.api.kinds import RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.placement import PLACED
+from webhook.jobs.describe import MARK
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import merge
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.model import QueueSettings
-from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, PROVISIONING, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.queues.metrics import QueueMetrics
@@ -204,7 +204,9 @@ def make_controller(store, leader=None, opted=lambda labels: True, core=None, se
     """A controller over a store, with its view."""
     registry = CollectorRegistry()
     box: list[Controller] = []
-    view = View(store, (*BUILT_IN, *MANAGED, *QUEUE_KINDS, *PROVISIONING), lambda *change: box[0].heard(*change))
+    view = View(
+        store, (*BUILT_IN, *MANAGED, *PARENTS, *QUEUE_KINDS, *PROVISIONING), lambda *change: box[0].heard(*change)
+    )
     settings = settings or QueueSettings()
     core = core or QueueCore(KueueRules(), settings=settings)
     controller = Controller(view, core, CLOCKS, QueueMetrics(registry), opted, settings, leader)

@@ -19,7 +19,7 @@ from tests.shared import ROOT
 SUITES: Final = ("scheduler", "controller/core", "controller/jobs/job", "webhook/core", "kueuectl")
 POLICIES: Final = (
     "queue", "suspend-jobs", "suspend-pods", "queue-name", "priority-class", "stays-queued", "valid-jobs",
-    "gpu-defaults", "gpu-integer", "gpu-tolerations", "limit-range", "valid-pods",
+    "gpu-defaults", "gpu-integer", "gpu-tolerations", "limit-range", "suspend-serving", "valid-pods",
 )  # fmt: skip
 """What `sluice serve` loads, of policies/. Without frozen-while-admitted a job that grows is stopped, as by Kueue."""
 FROM_KUEUE: Final = ("multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs", "topologies")

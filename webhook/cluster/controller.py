@@ -15,11 +15,11 @@ from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import PARENTS, POD, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
-from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, managed_jobs
+from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, keys_of_parents, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
@@ -39,6 +39,8 @@ from webhook.store.objects import Object
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
+OF_PARENTS: Final = frozenset((gvk.group, gvk.kind) for gvk in (*PARENTS, POD, WORKLOAD))
+"""What has to do with pods that are queued in groups which an object says beforehand."""
 GATHER: Final = 0.02
 """Seconds in which changes that come together are gathered into one round."""
 TICK: Final = 5.0
@@ -140,7 +142,10 @@ class Controller:
             return
         if (gvk.group, gvk.kind) in MANAGED_KINDS:
             self._jobs.add(key_of_job(subject))
-        elif gvk == WORKLOAD and (owner := self._reconciler.workloads.noticed(subject)) is not None:
+        if (gvk.group, gvk.kind) in OF_PARENTS:
+            for key in keys_of_parents(subject):
+                self._jobs.add(key)
+        if gvk == WORKLOAD and (owner := self._reconciler.workloads.noticed(subject)) is not None:
             self._jobs.add(owner)
         if matters_to_all_jobs(gvk, old, new):
             self._add_all(self._view)
@@ -155,6 +160,8 @@ class Controller:
     def _add_all(self, view: View) -> None:
         for job in managed_jobs(view):
             self._jobs.add(key_of_job(job))
+        for parent in view.all(*PARENTS):
+            self._jobs.add(next(keys_of_parents(parent)))
         for workload in view.mirror(WORKLOAD).all():
             if (owner := self._reconciler.workloads.noticed(workload)) is not None:
                 self._jobs.add(owner)

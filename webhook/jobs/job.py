@@ -96,6 +96,8 @@ class JobKind:
     """A field that names pods that are there already: where it is set, the object makes none, and is not held."""
     elastic: bool = False
     """Whether a job of this kind can change its size while it runs, by a gate in its template (`elastic.py`)."""
+    grouped: bool = False
+    """Whether its pods are queued in groups that the object says beforehand (`pod_parents.py`)."""
     gate: str = ""
     """The scheduling gate that holds the object, where it has no suspend field: taken off once, never put back."""
 
@@ -103,6 +105,12 @@ class JobKind:
     def held(self) -> bool:
         """Whether a queue can hold the object until its quota is there; Volcano's Job is held by Volcano alone."""
         return self.queued and (self.suspend_path is not None or bool(self.gate))
+
+    @property
+    def framework(self) -> str:
+        """The name that Kueue's `integrations.frameworks` has for the kind."""
+        kind = self.kind.lower()
+        return kind if self.group in ("", "apps") else f"{self.group}/{kind}"
 
     @property
     def gvk(self) -> GroupVersionKind:

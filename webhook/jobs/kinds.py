@@ -185,7 +185,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         None,
         (Template(("spec", "template"), counts.field("replicas"), name="main"),),
         queued=False,
-        note="has no suspend; each of its Pods is gated and queued",
+        note="has no suspend; each of its Pods is gated and queued by itself",
     ),
     JobKind(
         "apps",
@@ -195,7 +195,8 @@ KINDS: Final[tuple[JobKind, ...]] = (
         None,
         (Template(("spec", "template"), counts.field("replicas"), name="main"),),
         queued=False,
-        note="has no suspend; its Pods are gated and queued",
+        note="has no suspend; its Pods are gated and queued together",
+        grouped=True,
     ),
     JobKind(
         "leaderworkerset.x-k8s.io",
@@ -208,7 +209,8 @@ KINDS: Final[tuple[JobKind, ...]] = (
             Template(("spec", "leaderWorkerTemplate", "workerTemplate"), counts.group_workers, name="worker"),
         ),
         queued=False,
-        note="has no suspend; its Pods are gated and queued",
+        note="has no suspend; its Pods are gated and queued together",
+        grouped=True,
     ),
     JobKind(
         "batch.volcano.sh",

@@ -40,6 +40,8 @@ BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTI
 
 MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
 """Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""
+PARENTS: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.grouped)
+"""Kinds whose pods are queued in groups that the object says beforehand."""
 LABELS: Final = {(kind.group, kind.kind): {MARK: "true"} for kind in JOB_KINDS if kind.gate}
 """Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
 VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS} | {

@@ -8,12 +8,14 @@ from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import workload_name
-from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, POD, WORKLOAD
+from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, PARENTS, POD, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.jobs.describe import describe, is_held
-from webhook.jobs.job import Job, JobKind
+from webhook.jobs.describe import at, describe, is_held
+from webhook.jobs.elastic import annotation
+from webhook.jobs.job import Job
 from webhook.jobs.owners import admits, controller_of
 from webhook.jobs.pod_groups import group_of
+from webhook.jobs.pod_parents import PARENT, is_shaped, parent_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
 from webhook.kube.selectors import compile_selector
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
@@ -47,6 +49,8 @@ IS_GROUP: Final = "kueue.x-k8s.io/is-group-workload"
 """The annotation, "true", of a Workload that belongs to a group of pods."""
 OF_GROUP: Final = "group"
 """Stands for the uid in the key of a group of pods, which is no object."""
+OF_PARENT: Final = "parent"
+"""Stands for the uid in the key of an object whose pods are queued in groups: they name it by its name."""
 
 
 def key_of_group(namespace: str, name: str) -> JobKey:
@@ -60,6 +64,19 @@ def key_of_job(job: Object) -> JobKey:
     if group := group_of(job):
         return key_of_group(namespace, group)
     return JobKey(gvk_of(job), namespace, name, uid_of(job))
+
+
+def keys_of_parents(obj: Object) -> Iterator[JobKey]:
+    """Give the keys of the objects whose pods are queued in groups, and with whom this object has to do."""
+    namespace, name = key_of(obj)
+    gvk = gvk_of(obj)
+    if any((gvk.group, gvk.kind) == (each.group, each.kind) for each in PARENTS):
+        yield JobKey(gvk, namespace, name, OF_PARENT)
+    named = [(owner.get("kind"), owner.get("name")) for owner in at(obj, ("metadata", "ownerReferences")) or ()]
+    if gvk.kind == POD.kind and (parent := parent_of(obj)) is not None:
+        named = [parent]
+    for kind, of in named:
+        yield from (JobKey(each, namespace, str(of), OF_PARENT) for each in PARENTS if each.kind == kind)
 
 
 def key_of_owner(workload: Object) -> JobKey | None:
@@ -96,23 +113,31 @@ class ManagedJobs:
         """Read an object as a job that a queue holds, None where it is none.
 
         A Pod is only ours where it was created with our gate: a Pod that ran before cannot be held, only deleted. One
-        that names no queue is never held.
+        that names no queue is never held. The pods of a kind that is queued are, whether plain ones are or not.
         """
         described = describe(job)
         if described is None or not described.pod_sets or not is_held(job, described.kind):
             return None
         if not described.queue and not (self._unnamed and not described.kind.gate):
             return None
-        if self._frameworks is not None and framework_of(described.kind) not in self._frameworks:
+        framework = annotation(job, PARENT) if described.kind.gate else ""
+        return described if self._is_managed(job, framework or described.kind.framework) else None
+
+    def read_parent(self, parent: Object) -> Job | None:
+        """Read an object whose pods are queued in groups, None where it is none."""
+        described = describe(parent)
+        if described is None or not described.kind.grouped or not is_shaped(parent, described):
             return None
+        if not described.queue and not self._unnamed:
+            return None
+        return described if self._is_managed(parent, described.kind.framework) else None
+
+    def _is_managed(self, job: Object, framework: str) -> bool:
+        if self._frameworks is not None and framework not in self._frameworks:
+            return False
         namespace = self._view.mirror(NAMESPACE).get(key_of(job)[0])
         labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
-        return described if self._opted(labels) and self._selected(labels) else None
-
-
-def framework_of(kind: JobKind) -> str:
-    """Give the name that Kueue's `integrations.frameworks` has for a job kind."""
-    return f"{kind.group}/{kind.kind.lower()}" if kind.group else kind.kind.lower()
+        return self._opted(labels) and self._selected(labels)
 
 
 def is_followed(job: Object) -> bool:

@@ -16,12 +16,14 @@ from webhook.cluster.jobs.groups import PodGroups
 from webhook.cluster.jobs.managed import (
     MANAGED_KINDS,
     OF_GROUP,
+    OF_PARENT,
     JobKey,
     ManagedJobs,
     Opted,
     ViewOwners,
     is_followed,
 )
+from webhook.cluster.jobs.parents import PodParents
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.pods_ready import PODS_READY, readiness
 from webhook.cluster.jobs.retention import kept_for
@@ -36,6 +38,7 @@ from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import DEPTH, ancestors, controller_of, owned
 from webhook.jobs.pod_groups import is_tracked
+from webhook.jobs.pod_parents import parent_of
 from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -71,6 +74,7 @@ class Reconciler:
         self.actions = Actions(view, writer, events, ends_with_pod=skips)
         self._ungater = SliceUngater(view, writer)
         ready = settings.wait_for_pods_ready is not None
+        self._parents = PodParents(view, writer, self.actions, events, self._managed)
         self._groups = PodGroups(view, writer, self.actions, events, self._managed, readiness=ready)
 
     async def look(self, key: JobKey) -> float | None:
@@ -92,10 +96,15 @@ class Reconciler:
     async def _look(self, key: JobKey) -> float | None:
         if key.uid == OF_GROUP:
             return await self._groups.look(key.namespace, key.name)
+        if key.uid == OF_PARENT:
+            await self._parents.look(key)
+            return None
         job = self._view.mirror(key.gvk).get(key.name, key.namespace)
         if job is None or uid_of(job) != key.uid:
             after = [await self._without_job(key, workload) for workload in self.workloads.of(key)]
             return min((seconds for seconds in after if seconds is not None), default=None)
+        if parent_of(job) is not None:
+            return None  # which tells it its group
         if chain := chain_of(job):
             await self._ungater.ungate(key.namespace, chain)
             return None
@@ -246,6 +255,9 @@ class Reconciler:
     async def _refresh(self, key: JobKey) -> None:
         if key.uid == OF_GROUP:
             await self._groups.refresh(key.namespace, key.name)
+            return
+        if key.uid == OF_PARENT:
+            await self._parents.refresh(key)
             return
         job = await self._writer.refresh(key.gvk, key.namespace, key.name)
         named = self.workloads.choose(key, job)[0] if job is not None else None

@@ -1,0 +1,147 @@
+"""Kinds whose pods are admitted together: those of a StatefulSet, and of each group of a LeaderWorkerSet. Pure.
+
+The group is known before its pods are, so its Workload is made of the object; each pod is told its group when it is
+there. The names of labels and annotations are Kueue's. A Deployment's pods are queued one by one, as any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from webhook.jobs.counts import number
+from webhook.jobs.describe import MARK, PREBUILT, PRIORITY, QUEUE, at
+from webhook.jobs.elastic import annotation
+from webhook.jobs.job import Job, JobPodSet
+from webhook.jobs.owners import controller_of
+from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL, group_of
+
+PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
+"""The annotation of a pod: the kind of object that it waits with, as `integrations.frameworks` names it."""
+REVISION: Final = "controller-revision-hash"
+LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
+LWS_INDEX: Final = "leaderworkerset.sigs.k8s.io/group-index"
+LWS_LEADER: Final = "leaderworkerset.sigs.k8s.io/leader-name"
+"""The annotation of a worker: the name of its leader's pod."""
+_MAIN: Final = "main"
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """Pods of one parent that are admitted together. `index` tells its groups apart, "" where it has one."""
+
+    index: str
+    pod_sets: tuple[JobPodSet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """How the pods of one kind are grouped: its groups, whose a pod is (by name), in which group, and in which role."""
+
+    groups: Callable[[Object, Job], tuple[PodGroup, ...]]
+    name_of: Callable[[Object], str]
+    index_of: Callable[[Object], str | None]
+    role_of: Callable[[Object, Object], str]
+    fast: bool
+
+
+def parent_of(pod: Object) -> tuple[str, str] | None:
+    """Give kind and name of what a pod waits with, None where it waits by itself."""
+    kind = _KIND_OF.get(annotation(pod, PARENT))
+    name = _PARENTS[kind].name_of(pod) if kind else ""
+    return (kind, name) if kind and name else None
+
+
+def groups_of(parent: Object, described: Job) -> tuple[PodGroup, ...]:
+    """Give the groups that an object asks for now."""
+    return _PARENTS[parent["kind"]].groups(parent, described)
+
+
+def is_shaped(parent: Object, described: Job) -> bool:
+    """Say whether the templates of an object say that their pods wait with it: the policy suspend-serving does that."""
+    return all(annotation(pods.template, PARENT) == described.kind.framework for pods in described.pod_sets)
+
+
+def joined(pod: Object, parent: Object, described: Job, named: Callable[[str], str]) -> Object:
+    """Give what is to be merged into a pod's metadata, so that it is one of its group; nothing where it is.
+
+    `named` gives the name of the Workload of a group by its index.
+    """
+    how = _PARENTS[parent["kind"]]
+    index = how.index_of(pod)
+    if index is None:
+        return {}
+    queue = {QUEUE: described.queue} if described.queue else {}
+    if group_of(pod):
+        moved = queue and (at(pod, ("metadata", "labels")) or {}).get(QUEUE) != described.queue
+        return {"labels": queue} if moved else {}
+    size = sum(pods.count for pods in next((g.pod_sets for g in groups_of(parent, described) if g.index == index), ()))
+    labels = {MARK: "true", **queue, **({PRIORITY: described.priority_class} if described.priority_class else {})}
+    annotations = {
+        GROUP: named(index),
+        PREBUILT: named(index),
+        TOTAL: str(size),
+        SERVING: "true",
+        ROLE: how.role_of(pod, parent),
+        **({FAST: "true"} if how.fast else {}),
+    }
+    return {"labels": labels, "annotations": annotations}
+
+
+def is_left(pod: Object, parent: Object) -> bool:
+    """Say whether a pod is of the revision that a roll-out replaces: the roll-out waits for it, in its old place."""
+    status = parent.get("status") or {}
+    old, new = status.get("currentRevision"), status.get("updateRevision")
+    return old != new and bool(old) and (at(pod, ("metadata", "labels")) or {}).get(REVISION) == old
+
+
+def _of_stateful_set(parent: Object, described: Job) -> tuple[PodGroup, ...]:
+    return (PodGroup("", described.pod_sets),) if number(parent.get("spec"), "replicas") else ()
+
+
+def _owner(pod: Object) -> str:
+    reference = controller_of(pod) or {}
+    of_apps = str(reference.get("apiVersion") or "").startswith("apps/")
+    return str(reference.get("name") or "") if of_apps and reference.get("kind") == "StatefulSet" else ""
+
+
+def _of_leader_worker_set(parent: Object, described: Job) -> tuple[PodGroup, ...]:
+    """Give a group for each replica; a roll-out may have more of them for a while."""
+    spec, status = parent.get("spec") or {}, parent.get("status") or {}
+    replicas = number(spec, "replicas")
+    surge = at(spec, ("rolloutStrategy", "rollingUpdateConfiguration", "maxSurge"))
+    if surge and number(status, "updatedReplicas", 0) < replicas:
+        replicas = max(replicas, number(status, "replicas", 0))
+    size = number(spec.get("leaderWorkerTemplate"), "size")
+    sets = described.pod_sets
+    if len(sets) == 1:
+        each: tuple[JobPodSet, ...] = (replace(sets[0], name=_MAIN, count=size),)
+    else:
+        each = tuple(replace(pods, count=1 if pods.name == "leader" else max(0, size - 1)) for pods in sets)
+    return tuple(PodGroup(str(index), each) for index in range(replicas))
+
+
+def _role_in_set(pod: Object, parent: Object) -> str:
+    if not at(parent, ("spec", "leaderWorkerTemplate", "leaderTemplate")):
+        return _MAIN
+    return "worker" if annotation(pod, LWS_LEADER) else "leader"
+
+
+def _label(name: str) -> Callable[[Object], str | None]:
+    return lambda pod: (at(pod, ("metadata", "labels")) or {}).get(name)
+
+
+_PARENTS: Final = {
+    "StatefulSet": Parent(_of_stateful_set, _owner, lambda pod: "", lambda pod, parent: _MAIN, fast=True),
+    "LeaderWorkerSet": Parent(
+        _of_leader_worker_set,
+        lambda pod: str(_label(LWS_NAME)(pod) or ""),
+        _label(LWS_INDEX),
+        _role_in_set,
+        fast=False,
+    ),
+}
+_KIND_OF: Final = {"statefulset": "StatefulSet", "leaderworkerset.x-k8s.io/leaderworkerset": "LeaderWorkerSet"}
