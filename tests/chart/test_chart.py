@@ -63,6 +63,7 @@ def test_the_rights_are_those_of_the_kinds():
     listed = {(group, name) for group, names in jobs.items() for name in re.findall(r'"([\w]+)"', names)}
     assert listed == {(kind.group, kind.resource) for kind in KINDS if kind.gvk in MANAGED and not kind.gate}
     assert [kind.resource for kind in KINDS if kind.gate] == ["pods"], "whose rights stand by themselves"
+    assert [kind.resource for kind in KINDS if kind.grouped and f"[{kind.resource}]" not in text] == []
     for gvk in QUEUE_KINDS:
         assert f"{gvk.kind.lower()}{'es' if gvk.kind.endswith('s') else 's'}" in text
     assert "workloads/status" in text
@@ -172,9 +173,9 @@ def test_an_uninstall_takes_the_registration_away_first(rendered):
 
 @pytest.mark.cluster
 def test_without_an_embedded_queue_no_pod_is_gated():
-    """Where a Kueue decides, all shipped policies are served and registered but the one that sets our gate."""
+    """Where a Kueue decides, all shipped policies are served and registered but those that gate pods."""
     here = {p.parent.name for p in (ROOT / "policies").glob("*/policy.yaml")}
-    wanted = sorted(f"/opt/sluice/policies/{name}" for name in here - {"suspend-pods"})
+    wanted = sorted(f"/opt/sluice/policies/{name}" for name in here - {"suspend-pods", "suspend-serving"})
     objects = [d.value for d in read(template(CHART, "--set=mode=external"), "chart")]
     (config,) = [o for o in objects if o["kind"] == "ConfigMap"]
     (served,) = read(config["data"]["sluice.yaml"])

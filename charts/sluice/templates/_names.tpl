@@ -39,7 +39,7 @@ capabilities: {drop: [ALL]}
 {{/* The folders of shipped policies, one a line. Where no embedded queue takes a Pod's gate off, no policy sets it. */}}
 {{- define "sluice.shipped" -}}
 {{- if and (ne .Values.mode "embedded") (eq .Values.policies.shipped "/opt/sluice/policies") -}}
-{{- range list "frozen-while-admitted" "gpu-defaults" "gpu-integer" "gpu-tolerations" "job-user" "limit-range" "priority-class" "queue-name" "queue-required" "stays-queued" "suspend-jobs" "valid-jobs" }}
+{{- range list "frozen-while-admitted" "gpu-defaults" "gpu-integer" "gpu-tolerations" "job-user" "limit-range" "priority-class" "queue-name" "queue-required" "stays-queued" "suspend-jobs" "valid-jobs" "valid-pods" }}
 /opt/sluice/policies/{{ . }}
 {{- end }}
 {{- else }}

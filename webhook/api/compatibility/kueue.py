@@ -125,7 +125,6 @@ _PLACES: Final = (
             "TASCachingRemainingResources",
             "TASCacheTopologyTree",
             "TASValidateWorkloadSliceSize",
-            "SkipReassignmentForPodOwnedWorkloads",
             "VectorizedResourceRequests",
             "SchedulerLibraryIntegration",
         ),

@@ -131,21 +131,22 @@ _JOBS: Final = (
     Feature(
         "plain Pods",
         State.YES,
-        "gated one by one by a scheduling gate",
+        "gated one by one by Kueue's scheduling gate, and tracked by its finalizer",
         "tests/cluster/test_pods.py",
+        ("SkipReassignmentForPodOwnedWorkloads",),
     ),
     Feature(
         "pod groups",
         State.PART,
-        "admitted together, with fast admission and replacement; in files each Pod is counted alone",
-        "tests/cluster/test_pod_groups.py",
+        "admitted together, with fast admission, replacement and serving; in files each Pod is counted alone",
+        "tests/cluster/test_group_steps.py",
         ("PodIntegrationValidateGroupOwner", "WorkloadIdentifierAnnotations"),
     ),
     Feature(
         "Deployment, StatefulSet, LeaderWorkerSet",
-        State.OTHER,
-        "their Pods are gated and queued one by one, not as a group",
-        "tests/jobs/test_describe.py",
+        State.PART,
+        "by the policy suspend-serving; Pods of a set are admitted together; a default queue does not hold them",
+        "tests/cluster/test_pod_parents.py",
         ("LWSImmutableGroupSize",),
     ),
     Feature(

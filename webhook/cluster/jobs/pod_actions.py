@@ -24,8 +24,7 @@ class PodActions:
 
     async def ungate(self, pod: Object, described: Job) -> None:
         """Let a pod go that no queue holds."""
-        free = ungated(pod, described)
-        await self._writer.replace({**free, "metadata": {**free["metadata"], "finalizers": _untracked(pod) or []}})
+        await self._writer.replace(ungated(pod, described))
 
     async def end(self, pod: Object, workload: Object) -> None:
         """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it.
@@ -45,7 +44,7 @@ class PodActions:
     async def free(self, pod: Object) -> None:
         """Track a pod no more: if it was deleted, it goes now."""
         if is_tracked(pod):
-            await self._writer.metadata(pod, {"finalizers": _untracked(pod)})
+            await self._writer.metadata(pod, {"finalizers": without(pod, POD_FINALIZER)})
 
     async def spare(self, pod: Object) -> None:
         """Delete a pod that is too many in its group."""
@@ -53,10 +52,6 @@ class PodActions:
         if not gone(pod):
             await self._writer.delete(pod)
             self._events.tell(pod, "ExcessPodDeleted", "Excess pod deleted")
-
-
-def _untracked(pod: Object) -> list[str] | None:
-    return without(pod, POD_FINALIZER)
 
 
 def _why(workload: Object) -> tuple[str, str]:

@@ -47,7 +47,9 @@ BUILT_IN: Final = "system-"
 """The first letters of PriorityClasses that each cluster has."""
 POLICIES: Final = ("queue-name", "suspend-jobs", "valid-jobs", "frozen-while-admitted")
 """The shipped policies that do what Kueue's webhooks do with jobs."""
-OF_PODS: Final = "suspend-pods"
+OF_PODS: Final = ("suspend-pods", "valid-pods")
+OF_SERVING: Final = "suspend-serving"
+"""Those for plain pods, and for the kinds whose pods are queued."""
 _METADATA: Final = ("name", "namespace", "labels", "annotations")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -74,8 +76,11 @@ class KueueSetup:
     def policies(self) -> tuple[str, ...]:
         """The references of the shipped policies that stand in for Kueue's webhooks."""
         integrations = None if self.settings is None else self.settings.integrations
-        pods = integrations is None or any("pod" in name for name in integrations.frameworks)
-        return tuple(f"sluice.dev/{name}" for name in (*POLICIES, *([OF_PODS] if pods else [])))
+        named = None if integrations is None else " ".join(integrations.frameworks)
+        serving = named is None or any(kind in named for kind in ("deployment", "statefulset", "leaderworkerset"))
+        pods = serving or "pod" in str(named)
+        chosen = (*POLICIES, *(OF_PODS if pods else ()), *((OF_SERVING,) if serving else ()))
+        return tuple(f"sluice.dev/{name}" for name in chosen)
 
 
 def from_kueue(given: Iterable[Document]) -> KueueSetup:
