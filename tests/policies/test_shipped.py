@@ -20,7 +20,7 @@ from webhook.offline.suite.session import run_session
 from webhook.policy import load_bundle
 from webhook.policy.loading.load_bundle import files_of
 
-FOLDERS = sorted(p for p in Path(ROOT, "policies").iterdir() if p.is_dir() and p.name != "queue")
+FOLDERS = sorted(p for p in Path(ROOT, "policies").iterdir() if p.is_dir() and p.name not in ("queue", "library"))
 LIMIT_RANGE = yaml.safe_load(Path(ROOT, "policies/limit-range/cases/article-002.yaml").read_text())
 NAMESPACE = {
     "apiVersion": "v1",

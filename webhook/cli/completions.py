@@ -7,12 +7,18 @@ from importlib import resources
 import click
 
 from webhook.cli import shipped
+from webhook.policy.loading.shipped import library_names
 
 
 def rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Give the names of the shipped queue rules."""
     folders = (shipped.policies() / "queue").iterdir()
     return sorted(f.name for f in folders if f.is_dir() and f.name.startswith(incomplete))
+
+
+def library_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Give the names of the policies of the library."""
+    return [name for name in library_names() if name.startswith(incomplete)]
 
 
 def finding_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

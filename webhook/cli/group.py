@@ -18,6 +18,7 @@ from webhook.cli import exits, interrupt
 from webhook.diagnostics import SourceError, did_you_mean
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "add": ("webhook.cli.commands.add:add_command", "Copy policies of the library into a repository."),
     "certs": ("webhook.cli.commands.certs:certs", "Make a CA and a server certificate."),
     "completion": ("webhook.cli.commands.completion:completion_command", "Print a shell completion script."),
     "crds": ("webhook.cli.commands.crds:crds", "Print or install the CRDs of the queue's objects."),

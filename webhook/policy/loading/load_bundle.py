@@ -1,7 +1,8 @@
 """The only door by which policy files come in: paths to documents to a bundle, or all that is wrong with them.
 
 Folders are read with everything below them; `suite.yaml` files and `cases/` folders (tests), and hidden ones, are
-left out. A file may hold any objects: those that are no policies become parameters and facts.
+left out, and so is a folder that holds a file `.not-in-force`, unless it is named itself. A file may hold any objects:
+those that are no policies become parameters and facts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from webhook.policy.bundle import Bundle
 from webhook.policy.loading.assemble import assemble
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+NOT_IN_FORCE: Final = ".not-in-force"
+"""The file that sets its folder apart: what is in it is there to be looked at, tested and copied."""
 _TESTS: Final = frozenset({"cases", "__pycache__"})
 
 
@@ -57,11 +60,16 @@ def _exists(path: Path) -> bool:
 
 
 def _below(folder: Path) -> Iterator[Path]:
+    apart = {mark.parent for mark in folder.rglob(NOT_IN_FORCE)} - {folder}
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         hidden = any(part.startswith(".") or part in _TESTS for part in inner)
         locked = path.name != "lost+found" and _locked(path)
-        if not hidden and (locked or (path.suffix in SUFFIXES and not is_suite(path) and path.is_file())):
+        if (
+            not hidden
+            and apart.isdisjoint(path.parents)
+            and (locked or (path.suffix in SUFFIXES and not is_suite(path) and path.is_file()))
+        ):
             yield path
 
 

@@ -15,6 +15,8 @@ PACKAGE: Final = Path(__file__).resolve().parents[2]
 FOLDERS: Final = (PACKAGE / "_policies", PACKAGE.parent / "policies")
 QUEUE: Final = "queue"
 """The folder of the queue rules among them, which have names of their own."""
+LIBRARY: Final = "library"
+"""The folder of policies to choose from: never in force by themselves, `sluice add` copies them."""
 
 
 def references() -> list[str]:
@@ -29,10 +31,22 @@ def located(path: str | Path) -> Path:
     if not text.startswith(PREFIX):
         return Path(path)
     known = references()
+    if (name := text.removeprefix(PREFIX)) in library_names():
+        raise ValueError(f"{name} is a policy of the library; `sluice add {name}` copies it, with its parameters")
     if text not in known:
         hint = did_you_mean(text, known) or f"there are {', '.join(known)}"
         raise ValueError(f"no shipped policy {text}; {hint}")
     return next(there for folder in FOLDERS if (there := folder / text.removeprefix(PREFIX)).is_dir())
+
+
+def library_names() -> list[str]:
+    """Give the names of the policies of the library, sorted."""
+    return sorted({path.parent.name for folder in FOLDERS for path in folder.glob(f"{LIBRARY}/*/policy.yaml")})
+
+
+def library_folder(name: str) -> Path:
+    """Give the folder of a policy of the library; raises StopIteration where there is none of this name."""
+    return next(there for folder in FOLDERS if (there := folder / LIBRARY / name).is_dir())
 
 
 def is_shipped(path: Path) -> bool:
