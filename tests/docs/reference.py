@@ -11,7 +11,7 @@ import click
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
-from tests.docs import shipped
+from tests.docs import library, shipped
 from tests.docs.layers import picture
 from tests.docs.markdown import DOCS
 from webhook.cli import exits
@@ -231,6 +231,7 @@ PAGES = {
     "reference/commands.md": commands_page,
     "reference/configuration.md": configuration_page,
     "reference/metrics.md": metrics_page,
+    "reference/library.md": library.page,
     "reference/shipped.md": shipped.page,
     "concepts/layers.svg": picture,
 }

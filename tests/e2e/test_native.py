@@ -9,13 +9,14 @@ from tests.e2e.compare import unequal
 from tests.e2e.hooks import Hooks
 from tests.e2e.native import Comparison, Outcome
 from tests.e2e.sluice import Sluice
-from tests.native.cases import Policy, changes, changing, objects, policies, shipped
+from tests.native.cases import JSON, Policy, changes, changing, library, objects, policies, shipped
 
 pytestmark = pytest.mark.cluster
 
 POLICIES = policies()
 CHANGING = changing()
 SHIPPED = shipped()
+LIBRARY = library()
 OBJECTS = objects()
 
 
@@ -26,7 +27,9 @@ def comparison(
     """Everything installed on both sides; `sluice` is there for its CRDs, and has no say in these namespaces."""
     folder = tmp_path_factory.mktemp("native")
     with Hooks(folder) as hooks:
-        made = Comparison(control_plane, [*POLICIES, *CHANGING, *SHIPPED], hooks, folder)
+        made = Comparison(
+            control_plane, [*POLICIES, *CHANGING, *SHIPPED, *(policy for policy, _ in LIBRARY)], hooks, folder
+        )
         try:
             made.start()
             yield made
@@ -44,6 +47,12 @@ def test_sluice_agrees_with_the_native_engine(comparison: Comparison, policy: Po
 def test_shipped_policies_mean_the_same_natively(comparison: Comparison, policy: Policy) -> None:
     """The files are portable: natively they do what they do here, but for what annotations add (job templates)."""
     compare(comparison, policy, [obj for obj in OBJECTS if obj["kind"] == "Pod" or not policy.expanded])
+
+
+@pytest.mark.parametrize(("policy", "sent"), LIBRARY, ids=[policy.name for policy, _ in LIBRARY])
+def test_the_library_means_the_same_natively(comparison: Comparison, policy: Policy, sent: list[JSON]) -> None:
+    """So are the policies of the library, for the objects of their own suites."""
+    compare(comparison, policy, sent)
 
 
 @pytest.mark.parametrize("policy", CHANGING, ids=lambda p: p.name)

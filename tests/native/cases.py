@@ -28,6 +28,10 @@ _RULES = [
 ]  # fmt: skip
 _CLUSTERED = "StorageClass"
 """The kind of the parameters that are in no namespace."""
+_COMMON = frozenset(
+    {"Pod", "Job", "CronJob", "Deployment", "StatefulSet", "Service", "Ingress", "PersistentVolumeClaim"}
+    | {"PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding"}
+)
 _BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
 
 
@@ -81,6 +85,24 @@ def shipped() -> list[Policy]:
     """The policies that Sluice ships, each folder as one."""
     files = sorted((ROOT / "policies").glob("*/policy.yaml"))
     return [Policy(path.parent.name, tuple(_read(path))) for path in files]
+
+
+def library() -> list[tuple[Policy, list[JSON]]]:
+    """The admission policies of the library, each with the objects of its suite that it is about natively.
+
+    Objects of the cluster, and of kinds that only some clusters have, are left out, for the comparison has namespaces
+    of its own. So are job templates, for policies that annotations bring to them.
+    """
+    found = []
+    for file in sorted((ROOT / "policies/library").glob("*/policy.yaml")):
+        policy = Policy(file.parent.name, tuple(_read(file)))
+        cases = next(_read(file.with_name("suite.yaml")))["cases"]
+        objs = [case["object"] for case in cases if "object" in case]
+        kinds = {"Pod"} if policy.expanded else _COMMON
+        chosen = [obj for obj in objs if obj["kind"] in kinds]
+        if chosen and policy.documents[0]["apiVersion"] == GROUP:
+            found.append((policy, chosen))
+    return found
 
 
 def changing() -> list[Policy]:

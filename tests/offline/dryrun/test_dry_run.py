@@ -201,7 +201,7 @@ def test_against_as_markdown_and_json(branch):
     args = ("-f", "job.yaml", "-c", "ns.yaml", "--against", "old", "-o")
     markdown = branch(*args, "markdown").stdout
     assert "- 1 of 1 objects would now be denied.\n" in markdown
-    assert "- **Job team-a/train**\n  - denied: whole-gpus: spec.template: give GPUs in whole units\n" in markdown
+    assert "- whole-gpus: spec.template: give GPUs in whole units\n  - Job team-a/train\n" in markdown
     found = json.loads(branch(*args, "json").stdout)
     assert (found["total"], found["summary"]) == (1, {"now denied": 1})
     assert [d["old"]["allowed"] for d in found["differences"]] == [True]

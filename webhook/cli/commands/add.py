@@ -25,7 +25,7 @@ EXAMPLES: Final = """\b
 Examples:
   sluice add --list                     what there is, a line each
   sluice add whole-nodes                into policies/whole-nodes
-  sluice add probes replicas --to policies/serving
+  sluice add readiness-probes replicas --to policies/serving
 """
 
 

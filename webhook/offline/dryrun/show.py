@@ -1,19 +1,22 @@
-"""Outcomes and comparisons as JSON values and as Markdown. The coloured text is `terminal.py`'s."""
+"""Outcomes and comparisons as JSON values, outcomes as Markdown too.
+
+Coloured text is `terminal.py`'s, the comment on a pull request `comment.py`'s.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from webhook.kube.patch import diff
-from webhook.offline.dryrun.compare import ORDER, Comparison, Difference
+from webhook.offline.dryrun.compare import ORDER, Comparison
 from webhook.offline.dryrun.outcome import ObjectOutcome, OutcomeState, QueueOutcome
 from webhook.offline.dryrun.run import Trial
 
-MOST_SHOWN: Final = 50
-"""Objects per group of a Markdown report; a comment on a pull request has room for no more."""
+_MARKDOWN: Final = re.compile(r"([\\`*\[\]|])")
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
@@ -75,24 +78,6 @@ def comparison_json(comparison: Comparison, notes: Sequence[str]) -> dict[str, A
     }
 
 
-def comparison_markdown(comparison: Comparison, against: str, notes: Sequence[str]) -> str:
-    """Give a comparison as a comment for a pull request."""
-    lines = [f"### Sluice: what these policies change (against `{against}`)", ""]
-    lines += [f"- {sentence}" for sentence in comparison.sentences()]
-    for change in ORDER:
-        group = [d for d in comparison.differences if d.change is change]
-        if not group:
-            continue
-        lines += ["", "<details>", f"<summary>{change}: {len(group):,}</summary>", ""]
-        for difference in group[:MOST_SHOWN]:
-            lines += _item(difference)
-        if len(group) > MOST_SHOWN:
-            lines.append(f"- and {len(group) - MOST_SHOWN:,} more")
-        lines += ["", "</details>"]
-    lines += ["", *(f"> {note}" for note in notes)] if notes else []
-    return "\n".join(lines) + "\n"
-
-
 def trial_markdown(trial: Trial) -> str:
     """Give a trial as Markdown: a table, and what is denied or changed below it."""
     lines = ["| object | outcome | by |", "|---|---|---|"]
@@ -126,13 +111,6 @@ def queue_text(queue: QueueOutcome) -> str:
     return " ".join(parts) + (f": {queue.message}" if queue.message else "")
 
 
-def _item(difference: Difference) -> list[str]:
-    old, new = difference.old, difference.new
-    told = new if not new.allowed or old.allowed else old
-    lines = [f"- **{new.ref}**", *(f"  - {cell(s)}" for s in sentences(told))]
-    return lines + fenced(difference.diff())
-
-
 def fenced(diff_lines: Sequence[str]) -> list[str]:
     """Put a diff into a fence of Markdown; one longer than any run of back ticks in it."""
     if not diff_lines:
@@ -143,5 +121,6 @@ def fenced(diff_lines: Sequence[str]) -> list[str]:
 
 
 def cell(text: str) -> str:
-    """Make a text safe for one line of Markdown."""
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    """Make a text safe for one line of Markdown: no table, link or image begins in it, and nobody is called by it."""
+    plain = _MARKDOWN.sub(r"\\\1", text)
+    return plain.replace("<", "&lt;").replace("\n", " ").replace("@", "@\u200b")

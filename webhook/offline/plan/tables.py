@@ -91,7 +91,7 @@ def _why(pending: Pending, jobs: Mapping[str, str]) -> str:
 
 def _short(s: Shortage, jobs: Mapping[str, str]) -> str:
     if s.note:
-        return f"{s.pod_set}: {s.flavor}: {s.note}"
+        return ": ".join(filter(None, (s.pod_set, s.flavor, s.note)))
     said = (
         f"{s.pod_set}: requests {text(s.resource, s.asked)} {s.resource} of {s.flavor}, {text(s.resource, s.free)} free"
     )
