@@ -56,6 +56,7 @@ def test_both_wheels_hold_the_same():
     assert pure - compiled == set()
     assert {name for name in pure if name.endswith((".so", ".pyd"))} == set()
     assert "webhook/_policies/gpu-integer/policy.yaml" in pure
+    assert {"webhook/_policies/library/.not-in-force", "webhook/_policies/library/run-time/suite.yaml"} <= pure
     assert "webhook/offline/scaffold/files/dot-gitlab-ci.yml" in pure
 
 
