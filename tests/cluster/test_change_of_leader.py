@@ -216,3 +216,32 @@ def test_a_takeover_writes_to_the_claimed_alone():
 
     stamped, claimed = asyncio.run(go())
     assert stamped == claimed
+
+
+class Forgetful(MemoryStore):
+    """Lets the leader's renewal be too old once it has written an admission; the next one is in time again."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    async def patch(self, gvk, name, namespace, patch, *, subresource="", dry_run=False):
+        answer = await super().patch(gvk, name, namespace, patch, subresource=subresource, dry_run=dry_run)
+        if gvk == WORKLOAD and (patch.get("status") or {}).get("admission") and not self.clock.ahead:
+            self.clock.ahead = TIMES.deadline + 1
+        return answer
+
+
+def test_a_lease_that_lapses_for_a_moment_loses_no_job():
+    """Nobody else takes it, and it is renewed: what could not be written in between is written then."""
+
+    async def go():
+        clock = Clock()
+        store, slowly = Forgetful(clock), LeaseTimes(TIMES.duration, TIMES.deadline, retry=0.5)
+        leader = Leader(store, "a", "sluice-system", "sluice", slowly, clock, lambda: datetime.now(UTC))
+        async with world(*queues("1"), store=store, leader=leader) as w:
+            await w.create(job("a"))
+            await w.until_condition("a", "Finished")
+            return clock.ahead, w.kubelet.starts
+
+    assert asyncio.run(go()) == (TIMES.deadline + 1, ["a"])

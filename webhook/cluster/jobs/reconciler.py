@@ -81,8 +81,8 @@ class Reconciler:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
         try:
             return await self._look(key)
-        except NotLeading:
-            return None
+        except NotLeading:  # perhaps for a moment only: who does not lead any more forgets every key
+            return POLL
         except (Conflict, NotFound, AlreadyExists):
             await self._refresh(key)
             return SOON
