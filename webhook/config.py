@@ -96,6 +96,8 @@ class Config:
     """All that the journal takes on the disk, in MiB: the oldest files go first."""
     log_level: str = "info"
     log_format: str = "text"
+    traces: bool = False
+    """Whether reviews and rounds are traced with OpenTelemetry, whose own variables say where to."""
     kueue_config: Path | None = None
     """A Configuration of Kueue to take `queues` from; what else is said of them goes before it."""
     queues: QueueSettings = field(default_factory=QueueSettings)

@@ -16,10 +16,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
+from webhook.admission.verdict import Verdict
 from webhook.api.convert import conversion_review
 from webhook.certificate_secret import CertificateSecret
 from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, WORKLOAD
@@ -46,8 +47,10 @@ from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy.facts import Check, Decision
 from webhook.policy.queue_rules.configured import configured
+from webhook.policy.request import Request
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
+from webhook.queue.decisions import Decisions
 from webhook.server.app import make_app, make_state_app
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
@@ -87,6 +90,19 @@ def replica_name(config: Config) -> str:
     return config.identity or f"{socket.gethostname()}-{os.getpid()}"
 
 
+class Traces(Protocol):
+    """What makes traces (webhook/traces.py), which is imported only where they are wanted."""
+
+    def review(self, request: Request, verdict: Verdict, seconds: float, phase: str) -> None:
+        """Take note of a review."""
+
+    def round(self, decisions: Decisions, milliseconds: int) -> None:
+        """Take note of a round."""
+
+    def close(self) -> None:
+        """End."""
+
+
 class Daemon:
     """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
 
@@ -98,14 +114,16 @@ class Daemon:
         *,
         swapped: Callable[[], object] = bool,
         certificates: CertificateSecret | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """Load policies and certificate. Raises SourceError, OSError, ValueError, LoaderError; nothing runs yet.
 
-        `swapped` is called when another set of policies has come into force; `certificates` is followed, if given.
+        `swapped` is called when another set of policies has come into force; `certificates` is followed, if given;
+        `traces` is told of reviews and rounds.
         """
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
-        self._swapped, self._certificates = swapped, certificates
+        self._swapped, self._certificates, self._traces = swapped, certificates, traces
         self._rules = configured(config.queues, config.queue_rules)
         self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
         self._identity = replica_name(config)
@@ -140,6 +158,8 @@ class Daemon:
         if (folder := self.config.record_folder) is not None:
             self._recorder = Recorder(folder, _record_limits(self.config))
             self.engine.records.append(self._recorder.write)
+        if self._traces is not None:
+            self.engine.records.append(self._traces.review)
         app = make_app(
             self.engine,
             conversion_review,
@@ -191,6 +211,8 @@ class Daemon:
             await asyncio.to_thread(self._recorder.close)
         if self._journal is not None:
             await asyncio.to_thread(self._journal.writer.close)
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.close)
         log.info("stopped")
 
     def _make_controller(self, store: ObjectStore) -> Controller:
@@ -202,6 +224,8 @@ class Daemon:
             times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
             leader = Leader(store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
         report = QueueMetrics(self.registry, "follower" if leader else "standalone")
+        if self._traces is not None:
+            report.traced = self._traces.round
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
         settings = replace(config.queues, namespace=config.queues.namespace or config.namespace)
         return Controller(self.view, self.core, clocks, report, opted, settings, leader)

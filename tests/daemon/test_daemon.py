@@ -64,7 +64,7 @@ def policies(tmp_path):
 
 
 @asynccontextmanager
-async def running(tmp_path, policies, store=None, **settings):
+async def running(tmp_path, policies, store=None, traces=None, **settings):
     certificates = Folder(tmp_path / "certs")
     ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
     config = Config(
@@ -78,7 +78,7 @@ async def running(tmp_path, policies, store=None, **settings):
     store = store or MemoryStore()
     with suppress(AlreadyExists):
         await store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}})
-    daemon = Daemon(config, store)
+    daemon = Daemon(config, store, traces=traces)
     await daemon.start()
     trust = ssl.create_default_context(cafile=str(certificates.bundle))
     try:

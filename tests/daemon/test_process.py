@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.controlplane.processes import Child, free_ports
+from tests.patience import until
 from tests.server.serving import review
 from tests.server.wire import LIVE, READY, Talk, post
 from tests.shared import ROOT
@@ -82,6 +83,11 @@ def peak(pid):
         return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) * 1024
 
 
+async def ready(state):
+    """Whether the process says that it is."""
+    return (await (await state.send(READY)).answer()).status == 200
+
+
 def test_forty_large_bodies_do_not_take_it_past_its_limit(process):
     """Bodies of 8 MiB on 40 connections at once: each is answered, or asked to come again; so is health."""
 
@@ -92,6 +98,7 @@ def test_forty_large_bodies_do_not_take_it_past_its_limit(process):
     async def go():
         request = post(large_review(), path="/mutate")
         async with connected(process) as main, connected(process, plain=True) as state:
+            await until(lambda: ready(state), "the process is ready")
             sending = asyncio.gather(*(one(request) for _ in range(CLIENTS)))
             alive = []
             while not sending.done():

@@ -131,6 +131,9 @@ Examples:
 @click.option("--journal-megabytes", type=NUMBER, help="Maximum size of the journal, in MiB.  [default: 1024]")
 @click.option("--log-level", type=click.Choice(LEVELS), help="Log level.")
 @click.option("--log-format", type=click.Choice(LOG_FORMATS), help="Lines of text, or one JSON object a line.")
+@click.option(
+    "--traces/--no-traces", default=None, help="OpenTelemetry traces over OTLP/HTTP, to OTEL_EXPORTER_OTLP_ENDPOINT."
+)
 def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> None:
     """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully."""
     options["queue_rules"] += former_rules
@@ -175,7 +178,7 @@ async def _serve(config: Config) -> None:
     client, store = await _connect(config)
     try:
         certificates = await _certificates(config, store)
-        daemon = Daemon(config, store, swapped=gc.collect, certificates=certificates)
+        daemon = Daemon(config, store, swapped=gc.collect, certificates=certificates, traces=_traces(config))
         await daemon.start()
         try:
             await stop.wait()
@@ -195,6 +198,16 @@ async def _certificates(config: Config, store: ObjectStore) -> CertificateSecret
     made = CertificateSecret(store, place, Folder(config.cert_dir), _issuer, clocks.now, clocks.monotonic)
     await made.start()
     return made
+
+
+def _traces(config: Config) -> Any:
+    """Give what traces reviews and rounds, None where that is off: its libraries are imported only here."""
+    if not config.traces:
+        return None
+    try:
+        return importlib.import_module("webhook.traces").Traces(replica_name(config))
+    except ImportError as error:
+        raise ValueError(f"--traces requires OpenTelemetry: pip install 'sluice-gate[traces]' ({error})") from None
 
 
 def _issuer() -> Any:

@@ -5,6 +5,7 @@ Counters grow as decisions are written; gauges are set from the state after a ro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -26,6 +27,8 @@ class QueueMetrics:
 
     def __init__(self, registry: CollectorRegistry, role: str = "standalone") -> None:
         self._role = role
+        self.traced: Callable[[Decisions, int], None] | None = None
+        """Told of each round too, where rounds are traced."""
         queue = ["cluster_queue", ROLE]
         ranked = ["cluster_queue", "priority_class", ROLE]
         self._attempts = Counter(
@@ -83,6 +86,8 @@ class QueueMetrics:
         result = "success" if decisions.admitted else "inadmissible"
         self._attempts.labels(result, self._role).inc()
         self._attempt_time.labels(result, self._role).observe(milliseconds / 1000)
+        if self.traced is not None:
+            self.traced(decisions, milliseconds)
 
     def admitted(self, workload: Object, decision: Admitted, now: int) -> None:
         """Note an admission; the wait is counted from the Workload's creation."""
