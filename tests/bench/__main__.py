@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-NAMES = ("crossings", "engine", "cel", "queue", "queue_lives", "admission", "creates", "writes")
+NAMES = ("crossings", "engine", "cel", "queue", "queue_lives", "journal", "admission", "creates", "writes")
 
 
 def main(names: list[str]) -> int:

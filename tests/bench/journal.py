@@ -1,0 +1,188 @@
+"""A day of 100,000 decisions: what the journal of it costs, and whether it is decided again the same.
+
+The queue core is driven as the controller drives it: objects are heard, a round decides, its admissions come back as
+objects. What the journal takes of a round is measured inside of the rounds (its calls in the event loop, and its
+thread), so that a busy machine counts for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from webhook.api.amounts import text
+from webhook.cluster.queues.queue_core import BUDGET, QueueCore
+from webhook.cluster.queues.workload_conditions import admitted as admitted_status
+from webhook.journal.journal import Decider, Journal
+from webhook.journal.read import journal_files
+from webhook.journal.replay import replay
+from webhook.journal.writer import JournalWriter
+from webhook.offline.plan.rule_sets import rules_of
+from webhook.policy.queue_rules.configured import Configured
+from webhook.queue.decisions import Admitted
+
+JSON = dict[str, Any]
+BEGIN = int(datetime(2026, 11, 2, tzinfo=UTC).timestamp() * 1000)
+DAY, TICK = 86_400_000, 5_000
+"""Milliseconds: of the day, and between two rounds where something happened."""
+QUEUES, CPUS = 20, 130
+KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+class Metered(Journal):
+    """The journal, and the processor seconds that its calls take of the event loop."""
+
+    seconds = 0.0
+
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__(self, name)
+        return self._metered(found) if name in ("round", "event", "decided") else found
+
+    def _metered(self, call: Callable[..., None]) -> Callable[..., None]:
+        def timed(*arguments: Any) -> None:
+            begun = time.thread_time()
+            call(*arguments)
+            Metered.seconds += time.thread_time() - begun
+
+        return timed
+
+
+class Day:
+    """Arrivals over a day, their admissions and ends, through one core. `run` gives the seconds that rounds took."""
+
+    def __init__(self, core: QueueCore, count: int) -> None:
+        self.core, self.admissions, self.rounds = core, 0, 0
+        self._dice = random.Random(16)
+        self._objects: dict[str, JSON] = {}
+        self._ends: list[tuple[int, str]] = []
+        self._arrivals = [(BEGIN + number * DAY // count, number) for number in range(count)]
+
+    def run(self) -> float:
+        """Let the day pass."""
+        for obj in definitions():
+            self.core.heard(None, obj)
+        seconds, arrivals = 0.0, iter(self._arrivals)
+        coming = next(arrivals, None)
+        for now in range(BEGIN, BEGIN + DAY, TICK):
+            while coming is not None and coming[0] <= now:
+                self._heard(workload(coming[1], coming[0], self._dice))
+                coming = next(arrivals, None)
+            while self._ends and self._ends[0][0] <= now:
+                self._finish(heapq.heappop(self._ends)[1], now)
+            seconds += self._round(now)
+        return seconds
+
+    def _round(self, now: int) -> float:
+        begun = time.thread_time()
+        made = self.core.decide(now)
+        for decision in made.admitted:
+            self._admit(decision, now)
+        self.rounds += 1
+        self.admissions += len(made.admitted)
+        return time.thread_time() - begun
+
+    def _admit(self, decision: Admitted, now: int) -> None:
+        obj = self._objects[decision.workload]
+        queue = {"kind": "ClusterQueue", "metadata": {"name": decision.cluster_queue}, "spec": {}}
+        self._heard({**obj, "status": admitted_status(obj, decision, queue, text, stamp(now))})
+        heapq.heappush(self._ends, (now + self._dice.randrange(600_000, 1_200_000), decision.workload))
+
+    def _finish(self, key: str, now: int) -> None:
+        obj = self._objects[key]
+        row = {
+            "type": "Finished",
+            "status": "True",
+            "reason": "Succeeded",
+            "message": "",
+            "lastTransitionTime": stamp(now),
+        }
+        status = {**obj["status"], "conditions": [*obj["status"]["conditions"], row]}
+        self._heard({**obj, "status": status})
+        self.core.heard(self._objects.pop(key), None)
+
+    def _heard(self, obj: JSON) -> None:
+        key = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+        self.core.heard(self._objects.get(key), obj)
+        self._objects[key] = obj
+
+
+def definitions() -> list[JSON]:
+    """One flavor, and queues in one cohort, each with its LocalQueue."""
+    quota = {"name": "f", "resources": [{"name": "cpu", "nominalQuota": str(CPUS)}]}
+    spec = {
+        "cohortName": "all",
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
+    }
+    found = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}},
+        {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {}},
+    ]
+    for number in range(QUEUES):
+        name = f"q{number}"
+        found.append({"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec})
+        found.append(
+            {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name, "namespace": "team"},
+             "spec": {"clusterQueue": name}}
+        )  # fmt: skip
+    return found
+
+
+def workload(number: int, at: int, dice: random.Random) -> JSON:
+    """A Workload of one pod of one to four CPUs, for any queue."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(dice.randrange(1, 5))}}}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
+    spec = {"queueName": f"q{dice.randrange(QUEUES)}", "podSets": [pods], "priority": dice.randrange(3)}
+    metadata = {
+        "name": f"job-{number:06}", "namespace": "team", "uid": f"{number:06}", "resourceVersion": str(number + 1),
+        "creationTimestamp": stamp(at), "labels": {"team": "research", "kueue.x-k8s.io/job-uid": f"{number:06}"},
+    }  # fmt: skip
+    return {"apiVersion": KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
+
+
+def stamp(at: int) -> str:
+    """A time as Kubernetes writes it."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def main() -> None:
+    """Write the day down, replay it, and print what both took."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.journal", description=__doc__)
+    parser.add_argument("--count", type=int, default=100_000, help="workloads of the day")
+    count = parser.parse_args().count
+    with tempfile.TemporaryDirectory(prefix="sluice-journal-") as folder:
+        writer = JournalWriter(Path(folder))
+        journal = Metered(writer, lambda: Decider("bench", 1, Configured(), "sha256:0"), BUDGET)
+        before, thread = time.process_time(), time.thread_time()
+        day = Day(QueueCore(rules_of(["kueue"]), journal=journal), count)
+        rounds = day.run()
+        writer.close()
+        writing = (time.process_time() - before) - (time.thread_time() - thread)
+        each = 1000 / day.admissions
+        size = sum(file.stat().st_size for file in Path(folder).iterdir()) / 2**20
+        print(f"{day.admissions:,} admissions in {day.rounds:,} rounds; processor time, and that of an admission:")
+        print(f"rounds, journal included    {rounds:6.1f} s  {each * rounds:.3f} ms")
+        print(f"journal, in the event loop  {Metered.seconds:6.1f} s  {each * Metered.seconds:.3f} ms")
+        print(f"journal, in its thread      {writing:6.1f} s  {each * writing:.3f} ms")
+        print(f"on the disk {size:.1f} MiB; records {writer.counts()}")
+        begun, same, other = time.process_time(), 0, 0
+        for file in journal_files([Path(folder)]):
+            for call in replay(file.records(), rules_of(file.begin.rules)):
+                decided = len(call.then.admitted) + len(call.then.preempted) + len(call.then.evicted)
+                same, other = (same + decided, other) if call.same else (same, other + decided)
+        print(f"replayed in {time.process_time() - begun:.1f} s: {same:,} decisions the same, {other:,} others")
+        print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    if other:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
