@@ -3,16 +3,19 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from random import Random
 from time import monotonic
 
 import pytest
 
 from tests.cluster.world import JOB, job, make_controller, queues, world
+from tests.patience import until
 from webhook.cluster.api.kinds import LEASE, WORKLOAD
 from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED
 from webhook.kube.conditions import holds
+from webhook.kube.gvk import gvk_of
 from webhook.store.errors import Conflict, Unavailable
 from webhook.store.memory import MemoryStore
 
@@ -245,3 +248,49 @@ def test_a_lease_that_lapses_for_a_moment_loses_no_job():
             return clock.ahead, w.kubelet.starts
 
     assert asyncio.run(go()) == (TIMES.deadline + 1, ["a"])
+
+
+class Busy(MemoryStore):
+    """Puts off every second call, by a seed; those about Jobs go through, since the kubelet of the test makes them."""
+
+    def __init__(self):
+        super().__init__()
+        self.dice, self.put_off = Random(16), 0
+
+    def turn(self, gvk):
+        if gvk != JOB and self.dice.random() < 0.5:
+            self.put_off += 1
+            raise Unavailable("too many requests")
+
+    async def list(self, gvk, *arguments, **options):
+        self.turn(gvk)
+        return await super().list(gvk, *arguments, **options)
+
+    async def get(self, gvk, *arguments, **options):
+        self.turn(gvk)
+        return await super().get(gvk, *arguments, **options)
+
+    async def update(self, obj, **options):
+        self.turn(gvk_of(obj))
+        return await super().update(obj, **options)
+
+    async def patch(self, gvk, *arguments, **options):
+        self.turn(gvk)
+        return await super().patch(gvk, *arguments, **options)
+
+
+def test_a_leader_comes_to_decide_however_many_calls_fail():
+    """What a new leader reads and claims first is tried again one by one, not all of it from the start."""
+
+    async def go():
+        store = Busy()
+        async with world(*queues("2"), store=store, leader=candidate(store, "a")) as w:
+            for name in ("a", "b", "c", "d"):
+                await store.create(job(name))
+            ended = lambda: len(w.kubelet.starts) == 4 and not w.kubelet.running  # noqa: E731
+            await until(ended, "all jobs have ended")
+            return store.put_off, w.kubelet.peak
+
+    put_off, peak = asyncio.run(go())
+    assert put_off > 10
+    assert peak <= 2

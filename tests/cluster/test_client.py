@@ -15,8 +15,8 @@ import pytest
 
 from tests.patience import PATIENCE
 from webhook import documents
-from webhook.cluster.api.client import Client, Pace
-from webhook.store.errors import Unavailable
+from webhook.cluster.api.client import Client, Pace, kubernetes_client
+from webhook.store.errors import StoreError, Unavailable
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
 
@@ -117,3 +117,50 @@ def test_a_request_that_is_given_up_leaves_nothing_open(tmp_path, answer):
             await client.request("GET", "/slow")
 
     assert left_open(tmp_path, answer, work) == []
+
+
+class Answered:
+    """A response."""
+
+    def __init__(self, status, **headers):
+        self.status, self.headers = status, {name.replace("_", "-"): value for name, value in headers.items()}
+
+    async def read(self):
+        return json.dumps({"message": f"status {self.status}"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("answers", "sent", "ends_with"),
+    [
+        ([Answered(429), Answered(429), Answered(200)], 3, "status 200"),
+        ([Answered(429, Retry_After="0"), Answered(404)], 2, "status 404"),
+        ([Answered(429, Retry_After="9"), Answered(200)], 1, "status 429"),
+        ([Answered(503), Answered(200)], 1, "status 503"),
+    ],
+    ids=[
+        "until it is done",
+        "until another error",
+        "not beyond the timeout",
+        "what may have been done is not repeated",
+    ],
+)
+def test_what_is_put_off_is_sent_again(answers, sent, ends_with, monkeypatch):
+    """A 429 was not carried out, so even a write may be repeated; its pause is kept where the timeout allows it."""
+    left = list(answers)
+
+    async def send(self, *_):
+        return left.pop(0)
+
+    monkeypatch.setattr(Client, "_send", send)
+
+    async def go():
+        client = Client(kubernetes_client.Configuration(host="https://localhost"), Pace(timeout=4.0), monotonic)
+        try:
+            return (await client.request("POST", "/api/v1/namespaces", body={}))["message"]
+        except StoreError as error:
+            return str(error)
+        finally:
+            await client.close()
+
+    assert asyncio.run(go()) == ends_with
+    assert len(answers) - len(left) == sent

@@ -33,7 +33,7 @@ from webhook.cluster.queues.publish import Publisher
 from webhook.cluster.queues.upkeep import Acts, Upkeep
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
-from webhook.store.errors import StoreError
+from webhook.store.errors import StoreError, Unavailable
 from webhook.store.objects import Object
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ TICK: Final = 5.0
 PUBLISH_EVERY: Final = 0.5
 FOLLOW_EVERY: Final = 1.0
 AFTER_FAILURE: Final = 1.0
+AGAIN: Final = 0.1
+"""Seconds until what could not be read is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +197,14 @@ class Controller:
 
     async def _lead(self) -> None:
         """Decide as long as this replica leads; returns when it does not any more."""
-        for gvk in QUEUE_KINDS:
-            if await self._view.store.scope(gvk) is not None:
-                await self._view.mirror(gvk).refresh(self._view.store)
-        self._leading = True
-        self._report.leads(True)
         hold = asyncio.create_task(self._leader.hold() if self._leader else _for_ever(), name="hold the lease")
         tasks = {hold}
         try:
+            await self._catch_up(hold)
+            if hold.done():
+                return
+            self._leading = True
+            self._report.leads(True)
             if self._leader is not None:
                 await self._cycle.fence(self._leader.epoch, self._leader.left)
             tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
@@ -223,6 +225,18 @@ class Controller:
             await self._jobs.stop()
             await self._events.stop()
             log.info("this replica decides no more")
+
+    async def _catch_up(self, hold: asyncio.Task[None]) -> None:
+        """Read everything from the store itself while the lease is held; what fails is read again, and no more."""
+        for gvk in QUEUE_KINDS:
+            while not hold.done():
+                try:
+                    if await self._view.store.scope(gvk) is not None:
+                        await self._view.mirror(gvk).refresh(self._view.store)
+                    break
+                except Unavailable as error:
+                    log.warning("%s: %s", gvk, error)
+                    await asyncio.sleep(max(AGAIN, error.after))
 
     async def _rounds(self) -> None:
         self._dirty.set()

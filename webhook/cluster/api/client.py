@@ -34,6 +34,9 @@ JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
+PAUSES: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds before what was put off is sent again, where the API server names no longer ones."""
+
 Query = Mapping[str, str]
 
 
@@ -56,7 +59,7 @@ class Client:
         self._connections = _Connections(limit=configuration.connection_pool_maxsize, ssl=_context(self._api))
         configuration.client_session_kwargs = {"connector": self._connections}
         self.host = str(configuration.host).rstrip("/")
-        self._turns = _Turns(pace, clock)
+        self._turns, self._clock = _Turns(pace, clock), clock
         self.timeout = pace.timeout
 
     @classmethod
@@ -87,16 +90,25 @@ class Client:
         content_type: str = JSON,
         timeout: float | None = None,  # noqa: ASYNC109 - a budget that is also told to the server
     ) -> Any:
-        """Send one request and give the parsed answer. Raises StoreError; `timeout` is in seconds."""
+        """Send one request and give the parsed answer. Raises StoreError; `timeout` is in seconds.
+
+        What the API server puts off (429) was not carried out: it is sent again after its pause, within the timeout.
+        """
         if method != "GET":
             await self._turns.wait()
         limit = aiohttp.ClientTimeout(total=timeout or self.timeout)
+        until = self._clock() + self.timeout
         asked = {**(query or {})}
         if method in {"POST", "PUT", "PATCH", "DELETE"}:
             asked.setdefault("timeout", f"{int(limit.total or 1) or 1}s")
-        with _failures():
-            response = await self._send(method, path, asked, body, content_type, limit)
-            data = await response.read()
+        for pause in PAUSES:
+            with _failures():
+                response = await self._send(method, path, asked, body, content_type, limit)
+                data = await response.read()
+            pause = max(pause, _after(response.headers))
+            if response.status != 429 or self._clock() + pause > until:
+                break
+            await asyncio.sleep(pause)
         return _answer(response.status, response.headers, data)
 
     @asynccontextmanager
@@ -249,6 +261,12 @@ def _answer(status: int, headers: Mapping[str, str], data: bytes) -> Any:
     raise failure(status, headers, data)
 
 
+def _after(headers: Mapping[str, str]) -> float:
+    """Give the seconds that the server asks to wait."""
+    after = headers.get("Retry-After", "")
+    return float(after) if after.isdigit() else 0.0
+
+
 def failure(status: int, headers: Mapping[str, str], data: bytes) -> StoreError:
     """Name the error that a status and a `Status` object stand for."""
     try:
@@ -265,8 +283,7 @@ def failure(status: int, headers: Mapping[str, str], data: bytes) -> StoreError:
         case 410:
             return Expired(message)
         case 429 | 500 | 502 | 503 | 504:
-            after = headers.get("Retry-After", "")
-            return Unavailable(message, float(after) if after.isdigit() else 0.0)
+            return Unavailable(message, _after(headers))
     return Refused(message, status)
 
 

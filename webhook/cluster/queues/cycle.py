@@ -10,7 +10,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from webhook.api import amounts
 from webhook.api.snapshot import slices
@@ -52,6 +53,7 @@ AT_ONCE: Final = 8
 """Status writes under way at the same time."""
 CLAIMS: Final = 256
 """Workloads that are claimed ahead: as many writes keep a new leader from deciding, and so rarely is one made."""
+T = TypeVar("T")
 Claim = Callable[[Sequence[str]], Awaitable[bool]]
 PREEMPTED: Final = "Preempted"
 
@@ -69,6 +71,16 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
         return (workload_conditions.CHECK, rejected) if rejected else None
     begun = find(workload, DEACTIVATION_TARGET) or {}
     return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
+
+
+async def insist(call: Callable[[], Awaitable[T]]) -> T:
+    """Do what must be done before anything else, again while the API server is away; whose lease ends is cancelled."""
+    while True:
+        try:
+            return await call()
+        except Unavailable as error:
+            log.info("tried again: %s", error)
+            await asyncio.sleep(max(SOON_MS / 1000, error.after))
 
 
 class Cycle:
@@ -94,7 +106,7 @@ class Cycle:
     async def run(self) -> int | None:
         """Do one round; give the time (milliseconds) at which the core wants another, None for none.
 
-        Raises NotLeading, and StoreError where an unsettled write cannot be settled.
+        Raises NotLeading, and StoreError where an unsettled write is refused to be settled.
         """
         await self._settle()
         started = self._clock_ms()
@@ -130,15 +142,16 @@ class Cycle:
             return
         unsettled = ("/".join(key) for key in self._unsettled)
         claimed = frozenset((*wanted, *unsettled, *self._core.front(CLAIMS)))
-        if not await self._claim(sorted(claimed)):
+        claim, names = self._claim, sorted(claimed)
+        if not await insist(lambda: claim(names)):
             raise NotLeading
         self._claimed = claimed
 
     async def fence(self, epoch: int, left: Sequence[str] | None) -> None:
         """Write to the Workloads that a former leader may still admit, so that such a write can no longer land.
 
-        `left` is None where it may be any that waits. Raises StoreError where one cannot be written: then nothing may
-        be decided.
+        `left` is None where it may be any that waits. Raises StoreError where one is refused: then nothing may be
+        decided.
         """
         self._claimed = frozenset()
         if left is None:
@@ -151,17 +164,15 @@ class Cycle:
     async def _fence(self, workload: Object, epoch: int) -> None:
         found: Object | None = workload
         while found is not None and not holds(found, QUOTA_RESERVED):
+            stamp = partial(self._writer.metadata, found, {"annotations": {EPOCH: str(epoch)}})
             try:
-                await self._stamp(found, epoch)
+                await insist(stamp)
             except NotFound:
                 return
             except Conflict:  # somebody wrote to it since: it may have been the former leader
-                found = await self._writer.refresh_workload(found)
+                found = await insist(partial(self._writer.refresh_workload, found))
             else:
                 return
-
-    async def _stamp(self, workload: Object, epoch: int) -> None:
-        await self._writer.metadata(workload, {"annotations": {EPOCH: str(epoch)}})
 
     async def _each(self, items: Sequence[Any], do: Callable[[Any], Awaitable[None]]) -> None:
         """Do something for each item in order, a few at a time; a write that fails does not stop the others."""
@@ -267,7 +278,7 @@ class Cycle:
         The lost write named the version it was made for. Any write of ours after it changes that version.
         """
         for key, sent in list(self._unsettled.items()):
-            fresh = await self._writer.refresh_workload(sent)
+            fresh = await insist(partial(self._writer.refresh_workload, sent))
             if fresh is not None and version_of(fresh) == version_of(sent):
                 await self._fence(fresh, self._clock_ms())
             del self._unsettled[key]
