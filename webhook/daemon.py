@@ -90,7 +90,7 @@ def replica_name(config: Config) -> str:
     return config.identity or f"{socket.gethostname()}-{os.getpid()}"
 
 
-class Traces(Protocol):
+class Tracer(Protocol):
     """What makes traces (webhook/traces.py), which is imported only where they are wanted."""
 
     def review(self, request: Request, verdict: Verdict, seconds: float, phase: str) -> None:
@@ -114,7 +114,7 @@ class Daemon:
         *,
         swapped: Callable[[], object] = bool,
         certificates: CertificateSecret | None = None,
-        traces: Traces | None = None,
+        traces: Tracer | None = None,
     ) -> None:
         """Load policies and certificate. Raises SourceError, OSError, ValueError, LoaderError; nothing runs yet.
 

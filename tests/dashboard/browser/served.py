@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 from aiohttp import web
-from webhook.dashboard.files import static_files
 
+from webhook.dashboard.files import static_files
 from webhook.dashboard.model.answer import Answer
 from webhook.dashboard.model.session import Changed
 
