@@ -1,0 +1,201 @@
+"""Each role of the chart may do what it says and no more: the API server is asked about every verb on every resource.
+
+The table is all there is: what it does not name is refused.
+"""
+
+import copy
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.chart.helm import template
+from tests.controlplane.client import Client
+from tests.shared import ROOT
+from webhook.documents import read
+
+pytestmark = pytest.mark.cluster
+JSON = dict[str, Any]
+CHART = ROOT / "charts" / "sluice"
+OURS = "sluice-system"
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "escalate", "bind")
+READ, JOB = "get list watch", "get list watch update"
+QUEUES = ("clusterqueues", "localqueues", "resourceflavors", "cohorts", "workloadpriorityclasses", "admissionchecks")
+CONFIGS = ("topologies", "provisioningrequestconfigs")
+KUEUE = tuple(f"{name}.kueue.x-k8s.io" for name in (*QUEUES, *CONFIGS))
+HOOKS = tuple(f"{name}webhookconfigurations.admissionregistration.k8s.io" for name in ("mutating", "validating"))
+CRD = "customresourcedefinitions.apiextensions.k8s.io"
+AROUND = ("namespaces", "limitranges", "resourcequotas", "configmaps", "priorityclasses.scheduling.k8s.io",
+          "runtimeclasses.node.k8s.io")  # fmt: skip
+JOBS = ("jobs.batch", "jobsets.jobset.x-k8s.io", "pytorchjobs.kubeflow.org", "mpijobs.kubeflow.org", "rayjobs.ray.io",
+        "trainjobs.trainer.kubeflow.org", "appwrappers.workload.codeflare.dev")  # fmt: skip
+NEVER = ("pods/exec", "pods/log", "pods/attach", "pods/eviction", "pods/binding", "nodes", "nodes/proxy", "services",
+         "serviceaccounts", "serviceaccounts/token", "persistentvolumes", "deployments.apps", "daemonsets.apps",
+         "cronjobs.batch", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+         "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+         "certificatesigningrequests.certificates.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io",
+         "apiservices.apiregistration.k8s.io", "tokenreviews.authentication.k8s.io")  # fmt: skip
+"""What nobody may touch; the table has no row for them."""
+
+FACTS = {**dict.fromkeys(AROUND, READ), "subjectaccessreviews.authorization.k8s.io": "create"}
+VIEW = {**dict.fromkeys(KUEUE, READ), "workloads.kueue.x-k8s.io": READ}
+WRITE_ALL = "get list watch create update patch delete deletecollection"
+LET_GO = dict.fromkeys(("clusterqueues.kueue.x-k8s.io", "resourceflavors.kueue.x-k8s.io",
+                        "admissionchecks.kueue.x-k8s.io"), f"{READ} patch")  # fmt: skip
+STATUS = dict.fromkeys(
+    [f"{name}/status.kueue.x-k8s.io" for name in ("workloads", "clusterqueues", "localqueues", "admissionchecks")],
+    "patch",
+)
+RIGHTS: dict[str, JSON] = {
+    "embedded": FACTS
+    | dict.fromkeys(JOBS, JOB)
+    | STATUS
+    | {
+        **dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in (*QUEUES, "provisioningrequestconfigs")], READ),
+        **LET_GO,
+        "pods": f"{JOB} delete",
+        "pods/status": "patch",
+        "pods/finalizers": "update",
+        "jobs/status.batch": "patch",
+        "jobs/finalizers.batch": "update",
+        "events": "create",
+        "podtemplates": "create patch",
+        "provisioningrequests.autoscaling.x-k8s.io": f"{READ} create delete",
+        "workloads.kueue.x-k8s.io": f"{READ} create update patch delete",
+    },
+    "external": FACTS | dict.fromkeys((*JOBS, "pods", "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io"), READ),
+    "comparing": FACTS
+    | dict.fromkeys((*JOBS, "pods", "workloads.kueue.x-k8s.io"), READ)
+    | dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in QUEUES], READ),
+    "none": FACTS | dict.fromkeys((*JOBS, "pods", "localqueues.kueue.x-k8s.io"), READ),
+    "registration": dict.fromkeys(HOOKS, "create"),
+    "crds": {CRD: "create", **dict.fromkeys((*KUEUE, "workloads.kueue.x-k8s.io", *STATUS), "list update")},
+    "viewer": VIEW,
+    "editor": VIEW | dict.fromkeys(("workloads.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"), f"{READ} patch update"),
+    "admin": dict.fromkeys(VIEW, WRITE_ALL),
+}
+"""By role, what may be done in every namespace: with objects of any name."""
+NAMED: dict[str, list[tuple[str, str, str, str]]] = {
+    "embedded": [
+        ("leases.coordination.k8s.io", "sluice", OURS, "get create update"),
+        ("secrets", "sluice-tls", OURS, "get create update patch"),
+        ("secrets", "other", OURS, "create"),
+        ("secrets", "sluice-tls", "default", ""),
+        (HOOKS[0], "sluice", "", "get update"),
+        (HOOKS[0], "other", "", ""),
+        (CRD, "workloads.kueue.x-k8s.io", "", "get patch"),
+        (CRD, "others.example.com", "", ""),
+    ],
+    "registration": [
+        (HOOKS[0], "sluice", "", "get create patch delete"),
+        (HOOKS[1], "other", "", "create"),
+        (CRD, "workloads.kueue.x-k8s.io", "", "get patch"),
+        (CRD, "others.example.com", "", ""),
+        ("secrets", "sluice-tls", OURS, ""),
+    ],
+    "crds": [
+        (CRD, "workloads.kueue.x-k8s.io", "", "get create patch"),
+        (CRD, "others.example.com", "", "create"),
+        ("leases.coordination.k8s.io", "sluice", OURS, ""),
+    ],
+    "viewer": [("secrets", "sluice-tls", OURS, "")],
+    "admin": [("secrets", "sluice-tls", OURS, ""), ("leases.coordination.k8s.io", "sluice", OURS, "")],
+}
+"""By role: resource, name, namespace, and the verbs allowed there, create included where it has no name."""
+VALUES = {
+    "embedded": ["--set=mode=embedded"],
+    "external": ["--set=mode=external"],
+    "comparing": ["--set=mode=external", "--set=journal.enabled=true"],
+    "none": ["--set=mode=none"],
+}
+OF_RELEASE = ("registration", "crds")
+OF_PEOPLE = ("viewer", "editor", "admin")
+KINDS = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+
+
+@pytest.fixture(scope="module")
+def installed(kube_session: Client) -> Iterator[Client]:
+    """The chart's rights in each mode, under names of their own, so that they stand beside those of other tests."""
+    client, made = kube_session, []
+    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OURS}})
+    for mode, values in VALUES.items():
+        for document in read(template(CHART, *values), "chart"):
+            if document.value and document.value["kind"] in KINDS:
+                obj = client.apply(_renamed(document.value, mode))
+                made.append(client.path_of(obj))
+    for role in OF_PEOPLE:
+        client.apply(_bound(role))
+        made.append(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/rights-{role}")
+    yield client
+    for path in made:
+        client.delete(path)
+
+
+def _renamed(rendered: JSON, mode: str) -> JSON:
+    obj = copy.deepcopy(rendered)
+    obj["metadata"]["name"] = f"rights-{mode}-{obj['metadata']['name']}"
+    obj["metadata"]["labels"] = {}
+    if obj["kind"] in ("Role", "RoleBinding"):
+        obj["metadata"].setdefault("namespace", OURS)
+    if "roleRef" in obj and obj["roleRef"]["name"].startswith("sluice"):
+        obj["roleRef"]["name"] = f"rights-{mode}-{obj['roleRef']['name']}"
+    for subject in obj.get("subjects", ()):
+        subject["name"] = f"{mode}-{subject['name']}"
+    return obj
+
+
+def _bound(role: str) -> JSON:
+    reference = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": f"rights-embedded-sluice-{role}",
+    }
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"rights-{role}"}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"rights-{role}"},
+        "roleRef": reference,
+        "subjects": [subject],
+    }
+
+
+def _user(role: str) -> str:
+    if role in OF_PEOPLE:
+        return f"rights-{role}"
+    account = f"embedded-sluice-{role}" if role in OF_RELEASE else f"{role}-sluice"
+    return f"system:serviceaccount:{OURS}:{account}"
+
+
+def _may(client: Client, role: str, resource: str, verb: str, name: str = "", namespace: str = "default") -> bool:
+    full, _, group = resource.partition(".")
+    plural, _, subresource = full.partition("/")
+    asked = {"group": group, "resource": plural, "subresource": subresource, "verb": verb}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": _user(role), "resourceAttributes": {**asked, "name": name, "namespace": namespace}},
+    }
+    return bool(client.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"])
+
+
+def _verbs(client: Client, role: str, resource: str, name: str = "", namespace: str = "default") -> set[str]:
+    return {verb for verb in VERBS if _may(client, role, resource, verb, name, namespace)}
+
+
+@pytest.mark.parametrize("role", RIGHTS)
+def test_a_role_may_do_what_it_says_and_no_more(installed: Client, role: str) -> None:
+    """Of every resource that any role names, and of those that none may touch: exactly the verbs of the table."""
+    resources = sorted({*NEVER, "secrets", "leases.coordination.k8s.io", *(r for row in RIGHTS.values() for r in row)})
+    with ThreadPoolExecutor(8) as pool:
+        found = dict(zip(resources, pool.map(lambda r: _verbs(installed, role, r), resources), strict=True))
+    assert {r: verbs for r, verbs in found.items() if verbs} == {r: set(v.split()) for r, v in RIGHTS[role].items()}
+
+
+@pytest.mark.parametrize("role", NAMED)
+def test_what_has_a_name_is_that_alone(installed: Client, role: str) -> None:
+    """Its lease, its Secret, its webhooks and its CRDs, in its own namespace."""
+    for resource, name, namespace, verbs in NAMED[role]:
+        found = _verbs(installed, role, resource, name, namespace)
+        assert found == set(verbs.split()), (resource, name, namespace)
