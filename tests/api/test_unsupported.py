@@ -23,7 +23,10 @@ def with_template(patch):
 
 
 WORKLOADS = {
-    "topology request": (workload(topologyRequest={"required": "rack"}), "spec.podSets[0].topologyRequest uses"),
+    "topology request": (
+        workload(topologyRequest={"required": "rack"}),
+        "spec.podSets[0].topologyRequest.required uses",
+    ),
     "topology annotation": (
         with_template({"metadata": {"annotations": {KEY + "podset-required-topology": "rack"}}}),
         f'spec.podSets[0].template.metadata.annotations["{KEY}podset-required-topology"] uses topology',
@@ -53,6 +56,7 @@ def test_a_workload_that_asks_for_it_waits(wanted, message):
     "wanted",
     [
         workload(topologyRequest={}),
+        workload(topologyRequest={"podIndexLabel": "batch.kubernetes.io/job-completion-index"}),  # Kueue's, of any Job
         with_template({"spec": {"resourceClaims": []}}),
     ],
 )

@@ -10,6 +10,11 @@ from webhook.api.compatibility.signs import by_annotation, by_configuration
 
 _SCHEDULER: Final = "remove the request; the scheduler of the pods then places them"
 
+_TOPOLOGY: Final = ("required", "preferred", "unconstrained", "podSetGroupName", "podSetSliceRequiredTopology",
+                    "podsetSliceRequiredTopologyConstraints")  # fmt: skip
+"""What asks for a topology in a pod set. Kueue writes other fields beside these, such as the label that numbers pods,
+into the Workloads of all jobs."""
+
 _QUOTA: Final = (
     Feature(
         "ClusterQueue, Cohort, LocalQueue, ResourceFlavor",
@@ -129,7 +134,7 @@ _PLACES: Final = (
             "SchedulerLibraryIntegration",
         ),
         (
-            Sign("podSet", ("topologyRequest",)),
+            *(Sign("podSet", ("topologyRequest", field)) for field in _TOPOLOGY),
             *by_annotation(
                 "podSet",
                 "podset-required-topology",
