@@ -9,6 +9,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.queue_conditions import Known
 from webhook.cluster.queues.status import status_of, tally
 from webhook.cluster.queues.workload_conditions import counted
+from webhook.queue.decisions import Admitted, Preempted, Why
 
 NAMES = ("a", "b", "c")
 
@@ -77,6 +78,87 @@ def test_gauges_show_the_queues_that_are_there():
     assert registry.get_sample_value("kueue_local_queue_status", {**local, "active": "False"}) == 1
     report.tallies(tally([], [], Known.of([], [], {}), WorkloadCounts(), []), 0)
     assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) is None
+
+
+def shown(registry):
+    """The series that have a value, with their labels."""
+    return {
+        (sample.name, *sorted(sample.labels.items()))
+        for metric in registry.collect()
+        for sample in metric.samples
+        if "queue" in "".join(sample.labels) and not sample.name.endswith("_created")
+    }
+
+
+def test_a_cluster_queue_that_is_gone_has_no_series():
+    """Neither gauges nor totals, and one of the same name begins at zero; those of others stay."""
+    spec = {"resourceGroups": [{"flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "2"}]}]}]}
+    both = [{"metadata": {"name": name}, "spec": spec} for name in ("gone", "stays")]
+    registry = CollectorRegistry()
+    report = QueueMetrics(registry)
+    workload = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}
+    known = Known.of([], [], {})
+    report.tallies(tally(both, [], known, WorkloadCounts(), []), 0)
+    for name in ("gone", "stays"):
+        report.admitted(workload, Admitted("n/w", name, ()), 1_767_225_660_000)
+        report.evicted({**workload, "status": {"admission": {"clusterQueue": name}}}, "Preempted")
+        report.preempted(Preempted("n/v", name, Why.IN_CLUSTER_QUEUE, "n/w"))
+    before = shown(registry)
+    assert {("cluster_queue", "gone"), ("preempting_cluster_queue", "gone")} <= {pair for row in before for pair in row}
+    report.tallies(tally(both[1:], [], known, WorkloadCounts(), []), 0)
+    assert shown(registry) == {row for row in before if not any("gone" in pair for pair in row)}
+    report.admitted(workload, Admitted("n/w", "gone", ()), 1_767_225_660_000)
+    labels = {"cluster_queue": "gone", "priority_class": "", "replica_role": "standalone"}
+    assert registry.get_sample_value("kueue_admitted_workloads_total", labels) == 1
+
+
+def test_totals_are_right_after_deletes():
+    """A Workload that is deleted while it waits or runs is counted no more, in its ClusterQueue and its LocalQueue."""
+    queue = {"metadata": {"name": "cq"}, "spec": {"resourceGroups": []}}
+    door = {"metadata": {"name": "q", "namespace": "n"}, "spec": {"clusterQueue": "cq"}}
+    names, known = ("a", "b", "c"), Known.of([], [], {})
+    waits = [{"metadata": {"name": n, "namespace": "n"}, "spec": {"queueName": "q"}} for n in names]
+    counts, registry = WorkloadCounts(), CollectorRegistry()
+    report = QueueMetrics(registry)
+    for workload in waits:
+        counts.heard(None, workload)
+    report.tallies(tally([queue], [door], known, counts, []), 0)
+    counts.heard(waits[0], None)
+    counts.heard(waits[1], None)
+    report.tallies(tally([queue], [door], known, counts, ["n/a", "n/b"]), 0)
+    role = {"replica_role": "standalone"}
+    for name, labels in (("", {"cluster_queue": "cq"}), ("local_queue_", {"name": "q", "namespace": "n"})):
+        statuses = [{**labels, **role, "status": status} for status in ("active", "inadmissible")]
+        assert [registry.get_sample_value(f"kueue_{name}pending_workloads", row) for row in statuses] == [1, 0]
+
+
+def test_a_replica_that_leads_no_more_shows_no_queues():
+    """The next leader does: else each queue would be counted twice."""
+    queue = {"metadata": {"name": "cq"}, "spec": {"resourceGroups": []}}
+    registry = CollectorRegistry()
+    report = QueueMetrics(registry, "follower")
+    report.leads(True)
+    report.tallies(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), []), 3)
+    assert shown(registry)
+    report.leads(False)
+    assert shown(registry) == set()
+    assert registry.get_sample_value("sluice_writes_total") == 3
+    assert registry.get_sample_value("sluice_leader") == 0
+
+
+def test_a_wait_begins_again_when_a_workload_is_requeued():
+    """As Kueue counts it; the time of the checks is from the quota on."""
+    registry = CollectorRegistry()
+    report = QueueMetrics(registry)
+    rows = [
+        {"type": "Requeued", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z"},
+        {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:01:20Z"},
+    ]
+    workload = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"conditions": rows}}
+    report.checks_ready(workload, Admitted("n/w", "cq", ()), 1_767_225_690_000)
+    labels = {"cluster_queue": "cq", "priority_class": "", "replica_role": "standalone"}
+    names = ("kueue_admission_wait_time_seconds_sum", "kueue_admission_checks_wait_time_seconds_sum")
+    assert [registry.get_sample_value(name, labels) for name in names] == [30, 10]
 
 
 def test_an_eviction_counts_once_for_a_reason():

@@ -1,4 +1,4 @@
-"""Gauges of quota, and of LocalQueues, under Kueue's names and labels: set anew from the counts of all queues.
+"""Gauges of ClusterQueues and LocalQueues under Kueue's names and labels: set anew from the counts of all queues.
 
 A queue that is gone is gone from them too.
 """
@@ -24,7 +24,12 @@ class QueueGauges:
         def gauge(name: str, words: str, *labels: str) -> Gauge:
             return Gauge(f"kueue_{name}", words, [*labels, _ROLE], registry=registry)
 
-        cell = ("cohort", "cluster_queue", *_CELL)
+        cell, queue = ("cohort", "cluster_queue", *_CELL), "cluster_queue"
+        self._waiting = gauge("pending_workloads", "Pending workloads.", queue, "status")
+        self._holding = gauge("reserving_active_workloads", "Workloads with reserved quota.", queue)
+        self._running = gauge("admitted_active_workloads", "Admitted workloads.", queue)
+        self._state = gauge("cluster_queue_status", "1 for the current status.", queue, "status")
+        self._taken = gauge("cluster_queue_resource_reservation", "Quota reserved.", *cell)
         self._nominal = gauge("cluster_queue_nominal_quota", "Nominal quota.", *cell)
         self._borrowing = gauge("cluster_queue_borrowing_limit", "Borrowing limit, where there is one.", *cell)
         self._lending = gauge("cluster_queue_lending_limit", "Lending limit, where there is one.", *cell)
@@ -37,12 +42,23 @@ class QueueGauges:
         self._used = gauge("local_queue_resource_usage", "Quota of admitted workloads.", *_QUEUE, *_CELL)
         self._all: Final = [value for value in vars(self).values() if isinstance(value, Gauge)]
 
-    def set(self, cluster_queues: Iterable[QueueCount], local_queues: Iterable[QueueCount], role: str) -> None:
-        """Show these counts."""
+    def clear(self) -> None:
+        """Show nothing: another replica leads."""
         for gauge in self._all:
             gauge.clear()
+
+    def set(self, cluster_queues: Iterable[QueueCount], local_queues: Iterable[QueueCount], role: str) -> None:
+        """Show these counts."""
+        self.clear()
         for count in cluster_queues:
-            at = (count.cohort, count.name)
+            name, at = count.name, (count.cohort, count.name)
+            self._waiting.labels(name, "active", role).set(count.pending - count.inadmissible)
+            self._waiting.labels(name, "inadmissible", role).set(count.inadmissible)
+            self._holding.labels(name, role).set(count.reserving)
+            self._running.labels(name, role).set(count.admitted)
+            for status in ("pending", "active", "terminating"):
+                self._state.labels(name, status, role).set(int(count.activity.status == status))
+            _fill(self._taken, at, count.reserved, role)
             _fill(self._nominal, at, count.nominal, role)
             _fill(self._borrowing, at, count.borrowing, role)
             _fill(self._lending, at, count.lending, role)

@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from webhook.cluster.queues.gauges import QueueGauges
 from webhook.cluster.queues.status import QueueCounts
-from webhook.cluster.queues.workload_conditions import split
+from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED, REQUEUED, split
+from webhook.kube.conditions import find
 from webhook.queue.decisions import Admitted, Decisions, Preempted
 from webhook.store.objects import Object
 
@@ -29,7 +30,6 @@ class QueueMetrics:
         self._role = role
         self.traced: Callable[[Decisions, int], None] | None = None
         """Told of each round too, where rounds are traced."""
-        queue = ["cluster_queue", ROLE]
         ranked = ["cluster_queue", "priority_class", ROLE]
         self._attempts = Counter(
             "kueue_admission_attempts_total", "Scheduling rounds.", ["result", ROLE], registry=registry
@@ -41,10 +41,9 @@ class QueueMetrics:
             "kueue_quota_reserved_workloads_total", "Workloads with a new quota reservation.", ranked, registry=registry
         )
         self._admitted = Counter("kueue_admitted_workloads_total", "Workloads admitted.", ranked, registry=registry)
-        self._wait = Histogram(
-            "kueue_admission_wait_time_seconds", "Time from creation to admission.", ranked, registry=registry,
-            buckets=BUCKETS,
-        )  # fmt: skip
+        self._reserved_wait = _waits("quota_reserved", "Time from creation or requeueing to quota.", registry)
+        self._wait = _waits("admission", "Time from creation or requeueing to admission.", registry)
+        self._checks_wait = _waits("admission_checks", "Time from quota to admission.", registry)
         self._evicted = _evictions("kueue_evicted_workloads_total", "Workloads evicted.", registry)
         first = "Workloads evicted for a reason for the first time."
         self._evicted_once = _evictions("kueue_evicted_workloads_once_total", first, registry)
@@ -54,30 +53,21 @@ class QueueMetrics:
             ["preempting_cluster_queue", "reason", ROLE],
             registry=registry,
         )
-        self._pending = Gauge(
-            "kueue_pending_workloads", "Pending workloads.", ["cluster_queue", "status", ROLE], registry=registry
+        self._by_queue: Final = (
+            *(self._reserved, self._reserved_wait, self._admitted, self._wait, self._checks_wait),
+            *(self._evicted, self._evicted_once),
         )
-        self._reserving = Gauge(
-            "kueue_reserving_active_workloads", "Workloads with reserved quota.", queue, registry=registry
-        )
-        self._active = Gauge("kueue_admitted_active_workloads", "Admitted workloads.", queue, registry=registry)
-        self._status = Gauge(
-            "kueue_cluster_queue_status", "1 for the current status.", ["cluster_queue", "status", ROLE],
-            registry=registry,
-        )  # fmt: skip
-        self._usage = Gauge(
-            "kueue_cluster_queue_resource_reservation",
-            "Quota reserved.",
-            ["cohort", "cluster_queue", "flavor", "resource", ROLE],
-            registry=registry,
-        )
+        self._known: set[str] = set()
+        self._written = 0
         self._queues = QueueGauges(registry)
-        self._writes = Gauge("sluice_controller_writes", "Writes sent to the API server.", registry=registry)
+        self._writes = Counter("sluice_writes_total", "Writes sent to the API server.", registry=registry)
         self._leads = Gauge("sluice_leader", "1 while this replica is the leader.", registry=registry)
 
     def leads(self, yes: bool) -> None:
         """Note whether this replica leads."""
         self._leads.set(int(yes))
+        if not yes:
+            self._queues.clear()
         if self._role != "standalone":
             self._role = "leader" if yes else "follower"
 
@@ -90,18 +80,24 @@ class QueueMetrics:
             self.traced(decisions, milliseconds)
 
     def admitted(self, workload: Object, decision: Admitted, now: int) -> None:
-        """Note an admission; the wait is counted from the Workload's creation."""
+        """Note that one got its quota; `workload` is as it was before, `now` in milliseconds."""
         labels = (decision.cluster_queue, _class(workload), self._role)
         self._reserved.labels(*labels).inc()
+        self._reserved_wait.labels(*labels).observe(_since(_queued(workload), now))
         if decision.admitted:
-            self.checks_ready(workload, decision, now)
+            self._admit(workload, decision, now)
 
     def checks_ready(self, workload: Object, decision: Admitted, now: int) -> None:
         """Note that one is admitted that had its quota before."""
         labels = (decision.cluster_queue, _class(workload), self._role)
+        reserved = (find(workload, QUOTA_RESERVED) or {}).get("lastTransitionTime") or _queued(workload)
+        self._checks_wait.labels(*labels).observe(_since(reserved, now))
+        self._admit(workload, decision, now)
+
+    def _admit(self, workload: Object, decision: Admitted, now: int) -> None:
+        labels = (decision.cluster_queue, _class(workload), self._role)
         self._admitted.labels(*labels).inc()
-        created = datetime.fromisoformat(workload["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
-        self._wait.labels(*labels).observe(max(0.0, now / 1000 - created.timestamp()))
+        self._wait.labels(*labels).observe(_since(_queued(workload), now))
 
     def evicted(self, workload: Object, reason: str) -> None:
         """Note an eviction."""
@@ -117,26 +113,41 @@ class QueueMetrics:
         self._preempted.labels(decision.cluster_queue, decision.reason.value, self._role).inc()
 
     def tallies(self, counts: QueueCounts, writes: int) -> None:
-        """Set the gauges from the state of the queues."""
-        self._writes.set(writes)
+        """Set the gauges from the state of the queues; `writes` is how many were sent in all."""
+        self._writes.inc(writes - self._written)
+        self._written = writes
         self._queues.set(counts.cluster_queues.values(), counts.local_queues.values(), self._role)
-        for tally in counts.cluster_queues.values():
-            name = tally.name
-            self._pending.labels(name, "active", self._role).set(tally.pending - tally.inadmissible)
-            self._pending.labels(name, "inadmissible", self._role).set(tally.inadmissible)
-            self._reserving.labels(name, self._role).set(tally.reserving)
-            self._active.labels(name, self._role).set(tally.admitted)
-            for status in ("pending", "active", "terminating"):
-                self._status.labels(name, status, self._role).set(int(tally.activity.status == status))
-            for (flavor, resource), amount in tally.reserved.items():
-                value = amount / 1000 if resource == "cpu" else amount
-                self._usage.labels(tally.cohort, name, flavor, resource, self._role).set(value)
+        for name in self._known - counts.cluster_queues.keys():
+            self._forget(name)
+        self._known = set(counts.cluster_queues)
+
+    def _forget(self, queue: str) -> None:
+        """Take away the series of a ClusterQueue that is gone: one of the same name begins at zero."""
+        for metric in self._by_queue:
+            metric.remove_by_labels({"cluster_queue": queue})
+        self._preempted.remove_by_labels({"preempting_cluster_queue": queue})
 
 
 def _evictions(name: str, words: str, registry: CollectorRegistry) -> Counter:
     return Counter(
         name, words, ["cluster_queue", "reason", "underlying_cause", "priority_class", ROLE], registry=registry
     )
+
+
+def _waits(what: str, words: str, registry: CollectorRegistry) -> Histogram:
+    name = f"kueue_{what}_wait_time_seconds"
+    return Histogram(name, words, ["cluster_queue", "priority_class", ROLE], registry=registry, buckets=BUCKETS)
+
+
+def _queued(workload: Object) -> str:
+    """Give the time since which a Workload waits: that of its creation, or of its last return to the queue."""
+    requeued = find(workload, REQUEUED) or {}
+    since = requeued.get("lastTransitionTime") if requeued.get("status") == "True" else None
+    return str(since or workload["metadata"]["creationTimestamp"])
+
+
+def _since(stamp: str, now: int) -> float:
+    return max(0.0, now / 1000 - datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp())
 
 
 def _class(workload: Object) -> str:
