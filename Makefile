@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 ARGS ?=
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
+VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon $(addprefix e2e/test_,article003.py clients.py conditions.py dry_run_live.py gpu_rules.py install.py owned.py pods.py roles.py takeover.py))
+
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench kueue-suite cluster soak living load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench versions kueue-suite cluster soak living load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -58,6 +60,11 @@ kueue-suite: dev ## Kueue's own tests against Sluice; KUEUE=dir of a copy, SUITE
 
 cluster: dev ## a real local control plane with Sluice in it, until Ctrl-C
 	$(BIN)/python -m tests.controlplane up $(ARGS)
+
+# The native comparison is left out: the API server has MutatingAdmissionPolicy v1 from 1.36 on.
+versions: dev ## the tests of the cluster side on the oldest and the newest API server that are supported
+	for version in v1.33.13 v1.36.3; do export SLUICE_KUBERNETES=$$version; \
+	$(BIN)/python -m tests.controlplane build && $(BIN)/python -m pytest -m cluster $(VERSIONED) $(ARGS) || exit 1; done
 
 soak: dev ## article 003's full minute through the real API server
 	$(BIN)/python -m tests.controlplane build

@@ -3,11 +3,13 @@
 import json
 import re
 
+import promql_parser
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.chart.helm import template
+from tests.docs.reference import metrics as reference_metrics
 from tests.shared import ROOT
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.documents import read
@@ -17,6 +19,7 @@ from webhook.server.process_metrics import ProcessMetrics, ProcessState
 CHART = ROOT / "charts" / "sluice"
 RUNBOOKS = ROOT / "docs" / "runbooks"
 OF_OTHERS = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
+OF_TARGETS = {"job", "namespace", "pod", "instance"}
 PRINTED = {"kueue_queued_workloads", "kueue_admitted_workloads", "kueue_used_quota"}
 """The series of the first article's dashboard."""
 
@@ -32,11 +35,23 @@ def exported():
     return {f"{f.name}{ending}" for f in families for ending in endings.get(f.type, ("",))}
 
 
+def selectors(expression):
+    """The selectors of an expression, read and checked as Prometheus does; raises ValueError with its words."""
+    found = []
+    promql_parser.walk(promql_parser.parse(expression), lambda node: found.append(node) or True)
+    return [node for node in found if isinstance(node, promql_parser.VectorSelector)]
+
+
 def series(expression):
-    """The names in an expression that are neither functions, labels nor words of the language."""
-    text = re.sub(r"\{[^}]*\}|\[[^]]*\]|\"[^\"]*\"", "", expression)
-    text = re.sub(r"\b(by|on|without)\s*\([^)]*\)", "", text)
-    return set(re.findall(r"\b[a-z]\w*_\w+\b(?!\s*\()|\bup\b", text))
+    """The names of the series that an expression reads."""
+    return {selector.name for selector in selectors(expression)}
+
+
+def labels_of():
+    """The labels of each series, besides those that Prometheus gives."""
+    parts = reference_metrics().values()
+    names = {name: set(labels) for rows in parts for name, _, labels, _ in rows}
+    return {name.removesuffix("_total"): labels | OF_TARGETS for name, labels in names.items()}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +75,16 @@ def test_rules_read_what_is_exported(groups):
         found = series(rule["expr"])
         assert found, rule
         assert found <= exported() | recorded | OF_OTHERS, rule
-        assert rule["expr"].count("(") == rule["expr"].count(")")
+        for selector in selectors(rule["expr"]):
+            known = labels_of().get(re.sub("_(total|bucket|sum|count)$", "", selector.name), OF_TARGETS)
+            assert {matcher.name for matcher in selector.matchers.matchers} <= known, rule
+
+
+def test_an_expression_that_prometheus_refuses_is_found():
+    """The parser of these tests has Prometheus' grammar and types."""
+    for wrong in ("sum(rate(up[5m])", "rate(up)", "up +", 'up{job="x}', "nothing_known(up)"):
+        with pytest.raises(ValueError, match=r"."):
+            selectors(wrong)
 
 
 @pytest.mark.cluster

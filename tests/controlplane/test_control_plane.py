@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.controlplane.build import VERSION
 from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.processes import Child
@@ -51,7 +52,7 @@ def test_a_suspended_job_runs_to_completion_once_unsuspended(
 
 def test_the_server_says_its_version(kube: Client) -> None:
     """The version is the one that clients can parse."""
-    assert kube.get("/version")["gitVersion"] == "v1.36.3"
+    assert kube.get("/version")["gitVersion"] == VERSION
 
 
 def test_errors_carry_the_servers_words(kube: Client, namespace: str) -> None:
