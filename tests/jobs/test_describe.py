@@ -164,6 +164,32 @@ def test_a_rayjob_is_submitted_by_a_pod_of_its_own(spec, sets):
         assert container["resources"]["requests"] == {"cpu": "500m", "memory": "200Mi"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "added"),
+    [
+        ("RayCluster", {**RAY, "enableInTreeAutoscaling": True}, {"autoscaler": "500m"}),
+        (
+            "RayCluster",
+            {
+                **RAY,
+                "enableInTreeAutoscaling": True,
+                "autoscalerOptions": {"resources": {"requests": {"cpu": "2"}}},
+            },
+            {"autoscaler": "2"},
+        ),
+        ("RayJob", {"rayClusterSpec": RAY, "submissionMode": "SidecarMode"}, {"ray-job-submitter": "500m"}),
+        ("RayService", {"rayClusterConfig": RAY}, {}),
+    ],
+    ids=["scales", "scales with requests of its own", "submits beside its head", "nothing"],
+)
+def test_containers_that_kuberay_adds_to_a_head_count(kind, spec, added):
+    """The object's own template stays as it is."""
+    described = describe({"apiVersion": "ray.io/v1", "kind": kind, "spec": spec})
+    containers = described.pod_sets[0].template["spec"]["containers"]
+    found = {c["name"]: c["resources"]["requests"]["cpu"] for c in containers[len(T["spec"]["containers"]) :]}
+    assert found == added
+
+
 def test_queue_and_priority():
     """The queue label wins over the annotation; the PriorityClass is the run policy's, else the pods'."""
     obj = {

@@ -73,10 +73,20 @@ def pod_sets(obj: dict[str, Any], kind: JobKind) -> Iterator[JobPodSet]:
             template = nodes.pop()
             count = row.count(nodes or [obj])
             least = min(minimum, count) if minimum is not None else None
-            made = row.made is not None
-            yield JobPodSet(name, count, row.made(template) if row.made else template, path, least, made)
+            yield JobPodSet(name, count, _whole(row, nodes, template), path, least, row.made is not None)
         if row.default and at(obj, row.path) is None and (template := row.default(obj)) is not None:
             yield JobPodSet(row.name, 1, template, row.path, absent=True)
+
+
+def _whole(row: Template, nodes: list[Any], template: dict[str, Any]) -> dict[str, Any]:
+    """Give a template as its controller uses it; `nodes` are those on the way to it."""
+    if row.made:
+        return row.made(template)
+    added, spec = row.beside(nodes) if row.beside else [], template.get("spec")
+    if not added or not isinstance(spec, dict):
+        return template
+    own = spec.get("containers")
+    return {**template, "spec": {**spec, "containers": [*(own if isinstance(own, list) else ()), *added]}}
 
 
 def templates(obj: dict[str, Any]) -> Templates | None:

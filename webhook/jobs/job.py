@@ -36,6 +36,8 @@ class Template:
     """Makes a template out of a node that is none (`spec.driver` of a SparkApplication); such a set is only read."""
     default: Callable[[Any], dict[str, Any] | None] | None = None
     """Gives what the kind's controller takes where the object has no template; with an admission it is written."""
+    beside: Callable[[Nodes], list[dict[str, Any]]] | None = None
+    """Gives the containers that the kind's controller adds to those of the template."""
     straight: bool = field(init=False)
     """Whether the path leads to one place at most."""
 

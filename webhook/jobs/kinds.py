@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.jobs import counts
 from webhook.jobs.job import GroupKind, JobKind, Template
-from webhook.jobs.made_up_templates import of_ray_submitter, of_spark_role, of_trainer
+from webhook.jobs.made_up_templates import beside_ray_head, of_ray_submitter, of_spark_role, of_trainer
 from webhook.jobs.wrapped import wrapped_pod_sets
 
 _SUSPEND: Final = ("spec", "suspend")
@@ -27,7 +27,7 @@ def _replica_specs(field: str, *order: str) -> tuple[Template, ...]:
 
 def _ray(*cluster: str) -> tuple[Template, ...]:
     return (
-        Template((*cluster, "headGroupSpec", "template"), counts.one, name="head"),
+        Template((*cluster, "headGroupSpec", "template"), counts.one, name="head", beside=beside_ray_head),
         Template((*cluster, "workerGroupSpecs", "[]", "template"), counts.ray_workers),
     )
 
@@ -124,6 +124,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         "rayclusters",
         _SUSPEND,
         _ray("spec"),
+        elastic=True,
         makes=(_POD, _JOB),  # a Job clears the Redis of a cluster that goes
     ),
     JobKind(

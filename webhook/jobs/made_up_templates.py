@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+from webhook.jobs.job import Nodes
+
+_SUBMITTER: Final = "ray-job-submitter"
+_OF_SUBMITTER: Final = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
+_OF_AUTOSCALER: Final = {field: {"cpu": "500m", "memory": "512Mi"} for field in ("limits", "requests")}
+"""What KubeRay gives its own containers."""
 
 
 def of_trainer(trainer: Any) -> dict[str, Any]:
@@ -49,9 +56,20 @@ def of_ray_submitter(job: Any) -> dict[str, Any] | None:
     for step in ("headGroupSpec", "template", "spec", "containers"):
         head = head.get(step) if isinstance(head, dict) else None
     image = head[0].get("image") if isinstance(head, list) and head and isinstance(head[0], dict) else None
-    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
-    container = {"name": "ray-job-submitter", **({"image": image} if image else {}), "resources": resources}
+    container = {"name": _SUBMITTER, **({"image": image} if image else {}), "resources": _OF_SUBMITTER}
     return {"spec": {"containers": [container], "restartPolicy": "Never"}}
+
+
+def beside_ray_head(nodes: Nodes) -> list[dict[str, Any]]:
+    """Give the containers that KubeRay adds to a head: the autoscaler, and the submitter of a RayJob in SidecarMode."""
+    job, cluster, found = nodes[0], nodes[-2], []
+    if cluster.get("enableInTreeAutoscaling") is True:
+        options = cluster.get("autoscalerOptions")
+        own = options.get("resources") if isinstance(options, dict) else None
+        found.append({"name": "autoscaler", "resources": own if isinstance(own, dict) else _OF_AUTOSCALER})
+    if job.get("kind") == "RayJob" and job["spec"].get("submissionMode") == "SidecarMode":
+        found.append({"name": _SUBMITTER, "resources": _OF_SUBMITTER})
+    return found
 
 
 def jvm_memory(text: str) -> str:
