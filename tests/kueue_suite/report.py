@@ -59,12 +59,14 @@ def _spec(suite: str, spec: dict[str, Any]) -> Spec:
         for entry in spec.get("ReportEntries") or ()
         if entry["Name"] == "gate"
     )
-    return Spec(name, spec["State"], place, failure.get("Message", ""), gates, _why_not(f"{suite} {name} {place}"))
+    message = failure.get("Message", "")
+    return Spec(name, spec["State"], place, message, gates, _why_not(f"{suite} {name} {place}", message))
 
 
-def _why_not(text: str) -> str:
+def _why_not(text: str, message: str) -> str:
     for line in OUT_OF_REACH.read_text(encoding="utf-8").splitlines():
-        why, _, pattern = line.partition("|")
-        if pattern and not line.startswith("#") and re.search(pattern.strip(), text):
-            return why.strip()
+        why, _, pattern = (part.strip() for part in line.partition("|"))
+        judged = message if pattern.startswith("message:") else text
+        if pattern and not line.startswith("#") and re.search(pattern.removeprefix("message:").strip(), judged):
+            return why
     return ""

@@ -66,6 +66,8 @@ var gateOf = map[string]featuregate.Feature{
 	"stays-queued":   features.ValidateRayAndSparkJobUpdates,
 }
 
+var refuses = map[string]bool{"valid-jobs": true, "stays-queued": true}
+
 func sluiceCRDs() string { return os.Getenv("SLUICE_CRDS") }
 
 func note(name, value string) {
@@ -146,7 +148,7 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 		"--kubeconfig", base + ".kubeconfig", "--no-leader-election", "--writes-per-second", "500",
 		"--kueue-config", base + ".json",
 	}
-	for _, path := range policies() {
+	for _, path := range f.policies() {
 		arguments = append(arguments, "--policies", path)
 	}
 	if !sluicehook.Scheduler {
@@ -177,16 +179,18 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 
 	process.client, err = client.New(cfg, client.Options{Scheme: f.scheme})
 	gomega.ExpectWithOffset(2, err).NotTo(gomega.HaveOccurred())
-	if f.WebhookPath != "" && os.Getenv("SLUICE_WEBHOOKS") != "none" {
-		process.register(ctx, address, base+".ca")
+	if os.Getenv("SLUICE_WEBHOOKS") != "none" {
+		process.register(ctx, address, base+".ca", f.policies())
 	}
 }
 
-// policies are those in force; what is a feature gate in Kueue may be a policy here.
-func policies() []string {
+// policies are those in force: what is a feature gate in Kueue may be a policy here, and a suite without webhooks of Kueue
+// refuses no job.
+func (f *Framework) policies() []string {
 	var out []string
 	for _, path := range strings.Split(os.Getenv("SLUICE_POLICIES"), ":") {
-		if gate, ok := gateOf[filepath.Base(path)]; !ok || features.Enabled(gate) {
+		name := filepath.Base(path)
+		if gate, ok := gateOf[name]; (!ok || features.Enabled(gate)) && (f.WebhookPath != "" || !refuses[name]) {
 			out = append(out, path)
 		}
 	}
@@ -194,9 +198,9 @@ func policies() []string {
 }
 
 // register writes the webhook configurations that `sluice register` prints, for all namespaces.
-func (p *sluiceProcess) register(ctx context.Context, address, ca string) {
+func (p *sluiceProcess) register(ctx context.Context, address, ca string, policies []string) {
 	arguments := []string{"register", "--print", "--url", "https://" + address, "--ca-file", ca}
-	for _, path := range policies() {
+	for _, path := range policies {
 		arguments = append(arguments, "--policies", path)
 	}
 	key := address + strings.Join(arguments[6:], " ")
