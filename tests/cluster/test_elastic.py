@@ -8,6 +8,7 @@ from webhook.cluster.api.kinds import POD, WORKLOAD
 from webhook.cluster.jobs.ungater import to_let_go
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
 from webhook.kube.conditions import find, holds
+from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import merge
 
 GATE = {"name": ELASTIC}
@@ -196,3 +197,35 @@ def test_a_pod_that_has_ended_leaves_its_place():
     ]
     assert [p["metadata"]["name"] for p in to_let_go({"main": 2}, pods)] == ["after"]
     assert to_let_go({}, pods) == []
+
+
+def test_a_raycluster_grows_as_well():
+    """Its worker groups change, by its autoscaler or by hand; its pods are marked with their set."""
+    ray = GroupVersionKind("ray.io", "v1", "RayCluster")
+    template = job("a", "1")["spec"]["template"]
+    workers = {"groupName": "w", "replicas": 1, "template": template}
+    spec = {"suspend": True, "headGroupSpec": {"template": template}, "workerGroupSpecs": [workers]}
+    cluster = {**elastic("a"), "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec}
+
+    async def go():
+        async with world(*queues("4"), seconds=None) as w:
+            await w.create(cluster)
+            await w.until_condition("a", "Admitted")
+
+            async def started():
+                return not (await w.store.get(ray, "a", "team-a"))["spec"]["suspend"]
+
+            await w.until(started, "a runs")
+            grown = {"spec": {"workerGroupSpecs": [{**workers, "replicas": 2}]}}
+            await w.store.patch(ray, "a", "team-a", grown)
+
+            async def replaced():
+                found = await slices(w)
+                return len(found) == 2 and holds(found[0], "Finished") and holds(found[1], "Admitted")
+
+            await w.until(replaced, "a has a second Workload")
+            return [counts(workload) for workload in await slices(w)], await w.store.get(ray, "a", "team-a")
+
+    sizes, runs = asyncio.run(go())
+    assert sizes == [{"head": 1, "w": 1}, {"head": 1, "w": 2}]
+    assert runs["spec"]["headGroupSpec"]["template"]["metadata"]["labels"][POD_SET] == "head"

@@ -34,9 +34,10 @@ _LIFE: Final = (
     ),
     Feature(
         "a WorkloadPriorityClass named default",
-        State.NO,
-        "a job without a class has the priority of its pods",
-        gates=("WorkloadPriorityClassDefaulting",),
+        State.YES,
+        "the policy priority-class; leave it out to turn it off",
+        "policies/priority-class/suite.yaml",
+        ("WorkloadPriorityClassDefaulting",),
     ),
     Feature(
         "priority boost by annotation",
@@ -75,7 +76,7 @@ _LIFE: Final = (
     Feature(
         "elastic jobs by workload slices",
         State.PART,
-        "of the job kinds, only Job; another kind with the annotation keeps its admitted size",
+        "of the job kinds, Job and RayCluster; another kind with the annotation keeps its admitted size",
         "tests/cluster/test_elastic.py",
         ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
     ),
@@ -119,7 +120,25 @@ _JOBS: Final = (
         State.YES,
         "suspended by their own field; children of a job that is not admitted stay suspended",
         "tests/jobs/test_describe.py",
-        ("DeferRayServiceFinalizationForRedisCleanup", "ValidateRayAndSparkJobUpdates"),
+        ("DeferRayServiceFinalizationForRedisCleanup",),
+    ),
+    Feature(
+        "Ray and Spark jobs stay in their queue",
+        State.YES,
+        "the policy stays-queued; leave it out to turn it off",
+        "policies/stays-queued/suite.yaml",
+        ("ValidateRayAndSparkJobUpdates",),
+    ),
+    Feature(
+        "a RayJob that KubeRay refuses gives its quota back",
+        State.NO,
+        "it holds its quota until it is deleted",
+    ),
+    Feature(
+        "labels that Workloads copy",
+        State.OTHER,
+        "all labels of the job, so that rules can look at them; labelKeysToCopy has no effect",
+        "tests/api/test_job_to_workload.py",
     ),
     Feature(
         "TrainJob, SparkApplication",
