@@ -112,6 +112,13 @@ status:
 """
 
 
+def test_a_resource_without_a_flavor_is_told_without_one():
+    """What no flavor of the queue has is told by its name; where a flavor would stand, nothing does."""
+    asking = job("cpus", 1, "2026-01-15T10:00:00Z").replace("nvidia.com/gpu", "cpu")
+    done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + asking, env={"COLUMNS": "200"})
+    assert "main: resource cpu unavailable in ClusterQueue" in done.stdout
+
+
 def test_a_table_of_all_that_waits_ends_where_nobody_reads_on(monkeypatch):
     monkeypatch.setattr(tables, "MOST_ROWS", 1)
     jobs = "".join(job(f"j{number}", 8, f"2026-01-15T0{number}:00:00Z") for number in range(4))

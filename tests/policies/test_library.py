@@ -10,7 +10,7 @@ from webhook.cli import exits
 from webhook.cli.commands.lint import lint_command
 from webhook.offline.scaffold.library import LibraryPolicy, described, library
 from webhook.offline.suite.session import run_session
-from webhook.policy.loading.load_bundle import files_of, load_bundle
+from webhook.policy.loading.load_bundle import NOT_IN_FORCE, files_of, load_bundle
 from webhook.policy.loading.shipped import library_names, located, references
 
 LIBRARY = Path(ROOT, "policies/library")
@@ -55,6 +55,16 @@ def test_none_is_in_force_by_itself():
     assert not [file for file in files_of([ROOT / "policies"], []) if LIBRARY in file.parents]
     assert len(list(files_of([LIBRARY], []))) == len(NAMES)
     assert not {f"sluice.dev/{name}" for name in NAMES} & set(references())
+
+
+def test_a_folder_set_apart(tmp_path):
+    """A folder with the mark is left out with all below it, from above; the folders beside it are not."""
+    for folder in ("used", "drafts", "drafts/deep"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "policy.yaml").write_text("")
+    (tmp_path / "drafts" / NOT_IN_FORCE).write_text("")
+    named = [tmp_path, tmp_path / "drafts", tmp_path / "drafts/deep"]
+    assert [len(list(files_of([folder], []))) for folder in named] == [1, 2, 1]
 
 
 def test_parameters_are_told():
