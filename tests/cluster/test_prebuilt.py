@@ -3,6 +3,7 @@
 import asyncio
 
 from tests.cluster.world import JOB, job, queues, world
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import API_VERSION
 from webhook.cluster.api.event_recorder import EVENT
 from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
@@ -273,3 +274,18 @@ def test_a_job_that_is_admitted_with_fewer_pods_is_not_bigger():
     assert ran["spec"]["parallelism"] == 2
     assert not deleted
     assert starts == ["a"]
+
+
+def test_an_annotation_that_names_a_workload_counts_unless_its_gate_is_off():
+    """With Kueue's gate WorkloadIdentifierAnnotations off, only the label counts: the job gets one of its own."""
+    settings = QueueSettings(feature_gates={"WorkloadIdentifierAnnotations": False})
+
+    async def go():
+        async with world(*queues(), seconds=None, settings=settings) as w:
+            await w.create(prebuilt(), naming("a", annotations={PREBUILT: "wl"}))
+            await w.until_condition("a", "Admitted")
+            return await w.workload("a"), await workloads(w)
+
+    own, every = asyncio.run(go())
+    assert own["metadata"]["name"] != "wl"
+    assert "ownerReferences" not in every["wl"]["metadata"]

@@ -50,9 +50,10 @@ def queue_of(obj: dict[str, Any]) -> str | None:
     return _text(_map(obj, "labels"), QUEUE) or _text(_map(obj, "annotations"), QUEUE)
 
 
-def prebuilt_of(obj: dict[str, Any]) -> str | None:
-    """Give the name of the Workload that an object is to use instead of one of its own."""
-    return _text(_map(obj, "labels"), PREBUILT) or _text(_map(obj, "annotations"), PREBUILT)
+def prebuilt_of(obj: dict[str, Any], *, annotated: bool = True) -> str | None:
+    """Give the name of the Workload that an object is to use instead of one of its own: by label, else `annotated`."""
+    named = _text(_map(obj, "annotations"), PREBUILT) if annotated else None
+    return _text(_map(obj, "labels"), PREBUILT) or named
 
 
 def row_of(obj: dict[str, Any]) -> JobKind | None:

@@ -32,7 +32,7 @@ from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, next
 from webhook.cluster.jobs.ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import describe, prebuilt_of, suspended
+from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
@@ -69,7 +69,7 @@ class Reconciler:
         self._view, self._writer, self._settings = view, writer, settings
         self._managed = ManagedJobs(view, opted, settings)
         self._owners = ViewOwners(view)
-        self.workloads = JobWorkloads(view)
+        self.workloads = JobWorkloads(view, settings)
         skips = settings.enabled("SkipReassignmentForPodOwnedWorkloads", default=True)
         self.actions = Actions(view, writer, events, ends_with_pod=skips)
         self._ungater = SliceUngater(view, writer)
@@ -144,9 +144,9 @@ class Reconciler:
         lacks = self.actions.lacks_class(job, described)
         if is_free(job, workload):
             return JobStep.FREE, workload
-        if prebuilt_of(job) and (step := _of_prebuilt(job, described, workload)) is not None:
+        if self.workloads.named(job) and (step := _of_prebuilt(job, described, workload)) is not None:
             return step, workload
-        if is_elastic(job) and not prebuilt_of(job):
+        if is_elastic(job) and not self.workloads.named(job):
             live = [w for w in self.workloads.of(key) if not holds(w, FINISHED)]
             step, about = slice_step(job, described, live, lambda w: self._differences(job, described, w, lacks))
             return (JobStep.NONE, None) if lacks and about is None else (step, about)
@@ -199,7 +199,7 @@ class Reconciler:
 
     async def _is_unnamed_child(self, job: Object, described: Job) -> bool:
         """Say whether a job that names no queue is part of one that a queue holds, and so waits with it."""
-        if described.queue or prebuilt_of(job) or controller_of(job) is None:
+        if described.queue or self.workloads.named(job) or controller_of(job) is None:
             return False
         await self._is_owned(job)  # which asks for owners that are not in view yet
         above, _ = ancestors(job, key_of(job)[0], self._owners)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
@@ -18,8 +19,10 @@ from webhook.store.objects import Object, key_of
 class JobWorkloads:
     """Remembers by uid the names of each job's Workloads, and by name the jobs that wait for a Workload to come."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, settings: QueueSettings) -> None:
+        """Take what is in view. An annotation may name the Workload of a job, as a label does, unless a gate is off."""
         self._view = view
+        self._annotated = settings.enabled("WorkloadIdentifierAnnotations", default=True)
         self._names: defaultdict[str, set[str]] = defaultdict(set)
         self._waiting: dict[tuple[str, str], JobKey] = {}
 
@@ -50,13 +53,17 @@ class JobWorkloads:
         An elastic job has several, none of which is too many; `slices.py` tells which is which.
         It is the one that the job names; else the one of our name; else the oldest, which an older Kueue has named.
         """
-        if name := prebuilt_of(job):
+        if name := self.named(job):
             return self._prebuilt(key, name), ()
         mine = self.of(key)
         if is_elastic(job):
             return None, ()
         own = next((w for w in mine if key_of(w)[1] == key.workload), mine[0] if mine else None)
         return own, tuple(w for w in mine if w is not own and not holds(w, FINISHED))
+
+    def named(self, job: Object) -> str | None:
+        """Give the name of the Workload that a job says it has."""
+        return prebuilt_of(job, annotated=self._annotated)
 
     def _prebuilt(self, key: JobKey, name: str) -> Object | None:
         """Give the Workload that a job names, unless it is another's; one that is not there yet is waited for."""
