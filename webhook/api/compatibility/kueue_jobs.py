@@ -88,8 +88,8 @@ _LIFE: Final = (
     ),
     Feature(
         "orphaned workloads",
-        State.YES,
-        "a Workload without a job is released when its pods are gone",
+        State.PART,
+        "a Workload without a job is released when its pods are gone; one that lost its ownerReference is left alone",
         "tests/cluster/test_controller.py",
         ("FinishOrphanedWorkloads", "SkipAncestorCheckForDeletedWorkloads"),
     ),
