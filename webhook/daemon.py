@@ -291,9 +291,8 @@ class Daemon:
         """Take a set of policies into force: what they ask of the cluster is followed from now on."""
         self.params.add(policies.bundle.param_kinds)
         self._facts.give(policies.bundle.objects)
-        for core in (self.core, self._shadow_core):
-            if core is not None:
-                core.use(policies.rules)
+        for core in filter(None, (self.core, self._shadow_core)):
+            core.use(policies.rules)
 
     def _observe(self) -> None:
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
