@@ -16,11 +16,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
-from webhook.admission.verdict import Verdict
 from webhook.api.convert import conversion_review
 from webhook.certificate_secret import CertificateSecret
 from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, WORKLOAD
@@ -47,10 +46,8 @@ from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy.facts import Check, Decision
 from webhook.policy.queue_rules.configured import configured
-from webhook.policy.request import Request
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
-from webhook.queue.decisions import Decisions
 from webhook.server.app import make_app, make_state_app
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
@@ -65,6 +62,9 @@ from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
 from webhook.tls.serving import ServingCertificate, trust
+
+if TYPE_CHECKING:
+    from webhook.traces import Traces  # its libraries are an extra
 
 log = logging.getLogger(__name__)
 
@@ -90,19 +90,6 @@ def replica_name(config: Config) -> str:
     return config.identity or f"{socket.gethostname()}-{os.getpid()}"
 
 
-class Tracer(Protocol):
-    """What makes traces (webhook/traces.py), which is imported only where they are wanted."""
-
-    def review(self, request: Request, verdict: Verdict, seconds: float, phase: str) -> None:
-        """Take note of a review."""
-
-    def round(self, decisions: Decisions, milliseconds: int) -> None:
-        """Take note of a round."""
-
-    def close(self) -> None:
-        """End."""
-
-
 class Daemon:
     """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
 
@@ -114,7 +101,7 @@ class Daemon:
         *,
         swapped: Callable[[], object] = bool,
         certificates: CertificateSecret | None = None,
-        traces: Tracer | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """Load policies and certificate. Raises SourceError, OSError, ValueError, LoaderError; nothing runs yet.
 
