@@ -33,9 +33,10 @@ from webhook.cli.demo.tables import Life, ended_table, sent_table
 from webhook.cli.inputs import manifests
 from webhook.cli.option_types import FOLDER, POLICIES, THERE, Read, number
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED
-from webhook.config import Config
-from webhook.daemon import Daemon
+from webhook.config import Config, PageMode
+from webhook.daemon import LOOPBACK, Daemon
 from webhook.jobs.describe import describe
+from webhook.server.listener import host_and_port
 from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import EventType, Object, ObjectStore, uid_of
@@ -103,14 +104,21 @@ Examples:
     show_default=True,
     help="HOST:PORT of the admission server.",
 )
+@click.option(
+    "--ui-listen",
+    type=Read("host:port", setting_values.address),
+    default="127.0.0.1:0",
+    show_default=True,
+    help="HOST:PORT of the page.",
+)
 @click.option("--cert-dir", type=FOLDER,
               help="Folder of the certificate.  [default: a temporary one]")  # fmt: skip
 @click.option("--seconds", type=number(0, 3_600, "seconds"), default=1.0, show_default=True,
               help="Run time of jobs that do not set it.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show every object and every field of the patches.")
 def run(
-    files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, cert_dir: Path | None,
-    seconds: float, verbose: bool,
+    files: tuple[Path, ...], folder: Path | None, queues: Path | None, once: bool, listen: str, ui_listen: str,
+    cert_dir: Path | None, seconds: float, verbose: bool,
 ) -> None:  # fmt: skip
     """Serve, apply manifests, and run the queues on this machine. Without -f, sample manifests are sent.
 
@@ -121,8 +129,9 @@ def run(
     there = manifests(queues or shipped.samples() / QUEUES)
     sent = [(path, manifests(path)) for path in paths]
     config = Config(
-        policies=((folder or shipped.policies()).resolve(),), listen=listen, cluster=False, leader_election=False
-    )
+        policies=((folder or shipped.policies()).resolve(),), listen=listen, cluster=False, leader_election=False,
+        ui=PageMode.READ_ONLY, ui_listen=ui_listen,
+    )  # fmt: skip
     try:
         with tempfile.TemporaryDirectory(prefix="sluice-") as made:  # others may not look into it
             config = replace(config, cert_dir=Path(cert_dir or made).resolve())
@@ -155,7 +164,7 @@ async def _run(
     try:
         await daemon.engine.warm.wait()
         url = f"https://127.0.0.1:{daemon.port}"
-        happened.say(opening(url, len(sent)))
+        happened.say(opening(url, page_address(config, daemon.ui_port), len(sent)))
         trust = ssl.create_default_context(cafile=str(Folder(config.cert_dir).bundle))
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
             front = Front(store, session, url, lambda: datetime.now(UTC))
@@ -170,6 +179,13 @@ async def _run(
         await asyncio.gather(kubelet, return_exceptions=True)
         await daemon.stop()
     return exits.FAILED if happened.running() else exits.PASSED
+
+
+def page_address(config: Config, port: int) -> str:
+    """Give where the page is to be looked at."""
+    host = host_and_port(config.ui_listen)[0]
+    scheme = "http" if host in LOOPBACK else "https"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/ui/"
 
 
 async def _send(front: Front, store: ObjectStore, happened: EmbeddedRun, path: Path, objects: list[Object]) -> None:

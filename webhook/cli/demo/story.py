@@ -30,12 +30,13 @@ LEGEND: Final = (
 )
 
 
-def opening(url: str, files: int) -> list[Text]:
+def opening(url: str, page: str, files: int) -> list[Text]:
     """Give the lines before everything else: what is shown, and where."""
     sent = "1 file is" if files == 1 else f"{files} files are"
     told = f"{sent} sent to it, as by kubectl apply. Told: queued jobs, denials."
     legend = Text("  ").join(Text.assemble((sign, style), f" {word}") for sign, word, style in LEGEND)
-    return [Text(f"Sluice serves admission and queues at {url}, without cluster."), Text(told), legend]
+    serves = f"Sluice serves admission and queues at {url}, without cluster."
+    return [Text(serves), Text(f"Look at them: {page}"), Text(told), legend]
 
 
 def told_of_file(title: str, outcomes: Sequence[CreateOutcome]) -> list[Text]:
