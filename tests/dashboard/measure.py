@@ -75,16 +75,16 @@ async def served(queues, pending):
 
 
 async def at_rest(daemon, running):
-    """Wait until all that can run holds quota, and nothing changes any more."""
-    seen, begun = (-1, -1), perf_counter()
+    """Wait until all that can run holds quota. Reasons of those that wait may still be written: that is a busy day."""
+    begun = perf_counter()
     while True:
         state = daemon.core.state
         holding = sum(len(line.holders) for line in state.by_queue.values())
-        if holding >= running and (daemon.core.revision, holding) == seen:
-            print(f"at rest after {perf_counter() - begun:.0f} s: {len(state.entries):,} workloads, {holding:,} hold")
+        if holding >= running:
+            took = perf_counter() - begun
+            print(f"after {took:.0f} s {holding:,} of {len(state.entries):,} workloads hold quota", flush=True)
             return
-        seen = daemon.core.revision, holding
-        await asyncio.sleep(3.0)
+        await asyncio.sleep(1.0)
 
 
 async def kept(stop):
