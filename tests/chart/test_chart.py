@@ -290,3 +290,23 @@ def test_the_visibility_api_is_served_where_it_is_asked_for():
     assert any(o["kind"] == "RoleBinding" and o["metadata"].get("namespace") == "kube-system" for o in objects)
     for other in (["--set=visibility.enabled=true", "--set=mode=none"], []):
         assert "visibility" not in template(CHART, *other)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("mode, asks", [("login", True), ("read-only", False)])
+def test_the_page_has_a_port_and_the_rights_of_its_mode(mode, asks, tmp_path):
+    """Off by default; else configuration, pod and Service have the port, and only a login asks who one is."""
+    plain = template(CHART)
+    assert "tokenreviews" not in plain
+    assert "uiListen" not in plain
+    objects = [d.value for d in read(template(CHART, "--set=ui.enabled=true", f"--set=ui.mode={mode}"), "chart")]
+    by_kind = {obj["kind"]: obj for obj in objects if obj["metadata"]["name"] == "sluice"}
+    assert {"name": "ui", "port": 8090, "targetPort": "ui"} in by_kind["Service"]["spec"]["ports"]
+    (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "ui", "containerPort": 8090} in container["ports"]
+    assert {"ports": [{"port": "ui"}]} in by_kind["NetworkPolicy"]["spec"]["ingress"]
+    resources = {name for rule in by_kind["ClusterRole"]["rules"] for name in rule["resources"]}
+    assert ("tokenreviews" in resources) is asks
+    (tmp_path / "sluice.yaml").write_text(by_kind["ConfigMap"]["data"]["sluice.yaml"])
+    config = load(tmp_path / "sluice.yaml", {}, {})
+    assert (config.ui, config.ui_listen) == (mode, "0.0.0.0:8090")
