@@ -103,8 +103,8 @@ docs: reference build/docs-venv/.installed ## the reference pages, and the site 
 	! grep -rE '<(script|link)[^>]+(src|href)="https?:' build/site --include='*.html'
 
 lock: dev ## pin the dependencies again, with hashes and no index address
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --group build -o .ci/requirements.txt
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --extra traces --group build --group wheel --group dev -o .ci/requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --extra editor --group build -o .ci/requirements.txt
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml --extra editor --extra traces --group build --group wheel --group dev -o .ci/requirements-dev.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 pyproject.toml -c .ci/requirements-dev.txt -o .ci/requirements-image.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group build --group wheel -c .ci/requirements-dev.txt -o .ci/requirements-wheel.txt
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header --universal --python-version 3.11 --group bench -o .ci/requirements-bench.txt

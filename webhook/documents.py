@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -97,6 +98,15 @@ class Document:
             return Place(self.file, line, column + 1, length)
         line, column = _character_place(self.lines, node, value, offset)
         return Place(self.file, line, column, length)
+
+    def text_offset(self, path: Path, line: int, column: int) -> int | None:
+        """How far into the string at `path` a place is, behind the last character before it; None for another value."""
+        node, value = self.nodes.get(path), self.at(path)
+        if node is None or not isinstance(value, str):
+            return None
+        before = sum(1 for _ in takewhile(lambda at: at < (line, column), _written(self.lines, node)))
+        solid = [at for at, character in enumerate(value) if not character.isspace()]
+        return solid[min(before, len(solid)) - 1] + 1 if before and solid else 0
 
     def at(self, path: Path) -> Any:
         """The value at `path`, or None."""
@@ -338,21 +348,22 @@ def _character_place(lines: tuple[str, ...], node: YamlNode, value: str, offset:
 
     Both are walked over their non-blank characters, which folding and indentation leave alone.
     """
+    want = sum(1 for c in value[:offset] if not c.isspace())
+    return next(islice(_written(lines, node), want, None), (node.line, node.column))
+
+
+def _written(lines: tuple[str, ...], node: YamlNode) -> Iterator[tuple[int, int]]:
+    """Line and column of each character of a scalar that is not blank, and of what follows it in the file."""
     line, column = node.line, node.column
     if node.style in {">", "|"}:
         line, column = line + 1, 1
     elif node.style:
         column += 1
-    want = sum(1 for c in value[:offset] if not c.isspace())
     while line <= len(lines):
         for at, blank in _characters(lines[line - 1], column - 1, node.style):
-            if blank:
-                continue
-            if want == 0:
-                return line, at + 1
-            want -= 1
+            if not blank:
+                yield line, at + 1
         line, column = line + 1, 1
-    return node.line, node.column
 
 
 def _characters(text: str, at: int, quote: str) -> Iterator[tuple[int, bool]]:

@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "init": ("webhook.cli.commands.init:init_command", "Create a policy repository."),
     "journal": ("webhook.cli.commands.journal:journal_command", "Ask and replay the queue's past decisions."),
     "lint": ("webhook.cli.commands.lint:lint_command", "Find mistakes in policies, queues and jobs."),
+    "lsp": ("webhook.cli.commands.lsp:lsp", "Serve an editor: findings, completion, definitions."),
     "plan": ("webhook.cli.commands.plan:plan", "Show which workloads are admitted, pending or preempted."),
     "register": ("webhook.cli.commands.register:register", "Register the webhooks with the API server."),
     "replay": ("webhook.cli.commands.replay:replay_command", "Run recorded reviews against other policies."),

@@ -221,9 +221,9 @@ class _Walk:
         over = self.infer(node.range, scope)
         inner = {**scope, node.accu: self.infer(node.init, scope)}
         if node.var != nodes.UNUSED:
-            inner |= {node.var: _iterated(over, second=False)}
+            inner |= {node.var: iterated(over, second=False)}
             if node.var2:
-                inner |= {node.var: None, node.var2: _iterated(over, second=True)}
+                inner |= {node.var: None, node.var2: iterated(over, second=True)}
         self.infer(node.condition, inner)
         made = self.step(node.step, inner)
         result = self.infer(node.result, inner)
@@ -268,7 +268,7 @@ def _inside(found: Found) -> Found:
     return _element(found) if listed else found
 
 
-def _iterated(found: Found, *, second: bool) -> Found:
+def iterated(found: Found, *, second: bool) -> Found:
     """What a macro's variable stands for: elements, the keys of a map, or its values."""
     if isinstance(found, FieldShape) and found.shape.map is not None:
         others = found.shape.map.others

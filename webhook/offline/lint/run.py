@@ -75,15 +75,21 @@ def mended(edits: Iterable[Edit], text_of: Callable[[str], str]) -> dict[str, st
     `text_of` gives a file's text as it is on the disk. An edit that is not `safe`, or that overlaps another, is left
     out.
     """
-    spans: dict[str, set[_Span]] = {}
+    spans: dict[str, set[Replacement]] = {}
     for edit in edits:
-        document = edit.document
-        node = (document.keys if edit.key else document.nodes).get(edit.path)
-        if node is not None and safe(edit):
-            old = document.lines[node.line - 1]
-            span = _Span(node.line, node.column, node.end_column, _quoted(edit.text, node.style), old)
-            spans.setdefault(document.file, set()).add(span)
+        if (span := replacement(edit)) is not None:
+            spans.setdefault(edit.document.file, set()).add(span)
     return {file: _apply(text_of(file), found) for file, found in spans.items()}
+
+
+def replacement(edit: Edit) -> Replacement | None:
+    """Give the text that a safe edit replaces, and by what; None for one that is not `safe`."""
+    document = edit.document
+    node = (document.keys if edit.key else document.nodes).get(edit.path)
+    if node is None or not safe(edit):
+        return None
+    old = document.lines[node.line - 1]
+    return Replacement(node.line, node.column, node.end_column, _quoted(edit.text, node.style), old)
 
 
 def _quoted(text: str, style: str) -> str:
@@ -94,8 +100,8 @@ def _quoted(text: str, style: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Span:
-    """Columns of a line, what is to stand there, and the line as it was read."""
+class Replacement:
+    """Columns of a line (from 1), what is to stand there, and the line as it was read."""
 
     line: int
     start: int
@@ -104,7 +110,7 @@ class _Span:
     old: str
 
 
-def _apply(text: str, spans: set[_Span]) -> str:
+def _apply(text: str, spans: set[Replacement]) -> str:
     """Put new texts in, from the end of the file to its start."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     lines = text.removeprefix("\ufeff").splitlines(keepends=True)

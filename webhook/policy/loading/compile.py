@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -83,6 +84,19 @@ def _param_ref(document: Document, findings: list[Diagnostic]) -> ParamRef | Non
     return ParamRef(name or None, ref.get("namespace") or None, chosen, ref.get("parameterNotFoundAction") == "Deny")
 
 
+def environment_at(path: Path, variables: Mapping[str, Type], *, params: bool) -> Env:
+    """Give the environment of the API server for the expression at a path of a policy.
+
+    `variables` are those that are declared before it, `params` says that the policy has a paramKind.
+    """
+    make = mutation_env if path[:2] == ("spec", "mutations") else validation_env
+    authorizer = path[-1] != "messageExpression"
+    env = make(params=params, authorizer=authorizer, variables=object_type(TYPE_NAME))
+    if path[:2] == ("spec", "matchConditions"):  # the API server refuses a condition that speaks of `variables`
+        env = replace(env, variables={name: kind for name, kind in env.variables.items() if name != "variables"})
+    return replace(env, objects={**env.objects, TYPE_NAME: variables})
+
+
 class _Compiler:
     """Compiles one document and collects what is wrong."""
 
@@ -92,7 +106,6 @@ class _Compiler:
         self.findings: list[Diagnostic] = []
         self.types: dict[str, Type] = {}
         self.read: dict[str, tuple[tuple[str, ...], ...]] = {}
-        self.env = self.environment(mutation=False, authorizer=True)
 
     def policy(self) -> tuple[Policy | None, list[Diagnostic]]:
         spec, metadata = self.spec, self.document.value["metadata"]
@@ -122,17 +135,11 @@ class _Compiler:
         )
         return (None if self.findings else policy), self.findings
 
-    def environment(self, *, mutation: bool, authorizer: bool) -> Env:
-        """Give the environment of the API server's policies, with the variables declared so far."""
-        make = mutation_env if mutation else validation_env
-        env = make(params=bool(self.spec.get("paramKind")), authorizer=authorizer, variables=object_type(TYPE_NAME))
-        return replace(env, objects={**env.objects, TYPE_NAME: self.types})
-
-    def expression(self, path: Path, wanted: tuple[Type, ...] = (), env: Env | None = None) -> Expression | None:
+    def expression(self, path: Path, wanted: tuple[Type, ...] = ()) -> Expression | None:
         """Compile the expression at a path; its issues become findings."""
         text = self.document.at(path)
         try:
-            program = compile_text(text, env or self.env)
+            program = compile_text(text, environment_at(path, self.types, params=bool(self.spec.get("paramKind"))))
         except CompileError as error:
             self.findings += [self.issue(path, i.offset, i.length, i.message) for i in error.issues]
             return None
@@ -172,19 +179,15 @@ class _Compiler:
             name = item["name"]
             expression = self.expression(("spec", "variables", i, "expression"))
             self.types = {**self.types, name: field_type(expression.program.type) if expression else DYN}
-            self.env = self.environment(mutation=False, authorizer=True)
             if expression:
                 found[name] = expression
                 self.read[name] = expression.reads
         return found
 
     def conditions(self) -> tuple[MatchCondition, ...]:
-        """Compile the match conditions. They cannot speak of `variables`: the API server refuses a policy that does."""
-        names = {name: kind for name, kind in self.env.variables.items() if name != "variables"}
-        env = replace(self.env, variables=names)
         made = []
         for i, item in enumerate(self.spec.get("matchConditions") or ()):
-            if expression := self.expression(("spec", "matchConditions", i, "expression"), (BOOL,), env):
+            if expression := self.expression(("spec", "matchConditions", i, "expression"), (BOOL,)):
                 made.append(MatchCondition(item["name"], expression))
         return tuple(made)
 
@@ -193,14 +196,13 @@ class _Compiler:
         if not self.mutating and not items and not self.spec.get("auditAnnotations"):
             message = "a policy must have validations or auditAnnotations"
             self.findings.append(self.document.diagnostic("POL002", ("spec",), message, key=True))
-        plain = self.environment(mutation=False, authorizer=False)
         made = []
         for i, item in enumerate(items):
             path: Path = ("spec", "validations", i)
             expression = self.expression((*path, "expression"), (BOOL,))
             worded = None
             if item.get("messageExpression"):
-                worded = self.expression((*path, "messageExpression"), (STRING,), plain)
+                worded = self.expression((*path, "messageExpression"), (STRING,))
             if expression:
                 made.append(Validation(expression, item.get("message") or "", worded, item.get("reason") or "Invalid"))
         return tuple(made)
@@ -214,7 +216,6 @@ class _Compiler:
         return tuple(made)
 
     def mutations(self) -> tuple[Mutation, ...]:
-        env = self.environment(mutation=True, authorizer=True)
         made = []
         for i, item in enumerate(self.spec.get("mutations") or ()):
             apply = item["patchType"] == "ApplyConfiguration"
@@ -223,7 +224,7 @@ class _Compiler:
             if not (item.get(field) or {}).get("expression") or item.get(other):
                 message = f"patchType {item['patchType']} requires {field}.expression, and no {other}"
                 self.findings.append(self.document.diagnostic("POL005", path, message, key=True))
-            elif expression := self.expression((*path, field, "expression"), (_OBJECT if apply else _PATCHES,), env):
+            elif expression := self.expression((*path, field, "expression"), (_OBJECT if apply else _PATCHES,)):
                 made.append(Mutation(apply, expression, written_paths(expression.program.checked.root)))
         return tuple(made)
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from webhook.cel import host_type
 from webhook.cel.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type, list_of
+from webhook.documents import Path
 from webhook.queue.model import ClusterQueue, LocalQueue, PodSet, Workload
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
@@ -94,3 +95,15 @@ EVICT: Final[Mapping[str, Type]] = {
     "now": TIMESTAMP,
 }
 ALLOWED: Final[Mapping[str, Type]] = {"shares": host_type(Shares)}
+
+
+def seen_at(path: Path) -> Mapping[str, Type] | None:
+    """Give what the expression at a path of a QueuePolicy sees; None where there is no rule point."""
+    match path:
+        case ("spec", "admit", *_):
+            return ADMIT
+        case ("spec", "evict", *_):
+            return EVICT
+        case ("spec", "preempt", "allowed", *_):
+            return ALLOWED
+    return next((point.sees for point in POINTS if path[1 : 1 + len(point.path)] == point.path), None)

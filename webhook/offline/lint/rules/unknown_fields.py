@@ -10,8 +10,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from webhook.cel.check.known_fields import FieldShape, ForeignWord, Misspelt, Scope, check_types
+from webhook.cel.check.known_fields import FieldShape, ForeignWord, Misspelt, Scope, TypesFound, check_types
 from webhook.diagnostics import Severity, did_you_mean
+from webhook.documents import Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
 from webhook.kube.schemas import built_in_kinds, find, schema_of
@@ -169,19 +170,34 @@ def _types(context: LintContext) -> tuple[list[MisspeltField], list[WrongWord]]:
     return found
 
 
+def known_at(context: LintContext, policy: Subject, path: Path) -> tuple[Scope, ...]:
+    """Give what the variables of the expression at a path can be, for each kind that the policy matches."""
+    scopes = _scopes(policy, _Kinds(context))
+    for expression in expressions(policy):
+        if expression.path == path:
+            break
+        if expression.role == "variables":
+            _declare(policy, expression, scopes, check_types(expression.text, list[Scope](scopes)))
+    return tuple(scopes)
+
+
 def _of(policy: Subject, scopes: list[dict[str, Any]]) -> tuple[list[MisspeltField], list[WrongWord]]:
     rows: list[MisspeltField] = []
     words: list[WrongWord] = []
     for expression in expressions(policy):
         types = check_types(expression.text, list[Scope](scopes))
         if expression.role == "variables":
-            name = policy.at(*expression.path[:-1], "name")
-            for scope, value in zip(scopes, types.made, strict=True):
-                scope[f"variables.{name}"] = value
+            _declare(policy, expression, scopes, types)
         rows += [(policy, expression, wrong) for wrong in types.missing]
         words += [(policy, expression, wrong) for wrong in types.words]
     asked = {wrong.name for _, _, wrong in rows if wrong.asked}
     return [(policy, at, replace(wrong, asked=wrong.name in asked)) for policy, at, wrong in rows], words
+
+
+def _declare(policy: Subject, expression: PolicyExpression, scopes: list[dict[str, Any]], types: TypesFound) -> None:
+    name = policy.at(*expression.path[:-1], "name")
+    for scope, value in zip(scopes, types.made, strict=True):
+        scope[f"variables.{name}"] = value
 
 
 def _hint(wrong: Misspelt) -> str:

@@ -1,0 +1,62 @@
+"""`python -m tests.editor.measure`: how long an editor waits in a repository of 500 policies, in milliseconds."""
+
+import re
+import statistics
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.editor.marked import MARK, POLICY, placed
+from tests.shared import ROOT
+from webhook.editor.completion import complete
+from webhook.editor.findings import findings_of
+from webhook.editor.hover import hover
+from webhook.editor.spot import spot_at
+from webhook.editor.workspace import Workspace
+
+COUNT, TIMES = 500, 20
+
+
+def grown(folder: Path) -> int:
+    """Write the shipped policies again and again under other names, until there are enough."""
+    count = turn = 0
+    while count < COUNT:
+        for path in sorted(ROOT.glob("policies/*/policy.yaml")):
+            text = path.read_text()
+            for name in set(re.findall(r"(?m)^metadata:\n  name: (\S+)", text)):
+                text = re.sub(rf"(?m)(name|policyName): {re.escape(name)}$", rf"\1: {name}-{turn}", text)
+            (folder / f"{path.parent.name}-{turn}.yaml").write_text(text)
+            count += len(re.findall(r"(?m)^kind: \w+AdmissionPolicy$", text))
+        turn += 1
+    return count
+
+
+def main() -> None:
+    """Print the median and the longest of each."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        count = grown(folder)
+        workspace = Workspace((folder,))
+        workspace.load()
+        path = folder / "open.yaml"
+        text, line, column = placed(POLICY.replace("EXPRESSION", f"object.spec.containers.all(c, c.im{MARK})"))
+        told = {"findings": [], "completion": [], "hover": []}
+        for turn in range(TIMES + 1):
+            workspace.write(path, f"{text}# {turn}\n")
+            spot = spot_at(workspace.files[path].documents, line, column)
+            for what, ask in (
+                ("findings", lambda: findings_of(workspace, path, datetime.now(UTC))),
+                ("completion", lambda: complete(workspace, path, line, column)),
+                ("hover", lambda spot=spot: hover(spot, workspace.around(path))),
+            ):
+                start = time.perf_counter()
+                ask()
+                told[what].append((time.perf_counter() - start) * 1000)
+        print(f"{count} policies, after the first of {TIMES + 1} turns")
+        for what, row in told.items():
+            print(f"{what:12} {statistics.median(row[1:]):6.1f} ms, longest {max(row[1:]):6.1f}, first {row[0]:6.1f}")
+
+
+if __name__ == "__main__":
+    main()

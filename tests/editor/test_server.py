@@ -1,0 +1,162 @@
+"""The server as an editor starts it: over standard input and output."""
+
+import asyncio
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+from lsprotocol import types as lsp
+from pygls.lsp.client import LanguageClient
+
+from tests.editor.marked import MARK, POLICY, placed
+from tests.patience import until
+
+VALID = POLICY.replace("EXPRESSION", "object.spec.containers.all(c, c.image != '')")
+
+
+class Editor:
+    """An editor with one folder, and what it was told of each file."""
+
+    def __init__(self, client, folder):
+        self.client, self.folder, self.told = client, folder, {}
+
+        @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def heard(params):
+            self.told[params.uri] = params.diagnostics
+
+    def uri(self, name):
+        return (self.folder / name).as_uri()
+
+    def open(self, name, text):
+        (self.folder / name).write_text(text)
+        item = lsp.TextDocumentItem(self.uri(name), "yaml", 1, text)
+        self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+
+    def write(self, name, text):
+        where = lsp.VersionedTextDocumentIdentifier(2, self.uri(name))
+        change = lsp.TextDocumentContentChangeWholeDocument(text)
+        self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(where, [change]))
+
+    async def codes(self, name, wanted):
+        def seen():
+            return self.uri(name) in self.told and {d.code for d in self.told[self.uri(name)]} >= wanted
+
+        await until(seen, f"{wanted} in {name}")
+        return self.told[self.uri(name)]
+
+    def at(self, name, text):
+        _, line, column = placed(text)
+        return lsp.TextDocumentIdentifier(self.uri(name)), lsp.Position(line - 1, column - 1)
+
+
+@asynccontextmanager
+async def editing(folder):
+    client = LanguageClient("tests", "1")
+    editor = Editor(client, folder)
+    await client.start_io(sys.executable, "-m", "webhook.cli.main", "lsp")
+    try:
+        folders = [lsp.WorkspaceFolder(folder.as_uri(), "repository")]
+        capabilities = lsp.ClientCapabilities()
+        made = lsp.InitializeParams(capabilities, workspace_folders=folders, process_id=None, root_uri=folder.as_uri())
+        await client.initialize_async(made)
+        client.initialized(lsp.InitializedParams())
+        yield editor
+    finally:
+        await client.shutdown_async(None)
+        client.exit(None)
+        await client.stop()
+
+
+def test_findings_come_as_one_types_and_when_a_file_is_saved(tmp_path):
+    """A misspelt field is told at its place at once; what only a trial finds is told of the saved file."""
+
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("policy.yaml", VALID)
+            await editor.codes("policy.yaml", set())
+            editor.write("policy.yaml", VALID.replace("c.image", "c.imag"))
+            typed = await editor.codes("policy.yaml", {"CEL018"})
+            editor.write("policy.yaml", VALID.replace("- expression: object", "- expression: [object"))
+            broken = await editor.codes("policy.yaml", {"YAML001"})
+            return typed, broken
+
+    typed, broken = asyncio.run(go())
+    (misspelt,) = [d for d in typed if d.code == "CEL018"]
+    line = VALID.splitlines()[misspelt.range.start.line]
+    assert line[misspelt.range.start.character :].startswith("image")
+    assert "image" in misspelt.message
+    assert [d.source for d in broken] == ["sluice"]
+
+
+def test_what_an_editor_asks(tmp_path):
+    """Completion replaces the word, hover says the type, a definition leads to the place, a fix is offered."""
+    begun = POLICY.replace("EXPRESSION", f"variables.names.size() > 0 && object.spec.cont{MARK}")
+    text = placed(begun)[0]
+
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("policy.yaml", text)
+            where = editor.at("policy.yaml", begun)
+            offered = await editor.client.text_document_completion_async(lsp.CompletionParams(*where))
+            named = editor.at("policy.yaml", POLICY.replace("EXPRESSION", f"variables.na{MARK}"))
+            defined = await editor.client.text_document_definition_async(lsp.DefinitionParams(*named))
+            said = await editor.client.text_document_hover_async(lsp.HoverParams(*named))
+            return offered, defined, said
+
+    offered, defined, said = asyncio.run(go())
+    (item,) = [i for i in offered.items if i.label == "containers"]
+    line = text.splitlines()[item.text_edit.range.start.line]
+    assert line[item.text_edit.range.start.character :] == "cont"
+    assert (item.detail, item.kind) == ("list", lsp.CompletionItemKind.Field)
+    assert [place.range.start.line for place in defined] == [text.splitlines().index("  - name: names")]
+    assert "names: list(dyn)" in said.contents.value
+
+
+def test_columns_are_counted_as_the_editor_counts(tmp_path):
+    """An editor that counts UTF-16 units is told of places behind a character that has two of them."""
+    text = VALID.replace("c.image != ''", "c.name != '😀' && c.imag != ''")
+
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("policy.yaml", text)
+            return await editor.codes("policy.yaml", {"CEL018"})
+
+    (found,) = [d for d in asyncio.run(go()) if d.code == "CEL018"]
+    line = text.splitlines()[found.range.start.line]
+    assert found.range.start.character == line.index("imag !=") + 1
+
+
+def test_a_finding_is_mended_where_lint_would(tmp_path):
+    """What `sluice lint --fix` would write is offered at its place."""
+    text = VALID.replace("resources: [pods]", "resources: [pod]")
+
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("a.yaml", text)
+            await editor.codes("a.yaml", {"RCH001"})
+            whole = lsp.Range(lsp.Position(0, 0), lsp.Position(1000, 0))
+            where = lsp.TextDocumentIdentifier(editor.uri("a.yaml"))
+            asked = lsp.CodeActionParams(where, whole, lsp.CodeActionContext([]))
+            return await editor.client.text_document_code_action_async(asked), editor.uri("a.yaml")
+
+    (action,), uri = asyncio.run(go())
+    (edit,) = action.edit.changes[uri]
+    line = text.splitlines()[edit.range.start.line]
+    assert (
+        line[: edit.range.start.character] + edit.new_text + line[edit.range.end.character :]
+        == "      resources: [pods]"
+    )
+    assert action.title == "Write pods"
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "- 1\n", "kind: Pod", "\t", "a: &b [*b]\n"])
+def test_no_text_ends_the_server(tmp_path, text):
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("a.yaml", text)
+            where = lsp.TextDocumentIdentifier(editor.uri("a.yaml")), lsp.Position(0, 0)
+            await editor.client.text_document_completion_async(lsp.CompletionParams(*where))
+            await editor.client.text_document_definition_async(lsp.DefinitionParams(*where))
+            return await editor.client.text_document_hover_async(lsp.HoverParams(*where))
+
+    assert asyncio.run(go()) is None

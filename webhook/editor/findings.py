@@ -1,0 +1,33 @@
+"""What is wrong with a file as it is written: the rules of `sluice lint`, but those that try policies out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from webhook.diagnostics import Diagnostic
+from webhook.editor.workspace import Workspace
+from webhook.offline.files import Files
+from webhook.offline.lint.run import LintReport, lint
+from webhook.offline.lint.table import RULES
+from webhook.offline.lint.workers import ALONE
+
+WHOLE: Final = ALONE | {"BYP004", "BYP009", "MUT003", "MUT004", "QUE025", "REF001", "REF002", "REF007"}
+"""Codes of rules that run policies on objects, or compare all policies: `sluice lint` looks when a file is saved."""
+QUICK: Final = tuple(rule for rule in RULES if rule.code not in WHOLE)
+
+
+def findings_of(workspace: Workspace, path: Path, now: datetime) -> LintReport:
+    """Find what is wrong with one file, and the edits that would mend it."""
+    parsed = workspace.files[path]
+    if parsed.wrong:
+        return LintReport(parsed.wrong)
+    report = lint(Files(tuple(workspace.around(path)), ()), now, QUICK)
+    mine = tuple(finding for finding in report.findings if finding.place.file == str(path))
+    return LintReport(mine, tuple(edit for edit in report.edits if edit.document.file == str(path)))
+
+
+def stays(finding: Diagnostic) -> bool:
+    """Say whether a finding is one that only a run over the saved files gives."""
+    return finding.code in WHOLE

@@ -1,0 +1,272 @@
+"""`sluice lsp`: the Language Server Protocol over standard input and output. All that is said is decided elsewhere.
+
+While a person types, a file is looked at by itself (`findings.py`). When it is opened or saved, `sluice lint` is run
+over the whole repository, so that what the editor shows then is what a pull request will be told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from webhook import __version__
+from webhook.diagnostics import Diagnostic, Place, Severity
+from webhook.editor.completion import complete
+from webhook.editor.definition import definitions
+from webhook.editor.findings import findings_of, stays
+from webhook.editor.hover import hover
+from webhook.editor.members import Sort
+from webhook.editor.spot import Spot, spot_at
+from webhook.editor.workspace import Workspace
+from webhook.offline.files import SUFFIXES
+from webhook.offline.lint.context import Edit
+from webhook.offline.lint.run import replacement
+
+log = logging.getLogger(__name__)
+PAUSE: Final = 0.15
+"""Seconds without a keystroke after which a file is looked at."""
+_SEVERITIES: Final = {
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+    Severity.NOTE: lsp.DiagnosticSeverity.Information,
+}
+_SORTS: Final = {
+    Sort.FIELD: lsp.CompletionItemKind.Field,
+    Sort.VARIABLE: lsp.CompletionItemKind.Variable,
+    Sort.FUNCTION: lsp.CompletionItemKind.Function,
+    Sort.MACRO: lsp.CompletionItemKind.Keyword,
+    Sort.WORD: lsp.CompletionItemKind.Value,
+}
+
+
+class EditorServer(LanguageServer):
+    """The server with what it knows: the repository, and what the last `sluice lint` found in each file."""
+
+    def __init__(self) -> None:
+        super().__init__("sluice", __version__)
+        self.policies = Workspace()
+        self.linted: dict[Path, tuple[Diagnostic, ...]] = {}
+        self.pauses: dict[str, asyncio.Task[None]] = {}
+        self.run: asyncio.Task[None] | None = None
+
+    def written(self, uri: str) -> Path:
+        """Take what the editor has of a document, and give its file."""
+        path = _path(uri)
+        self.policies.write(path, self.workspace.get_text_document(uri).source)
+        return path
+
+    def spot(self, uri: str, position: lsp.Position) -> tuple[Path, Spot | None]:
+        """Say where a position is."""
+        path = self.written(uri)
+        return path, spot_at(self.policies.files[path].documents, *self.place(uri, position))
+
+    def place(self, uri: str, position: lsp.Position) -> tuple[int, int]:
+        """Give a position as line and column from 1, in characters."""
+        document = self.workspace.get_text_document(uri)
+        inside = document.position_codec.position_from_client_units(document.lines, position)
+        return inside.line + 1, inside.character + 1
+
+    def look(self, uri: str) -> None:
+        """Publish what is wrong with a document as it is written."""
+        path = self.written(uri)
+        report = findings_of(self.policies, path, datetime.now(UTC))
+        kept = tuple(finding for finding in self.linted.get(path, ()) if stays(finding))
+        self.publish(uri, (*report.findings, *kept))
+
+    async def look_later(self, uri: str) -> None:
+        """Look at a document when the person pauses."""
+        await asyncio.sleep(PAUSE)
+        self.look(uri)
+
+    def publish(self, uri: str, findings: Iterable[Diagnostic]) -> None:
+        """Tell the editor the findings of a document."""
+        told = [self.told(uri, finding) for finding in findings]
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, told))
+
+    def told(self, uri: str, finding: Diagnostic) -> lsp.Diagnostic:
+        """Give a finding as the protocol has it."""
+        return lsp.Diagnostic(
+            self.range(uri, finding.place),
+            f"{finding.message}\n{finding.hint}" if finding.hint else finding.message,
+            severity=_SEVERITIES[finding.severity],
+            code=finding.code,
+            source="sluice",
+        )
+
+    def range(self, uri: str, place: Place) -> lsp.Range:
+        """Give a place as the protocol has it, in the units of the editor."""
+        start = lsp.Position(max(place.line - 1, 0), max(place.column - 1, 0))
+        end = lsp.Position(start.line, start.character + max(place.length, 1))
+        document = self.workspace.get_text_document(uri)
+        return document.position_codec.range_to_client_units(document.lines, lsp.Range(start, end))
+
+    async def lint(self) -> None:
+        """Run `sluice lint` over the folders, and publish what it finds in each file."""
+        for folder in self.policies.folders:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "webhook.cli.main", "lint", "-o", "json", "."),
+                cwd=folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            try:
+                out, complaint = await process.communicate()
+            finally:
+                if process.returncode is None:
+                    process.kill()
+            try:
+                rows = orjson.loads(out)["findings"]
+            except (orjson.JSONDecodeError, KeyError):
+                log.warning("sluice lint failed in %s: %s", folder, complaint.decode(errors="replace").strip())
+                continue
+            self.take(folder, [_finding(row) for row in rows])
+
+    def take(self, folder: Path, findings: list[Diagnostic]) -> None:
+        """Publish findings of saved files; a document that was changed since keeps what it was told last."""
+        by_file: dict[Path, list[Diagnostic]] = {path: [] for path in self.linted}
+        for finding in findings:
+            by_file.setdefault((folder / finding.place.file).resolve(), []).append(finding)
+        for path, found in by_file.items():
+            self.linted[path] = tuple(found)
+            uri = str(from_fs_path(str(path)))
+            if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == self.source(uri):
+                self.publish(uri, found)
+
+    def source(self, uri: str) -> str:
+        """Give the text of a document: the editor's, else the file's."""
+        return self.workspace.get_text_document(uri).source
+
+
+def _finding(row: dict[str, Any]) -> Diagnostic:
+    place = Place(row["file"], row.get("line", 0), row.get("column", 0), row.get("length", 0))
+    return Diagnostic(row["code"], place, row["message"], Severity(row["severity"]), "", row.get("hint", ""))
+
+
+def _path(uri: str) -> Path:
+    return Path(to_fs_path(uri) or uri).resolve()
+
+
+def made() -> EditorServer:
+    """Make the server, with all that it answers."""
+    server = EditorServer()
+    _follow(server)
+    _complete(server)
+    _tell(server)
+    return server
+
+
+def _follow(server: EditorServer) -> None:
+    """Let it hear of what is opened, changed, saved and closed."""
+
+    @server.feature(lsp.INITIALIZED)
+    def initialized(_: lsp.InitializedParams) -> None:
+        folders = [_path(folder.uri) for folder in server.workspace.folders.values()]
+        server.policies.folders = tuple(folders)
+        server.policies.load()
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+        server.look(params.text_document.uri)
+        await _lint(server)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(params: lsp.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        server.written(uri)
+        if (before := server.pauses.get(uri)) is not None:
+            before.cancel()
+        server.pauses[uri] = asyncio.create_task(server.look_later(uri))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(_: lsp.DidSaveTextDocumentParams) -> None:
+        await _lint(server)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: lsp.DidCloseTextDocumentParams) -> None:
+        server.policies.reread(_path(params.text_document.uri))
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def moved(params: lsp.DidChangeWatchedFilesParams) -> None:
+        for change in params.changes:
+            if change.uri not in server.workspace.text_documents and _path(change.uri).suffix in SUFFIXES:
+                server.policies.reread(_path(change.uri))
+
+
+def _complete(server: EditorServer) -> None:
+    """Let it offer what can be written at a place."""
+
+    @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "?", "{", " "]))
+    def completed(params: lsp.CompletionParams) -> lsp.CompletionList:
+        uri = params.text_document.uri
+        path = server.written(uri)
+        found = complete(server.policies, path, *server.place(uri, params.position))
+        start = lsp.Position(params.position.line, params.position.character - found.typed)
+        where = lsp.Range(start, params.position)
+        items = [
+            lsp.CompletionItem(
+                name.name,
+                kind=_SORTS[name.sort],
+                detail=name.detail or None,
+                documentation=name.about or None,
+                sort_text=f"{name.sort:d}{name.name}",
+                text_edit=lsp.TextEdit(where, name.name + found.after),
+            )
+            for name in found.names
+        ]
+        return lsp.CompletionList(is_incomplete=False, items=items)
+
+
+def _tell(server: EditorServer) -> None:
+    """Let it answer what stands at a place, where that is written, and how it is mended."""
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    def hovered(params: lsp.HoverParams) -> lsp.Hover | None:
+        path, spot = server.spot(params.text_document.uri, params.position)
+        text = hover(spot, server.policies.around(path)) if spot is not None else ""
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
+
+    @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    def defined(params: lsp.DefinitionParams) -> list[lsp.Location]:
+        path, spot = server.spot(params.text_document.uri, params.position)
+        places = definitions(server.policies, path, spot) if spot is not None else []
+        found = [(str(from_fs_path(str(Path(place.file).resolve()))), place) for place in places]
+        return [lsp.Location(uri, server.range(uri, place)) for uri, place in found]
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
+    def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        uri = params.text_document.uri
+        path = server.written(uri)
+        report = findings_of(server.policies, path, datetime.now(UTC))
+        return [action for edit in report.edits if (action := _action(server, uri, edit, params.range)) is not None]
+
+
+async def _lint(server: EditorServer) -> None:
+    """Run `sluice lint` once more, after a run that is under way."""
+    if server.run is not None and not server.run.done():
+        server.run.cancel()
+    server.run = asyncio.create_task(server.lint())
+
+
+def _action(server: EditorServer, uri: str, edit: Edit, asked: lsp.Range) -> lsp.CodeAction | None:
+    """Offer the edit that mends a finding in a range."""
+    change = replacement(edit)
+    if change is None:
+        return None
+    where = server.range(uri, Place("", change.line, change.start, change.end - change.start))
+    if where.end < asked.start or asked.end < where.start:
+        return None
+    text = lsp.TextEdit(where, change.text)
+    return lsp.CodeAction(
+        f"Write {change.text}", kind=lsp.CodeActionKind.QuickFix, edit=lsp.WorkspaceEdit(changes={uri: [text]})
+    )

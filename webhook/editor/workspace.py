@@ -1,0 +1,100 @@
+"""The files of a repository as an editor has them: what is open as it is written, the rest as it is on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webhook import documents
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.documents import Document
+from webhook.offline.files import expand, text_of
+from webhook.offline.lint.context import Subject, subjects_of
+from webhook.policy.loading.list_items import entries
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A text that was read: its documents, or what keeps it from being read and the documents from before."""
+
+    text: str
+    documents: tuple[Document, ...]
+    wrong: tuple[Diagnostic, ...] = ()
+    subjects: tuple[Subject, ...] = ()
+
+
+@dataclass(slots=True)
+class Workspace:
+    """All files below the folders of a workspace, by path."""
+
+    folders: tuple[Path, ...] = ()
+    files: dict[Path, Parsed] = field(default_factory=dict)
+
+    def load(self) -> None:
+        """Read every file of the folders from the disk."""
+        for path in [path for folder in self.folders for path in expand(folder)]:
+            self.reread(path)
+
+    def reread(self, path: Path) -> None:
+        """Read one file from the disk, or forget it where it is gone."""
+        try:
+            self.write(path, text_of(path, str(path)))
+        except SourceError:
+            self.files.pop(path, None)
+
+    def write(self, path: Path, text: str) -> Parsed:
+        """Take a text as what stands in a file now."""
+        before = self.files.get(path)
+        if before is not None and before.text == text:
+            return before
+        try:
+            found = tuple(documents.read(text, str(path)))
+            made = Parsed(text, found, (), tuple(s for d in found for s in subjects_of(d)))
+        except SourceError as error:
+            old = before or Parsed("", ())
+            made = Parsed(text, old.documents, tuple(error.diagnostics), old.subjects)
+        self.files[path] = made
+        return made
+
+    def subjects(self) -> Iterator[Subject]:
+        """Give the objects of all files."""
+        for parsed in self.files.values():
+            yield from parsed.subjects
+
+    def named(self, kind: str, name: str) -> Iterator[Subject]:
+        """Give the objects of a kind and name."""
+        return (s for s in self.subjects() if (s.gvk.kind, s.name) == (kind, name))
+
+    def around(self, path: Path) -> list[Document]:
+        """Give the documents that a file's findings depend on, its own first.
+
+        Policies and bindings of other files count where one names the other: a repository may hold hundreds.
+        """
+        own = list(self.files[path].documents)
+        names = {name for document in own for entry in entries(document) for name in _names(entry.value)}
+        others = (d for at, parsed in self.files.items() if at != path for d in parsed.documents)
+        return [*own, *(d for d in others if _concerns(d, names))]
+
+
+def _concerns(document: Document, names: set[str]) -> bool:
+    value = document.value
+    kind = str(value.get("kind")) if isinstance(value, dict) else ""
+    if "AdmissionPolicy" not in kind and kind not in ("Suite", "QueuePolicy"):
+        return True
+    return bool(names & set(_names(value)))
+
+
+def _names(value: object) -> Iterable[str]:
+    """Name the policies that an object is, binds, excepts or extends."""
+    if not isinstance(value, dict):
+        return
+    metadata, spec = value.get("metadata"), value.get("spec")
+    found: list[object] = []
+    if isinstance(metadata, dict) and not str(value.get("kind")).endswith("Binding"):
+        found.append(metadata.get("name"))
+    if isinstance(spec, dict):
+        found.append(spec.get("policyName"))
+        listed = [spec.get("policyNames"), spec.get("extends")]
+        found += [name for names in listed if isinstance(names, list) for name in names]
+    yield from (name for name in found if isinstance(name, str))
