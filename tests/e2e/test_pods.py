@@ -121,7 +121,7 @@ def test_a_preempted_pod_is_deleted_and_says_why(
         lambda: (p := kube.get(f"{PODS}/low"))["metadata"].get("deletionTimestamp") and p,
     )
     kube.call("PATCH", f"{PODS}/low", {"metadata": {"finalizers": None}}, "application/merge-patch+json")
-    assert condition(low, "TerminationTarget")["reason"] == "Preempted"
+    assert condition(low, "TerminationTarget")["reason"] == "WorkloadEvictedDueToPreempted"
     control_plane.wait("the urgent Pod runs", lambda: runs(kube, "urgent"))
 
 
@@ -211,3 +211,40 @@ def test_an_elastic_job_grows_without_a_stop(
     assert reasons == {None, "WorkloadSliceReplaced"}
     kube.delete(f"{job}?propagationPolicy=Background")
     wait("its Workloads are gone", lambda: not kube.items(WORKLOADS))
+
+
+def test_a_stateful_set_is_admitted_as_one_and_waits_on_hold(
+    control_plane: ControlPlane, kube: Client, sluice: Sluice, queue: str
+) -> None:
+    """Its pods wait for another's quota, run together, and its Workload gives the quota back while it has none."""
+    wait, sets = control_plane.wait, f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets"
+    container = {"name": "main", "image": "example/main:1", "resources": {"requests": {"cpu": "500m"}}}
+    meta = {"name": "db", "namespace": NAMESPACE, "labels": {"kueue.x-k8s.io/queue-name": "main"}}
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 2, "serviceName": "db", "podManagementPolicy": "Parallel", "template": template}
+    create(kube, "alone")
+    wait("a Pod runs", lambda: runs(kube, "alone"))
+    selector = {"matchLabels": {"app": "db"}}
+    kube.create(
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": {**spec, "selector": selector}}
+    )
+
+    def there(name: str) -> bool:
+        return any(pod["metadata"]["name"] == name for pod in kube.items(PODS))
+
+    wait("both pods are there", lambda: there("db-0") and there("db-1"))
+    assert gated(kube, "db-0")
+    assert gated(kube, "db-1")
+    end(kube, "alone")
+    wait("both run", lambda: runs(kube, "db-0") and runs(kube, "db-1"))
+    merge = "application/merge-patch+json"
+    kube.call("PATCH", f"{sets}/db", {"spec": {"replicas": 0}}, merge)
+    wait(
+        "its Workload is on hold",
+        lambda: condition(workload_of(kube, "db"), "QuotaReserved").get("reason") == "OnHold",
+    )
+    create(kube, "next")
+    wait("another Pod runs in its place", lambda: runs(kube, "next"))
+    refused = kube.request("PATCH", f"{sets}/db", {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}, merge)
+    assert (refused.status, "the label cannot be removed" in refused.body["message"]) == (403, True)
+    kube.call("DELETE", f"{sets}/db")
