@@ -45,7 +45,14 @@ GROUPS: Final = {"PriorityClass": "scheduling.k8s.io", "Namespace": ""}
 """The groups of the kinds that are not Kueue's."""
 BUILT_IN: Final = "system-"
 """The first letters of PriorityClasses that each cluster has."""
-POLICIES: Final = ("queue-name", "suspend-jobs", "valid-jobs", "frozen-while-admitted")
+POLICIES: Final = (
+    "queue-name",
+    "priority-class",
+    "suspend-jobs",
+    "valid-jobs",
+    "stays-queued",
+    "frozen-while-admitted",
+)
 """The shipped policies that do what Kueue's webhooks do with jobs."""
 OF_PODS: Final = ("suspend-pods", "valid-pods")
 OF_SERVING: Final = "suspend-serving"
