@@ -16,14 +16,6 @@ export function isBytes(resource) {
   return resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
 }
 
-/** The core's number of what a reader wrote in a form (`12`, `1.5`, `64Gi`), or NaN. */
-export function parsed(resource, text) {
-  const [, digits, unit] = /^\s*(\d+(?:\.\d+)?)\s*([KMGTP]i)?B?\s*$/.exec(text) ?? [];
-  if (digits === undefined) return NaN;
-  const whole = Number(digits) * 1024 ** Math.max(0, BINARY.indexOf(unit ?? ""));
-  return Math.round(resource === "cpu" ? whole * 1000 : whole);
-}
-
 function bytes(value) {
   let scaled = value;
   let unit = 0;

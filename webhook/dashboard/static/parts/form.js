@@ -21,11 +21,11 @@ export function choice(name, label, value, options, attributes = {}) {
     h("select", { id: name, name, ...attributes }, options.map(option)));
 }
 
-/** A form that puts its fields into the route's query, through `read` where they need another unit. */
+/** A form that puts its fields into the route's query; `read` says which of them where not all. */
 export function queryForm(route, label, children, read = (values) => values) {
   const submit = (event) => {
     event.preventDefault();
-    const values = Object.fromEntries(new FormData(event.target));
+    const values = Object.fromEntries([...new FormData(event.target)].map(([name, value]) => [name, value.trim()]));
     go(withQuery(route, read(values)));
   };
   return h("form", { class: "form", "aria-label": label, onsubmit: submit }, children,

@@ -2,7 +2,7 @@
 
 import { ask } from "../page/ask.js";
 import { h } from "../page/elements.js";
-import { amount, duration, isBytes, moment, number, parsed, percent, short, took } from "../page/units.js";
+import { amount, duration, isBytes, moment, number, percent, short, took } from "../page/units.js";
 import { words } from "../page/words.js";
 import { choice, field, queryForm } from "../parts/form.js";
 import { plot } from "../parts/plot.js";
@@ -35,18 +35,14 @@ function form(columns, queues, route) {
   const resources = distinct("resource");
   const resource = query.resource || resources.find((name) => name.includes("gpu")) || resources[0] || "";
   const options = (values) => values.map((value) => [value, value]);
-  const read = (values) => {
-    const quota = parsed(values.resource, values.quota);
-    return { ...values, quota: Number.isNaN(quota) ? "" : String(quota) };
-  };
   return queryForm(route, words().simulate, [
     field("queue", words().queue, query.queue ?? "", { list: "queues", placeholder: words().all }),
     h("datalist", { id: "queues" }, queues.map((name) => h("option", { value: name }))),
     choice("flavor", words().flavor, query.flavor ?? "", options(distinct("flavor"))),
     choice("resource", words().resource, resource, options(resources)),
-    field("quota", words().newQuota, query.quota ? amount(resource, Number(query.quota)) : "", { inputmode: "decimal" }),
+    field("quota", words().newQuota, query.quota ?? ""),
     field("rules", words().queueRules, query.rules ?? "", { hint: words().rulesHint, placeholder: words().unchanged }),
-  ], read);
+  ]);
 }
 
 function result(answer, route, width) {

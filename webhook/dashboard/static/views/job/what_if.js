@@ -1,7 +1,7 @@
 /** A question to the queue's core: how would this job stand with fewer GPUs, in another queue, at another priority? */
 
 import { h } from "../../page/elements.js";
-import { ahead, amount, number, parsed, took as quick } from "../../page/units.js";
+import { ahead, amount, number, took as quick } from "../../page/units.js";
 import { words, worded } from "../../page/words.js";
 import { choice, field, queryForm } from "../../parts/form.js";
 import { shortages } from "./shortages.js";
@@ -20,22 +20,21 @@ export function whatIf(answer, other, route) {
   const resources = Object.keys(row.asks ?? {});
   const { query } = route;
   const resource = query.resource || resources.find((name) => name.includes("gpu")) || resources[0] || "";
-  const wanted = query.gpus ? amount(resource, Number(query.gpus)) : "";
-  const read = ({ gpus, resource: of, ...rest }) => {
-    const value = parsed(of, gpus);
-    return { ...rest, resource: gpus ? of : "", gpus: Number.isNaN(value) ? "" : String(value) };
-  };
+  const read = (values) => ({ ...values, resource: values.gpus ? values.resource : "" });
   return [
     h("p", { class: "quiet" }, words().whatIfHint),
     queryForm(route, words().whatIf, [
       choice("resource", words().resource, resource, resources.map((name) => [name, name])),
-      field("gpus", words().newAmount, wanted, { placeholder: amount(resource, row.asks?.[resource] ?? 0), inputmode: "decimal" }),
+      field("gpus", words().newAmount, query.gpus ?? "", { placeholder: quantity(amount(resource, row.asks?.[resource] ?? 0)) }),
       choice("queue", words().localQueue, query.queue ?? "", [["", words().unchanged], ...others(localQueues, row.localQueue)]),
       field("priority", words().priority, query.priority ?? "", { placeholder: String(row.priority ?? 0), inputmode: "numeric", pattern: "-?[0-9]+" }),
     ], read),
     other && outlooks(other, answer.at), // what it lacks as it is stands above
   ];
 }
+
+/** An amount as the server reads it: `64Gi`, not `64 Gi` or `1,000`. */
+const quantity = (written) => written.replaceAll(/[\s,]/g, "");
 
 const others = (queues, own) => queues.filter((name) => name !== own).map((name) => [name, name]);
 
