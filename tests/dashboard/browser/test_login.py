@@ -32,11 +32,12 @@ def test_login(browser, guarded):
         page.keyboard.press("Enter")
         page.wait_for_selector("[role=alert]:has-text('does not know this token')")
         assert Axe().run(page).response["violations"] == []
+        page.click("button:has-text('中文')")  # what is drawn again must still read the field
         page.fill("#token", TOKEN)
         page.keyboard.press("Enter")
         page.wait_for_selector("h1:text-is('vision')")
         assert page.inner_text(".user") == "ada@example.com"
         assert TOKEN not in page.content() + page.url + page.evaluate("document.cookie + JSON.stringify(localStorage)")
-        page.click("button:has-text('Log out')")
+        page.click("button:has-text('退出登录')")
         page.wait_for_selector("#token")
         assert not any(TOKEN in path for path in guarded.asked)

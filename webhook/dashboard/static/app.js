@@ -58,14 +58,21 @@ async function start() {
     return;
   }
   shown.problem = null;
-  if (locked(shown.session)) return redraw();
+  if (locked(shown.session)) {
+    hush();
+    return redraw();
+  }
   stopListening ??= listen({ changed, state: (word) => { shown.state = word; drawFrame({ ...shown, tools }); } });
   open();
 }
 
-async function leave() {
+function hush() {
   stopListening?.();
   stopListening = null;
+}
+
+async function leave() {
+  hush();
   await logout().catch(() => null); // whoever cannot be told has forgotten the session, or will
   Object.assign(shown, { session: null, answer: null });
   start();

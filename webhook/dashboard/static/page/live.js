@@ -4,13 +4,15 @@ const RETRY = [1000, 2000, 5000, 10000];
 
 /**
  * Listens to `/ui/events`, which tells the state first and then each change: `changed({revision, parts})` hears of it.
- * `state(word)` hears `live` or `reconnecting`.
+ * `state(word)` hears `live` or `reconnecting`. What it gives ends it.
  */
 export function listen({ changed, state }) {
   let source = null;
+  let over = false;
   let tries = 0;
 
   function open() {
+    if (over) return;
     source = new EventSource("events");
     source.onopen = () => {
       tries = 0;
@@ -27,5 +29,8 @@ export function listen({ changed, state }) {
 
   state("reconnecting");
   open();
-  return () => source.close();
+  return () => {
+    over = true;
+    source.close();
+  };
 }

@@ -6,10 +6,10 @@ import { words } from "../page/words.js";
 
 /** The form; `entered` is called once the server took the token. The token stays in no field, address or storage. */
 export function login(entered) {
-  const problem = h("p", { class: "notice", role: "alert", hidden: true });
-  const token = h("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true, "aria-describedby": "token-hint" });
   const submit = async (event) => {
     event.preventDefault();
+    const { token } = event.target.elements;
+    const problem = document.getElementById("login-problem");
     problem.hidden = true;
     try {
       await send(token.value);
@@ -24,8 +24,9 @@ export function login(entered) {
     h("h1", { tabindex: "-1" }, words().logIn),
     h("form", { class: "form", onsubmit: submit },
       h("p", { class: "field" },
-        h("label", { for: "token" }, words().token), token,
+        h("label", { for: "token" }, words().token),
+        h("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true, "aria-describedby": "token-hint" }),
         h("small", { id: "token-hint" }, words().tokenHint, " ", h("code", {}, "kubectl create token NAME"))),
       h("p", { class: "field" }, h("button", { type: "submit" }, words().logIn))),
-    problem);
+    h("p", { id: "login-problem", class: "notice", role: "alert", hidden: true }));
 }
