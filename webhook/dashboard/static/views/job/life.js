@@ -49,7 +49,7 @@ function line(spans) {
 function step({ at, what, by, queue, detail, changes = [] }, before, place) {
   return h("li", { class: `step ${AFTER[what] ?? "aside"}`, "data-key": `${place} ${what}` },
     h("time", { datetime: new Date(at).toISOString() }, second(at, before?.at),
-      before && at > before.at && h("small", {}, ` +${duration(at - before.at)}`)),
+      before && at - before.at >= 1000 && h("small", {}, ` +${duration(at - before.at)}`)),
     h("div", {},
       h("p", {}, h("strong", {}, worded("events", what)), by && [" ", words().by(by)], queue && [" ", words().inQueue(queue)]),
       detail && h("p", { class: "message" }, detail),
