@@ -242,7 +242,7 @@ class Daemon:
             journal=config.journal_folder if self._journal is not None else None,
             started=clocks.milliseconds(),
         )
-        page = Page(sources, clocks.monotonic, login=config.ui is PageMode.LOGIN)
+        page = Page(sources, clocks.monotonic, login=config.ui is PageMode.LOGIN, counts=controller is None)
         self.engine.records.append(lambda request, verdict, _, phase: page.reviewed(request, verdict, phase))
         self.engine.watch = page.watch
         return page

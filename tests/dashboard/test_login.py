@@ -127,10 +127,10 @@ def test_a_person_sees_what_he_may_get(tmp_path, policies):  # noqa: F811
             "/ui/api/workloads/team-b/theirs", "/ui/api/find?text=the", "/ui/api/policies",
             "/ui/api/simulate?rules=fifo", "/ui/api/workloads/team-a/mine/what-if?priority=9",
         )  # fmt: skip
-        return {path: await person.get(path) for path in paths}, (await person.get("/ui/api/session"))[1]["user"]
+        return {path: await person.get(path) for path in paths}, (await person.get("/ui/api/session"))[1]
 
-    seen, user = visited(tmp_path, policies, visit)
-    assert user == "ann"
+    seen, session = visited(tmp_path, policies, visit)
+    assert (session["user"], session["may"]) == ("ann", [])
     statuses = {path: status for path, (status, _) in seen.items()}
     assert statuses == {
         "/ui/api/cluster": 200,

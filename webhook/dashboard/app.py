@@ -97,7 +97,7 @@ class DashboardApp:
             return self._file(request, unquote(path.removeprefix("/ui/")))
         reader = self._reader(request)
         if path == "/ui/api/session":
-            return _json(self._session(reader))
+            return _json(await self._session(reader))
         if reader is None:
             raise StatusError("log in first", 401, "unauthorized")
         if path == "/ui/events":
@@ -109,12 +109,13 @@ class DashboardApp:
             return ANYBODY
         return self.sessions.reader(request.cookies.get(COOKIE, ""))
 
-    def _session(self, reader: Reader | None) -> bytes:
+    async def _session(self, reader: Reader | None) -> bytes:
         told = self.session()
         if reader is None:
             known = SessionView(mode=told.mode, version=told.version, needs_login=True, languages=told.languages)
             return msgspec.json.encode(known)
-        return msgspec.json.encode(msgspec.structs.replace(told, user=reader.user))
+        may = await self.views.may(reader)
+        return msgspec.json.encode(msgspec.structs.replace(told, user=reader.user, may=may))
 
     async def _shared(self, request: web.BaseRequest, reader: Reader, path: str) -> web.Response:
         """Answer what the same reader asks for at the same time once."""

@@ -34,11 +34,12 @@ class Page:
     """Told of objects, verdicts and reloads as they come; `app` answers. `clock` is in seconds.
 
     With `login` a reader has to show a token, and sees what the API server lets him get; without one, everything.
+    `counts` says that nobody else keeps the counts of workloads up to date.
     """
 
-    def __init__(self, sources: Sources, clock: Callable[[], float], *, login: bool) -> None:
+    def __init__(self, sources: Sources, clock: Callable[[], float], *, login: bool, counts: bool = False) -> None:
         now = sources.now()
-        self._sources, self._login = sources, login
+        self._sources, self._login, self._counts = sources, login, counts
         self._lives, self._samples, self._runs = Lives(), Samples(now), Runs(self._facts)
         self._log = PolicyLog(now)
         self._log.begin(sources.policies.current)
@@ -55,6 +56,8 @@ class Page:
             self._lives.heard(old, new)
             self._samples.heard(old, new)
             self._runs.heard(old, new)
+            if self._counts:
+                self._sources.counts.heard(old, new)
 
     def reviewed(self, request: Request, verdict: Verdict, phase: str) -> None:
         """Take note of a verdict; `phase` is `mutate`, `validate` or a part of one."""
@@ -100,5 +103,4 @@ class Page:
             identity=sources.identity,
             rules=sources.rules.names,
             history=self._past.source,
-            may=("cluster", "policies", "simulate"),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from webhook.dashboard.access import Access, Reader
 from webhook.dashboard.life import Lives
@@ -23,6 +23,7 @@ from webhook.jobs.describe import row_of
 from webhook.server.responses import StatusError
 from webhook.store.objects import Object
 
+Part = Literal["cluster", "policies", "simulate"]
 POLICIES: Final = ("validatingadmissionpolicies", "admissionregistration.k8s.io")
 """The resource, and its group, whose readers may read the policies of files too."""
 
@@ -99,9 +100,18 @@ class Views:
 
     async def policies(self, reader: Reader) -> PoliciesView:
         """Give the policies in force."""
-        if not await self.access.may(reader, *_at_cluster(POLICIES)):
+        if not await self._reads_policies(reader):
             raise StatusError("you may not get validatingadmissionpolicies.admissionregistration.k8s.io", 403)
         return policies_view(self.sources, self.log)
+
+    async def may(self, reader: Reader) -> tuple[Part, ...]:
+        """Name what a reader sees besides the queues and jobs of his namespaces."""
+        everything, policies = await self.access.may(reader, "clusterqueues"), await self._reads_policies(reader)
+        return (*(("cluster", "simulate") if everything else ()), *(("policies",) if policies else ()))
+
+    async def _reads_policies(self, reader: Reader) -> bool:
+        name, group = POLICIES
+        return await self.access.may(reader, name, "", group)
 
     async def sees_around(self, reader: Reader, queues: set[str]) -> Sees:
         """Give whose workloads the reader may see among those of some queues."""
@@ -134,9 +144,3 @@ class Views:
             if owner.get("controller") and (row := row_of(owner)) is not None:
                 return await self.access.may(reader, row.resource, str(metadata.get("namespace") or ""), row.group)
         return False
-
-
-def _at_cluster(resource: tuple[str, str]) -> tuple[str, str, str]:
-    """Give the arguments that ask for a resource of the whole cluster."""
-    name, group = resource
-    return name, "", group

@@ -11,7 +11,7 @@ class SessionView(Answer, frozen=True):
     """`/ui/api/session`: who reads, and what this replica is. Answered without a login too, `user` then empty.
 
     `mode` is the port's. `needs_login` is True where nothing else is answered before one. `rules` decide the queues;
-    `history` is where the past comes from. `may` has what else than own jobs the reader sees.
+    `history` is where the past comes from. `may` has what the reader sees besides queues and jobs of his namespaces.
     """
 
     mode: Literal["read-only", "login"]
