@@ -72,3 +72,12 @@ def test_a_limit_of_the_whole_pod_stands_in_where_nothing_else_is_asked():
     assert pod_requests(spec) == {"cpu": UNIT, "memory": 2 * UNIT}
     asked = {**spec, "resources": {**spec["resources"], "requests": {"cpu": "3"}}}
     assert pod_requests(asked) == {"cpu": 3 * UNIT, "memory": 2 * UNIT}
+
+
+def test_a_limit_of_the_whole_pod_is_its_request_before_a_limit_range_gives_containers_theirs():
+    """As the API server fills in a Pod when it reads it; LimitRanges come after that. What containers ask for wins."""
+    ranges = [{"spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "3"}}]}}]
+    whole = {"resources": {"limits": {"cpu": "4", "example.com/x": "1"}}}
+    assert pod_requests(with_defaults({**whole, "containers": [{"name": "a"}]}, ranges)) == {"cpu": 4 * UNIT}
+    asking = {**whole, "containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}]}
+    assert pod_requests(with_defaults(asking, ranges)) == {"cpu": UNIT}

@@ -17,6 +17,7 @@ from webhook.cluster.queues.upkeep import AGAIN, Acts, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.queue.explain import pending
+from webhook.queue.model import PodSet
 from webhook.store.memory import MemoryStore
 
 
@@ -34,6 +35,9 @@ class Core:
 
     def looked_at(self) -> list[str]:
         return []
+
+    def pod_sets(self, key: str) -> tuple[PodSet, ...]:
+        return ()
 
     def explain(self, key: str) -> Pending | None:
         self.asked += 1

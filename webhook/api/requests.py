@@ -59,11 +59,23 @@ def with_defaults(spec: Mapping[str, Any], limit_ranges: Iterable[Mapping[str, A
     LimitRange that has a value wins. The given spec is left as it is; unchanged parts are shared with it.
     """
     limits, requests = _range_defaults(limit_ranges)
-    filled = dict(spec)
+    filled = _whole_filled(spec)
     for field in ("initContainers", "containers"):
         if field in spec:
             filled[field] = [_filled(container, limits, requests) for container in spec[field] or ()]
     return filled
+
+
+def _whole_filled(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a spec whose pod-level requests take their limits' values, before a LimitRange gives containers any."""
+    resources = spec.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if not limits:
+        return dict(spec)
+    asked = {name for field in ("initContainers", "containers") for c in spec.get(field) or () for name in _requests(c)}
+    missing = {name: value for name, value in limits.items() if name not in asked and name.startswith(POD_LEVEL)}
+    whole = {**missing, **requests}
+    return {**spec, "resources": {**resources, "requests": whole}} if whole else dict(spec)
 
 
 def _filled(container: Mapping[str, Any], limits: Resources, requests: Resources) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -46,6 +47,8 @@ GATHER: Final = 0.02
 TICK: Final = 5.0
 """Seconds after which a round is made anyway: rules may look at the clock."""
 PUBLISH_EVERY: Final = 0.5
+REST: Final = 10
+"""So many times as long as publishing took is waited for before the next time, `PUBLISH_EVERY` at most."""
 FOLLOW_EVERY: Final = 1.0
 AFTER_FAILURE: Final = 1.0
 AGAIN: Final = 0.1
@@ -79,7 +82,7 @@ class Controller:
     ) -> None:
         self._view, self._clocks, self._report, self._leader = view, clocks, report, leader
         self._leading = False
-        self._dirty = asyncio.Event()
+        self._dirty, self._news = asyncio.Event(), asyncio.Event()
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
@@ -246,6 +249,7 @@ class Controller:
                 wanted = await self._cycle.run()
             except NotLeading:
                 return
+            self._news.set()
             await self._wait(wanted)
 
     async def _wait(self, wanted: int | None) -> None:
@@ -262,13 +266,18 @@ class Controller:
         self._upkeep.look_at_all()
         self._provisioner.look_at_all()
         while True:
+            self._news.clear()
+            began = self._clocks.monotonic()
             try:
                 await self._upkeep.run(await self._explainer.run())
                 await self._provisioner.run()
                 await self._publisher.publish()
             except NotLeading:
                 return
-            await asyncio.sleep(PUBLISH_EVERY)
+            took = self._clocks.monotonic() - began
+            await asyncio.sleep(min(PUBLISH_EVERY, max(GATHER, REST * took)))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), PUBLISH_EVERY)
 
 
 async def _for_ever() -> None:

@@ -34,13 +34,16 @@ from webhook.cluster.queues.workload_conditions import (
     QUOTA_RESERVED,
 )
 from webhook.cluster.queues.workload_events import (
+    identity,
     preemption_message,
     tell_admitted,
     tell_deactivated,
     tell_evicted,
+    tell_preempted,
     tell_ready,
 )
 from webhook.jobs.describe import at
+from webhook.jobs.finish import Finish
 from webhook.kube.conditions import find, holds
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
@@ -56,6 +59,7 @@ CLAIMS: Final = 256
 T = TypeVar("T")
 Claim = Callable[[Sequence[str]], Awaitable[bool]]
 PREEMPTED: Final = "Preempted"
+REPLACED: Final = "WorkloadSliceReplaced"
 
 
 def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
@@ -203,6 +207,8 @@ class Cycle:
             now = self._clock_ms()
             self._report.admitted(workload, decision, now)
             tell_admitted(self._events, workload, decision, now)
+            if decision.admitted:
+                await self._end_replaced(workload)
 
     async def _ready(self, decision: Admitted) -> None:
         workload = self._find(decision.workload)
@@ -213,12 +219,25 @@ class Cycle:
             now = self._clock_ms()
             self._report.checks_ready(workload, decision, now)
             tell_ready(self._events, workload, decision.cluster_queue, now)
+            await self._end_replaced(workload)
+
+    async def _end_replaced(self, workload: Object) -> None:
+        """Finish the Workload that an admitted one replaces: both would count. One of a job is its job's to end."""
+        old = self._find(slices.replaced(workload))
+        if old is None or holds(old, FINISHED) or at(old, ("metadata", "ownerReferences")):
+            return
+        said = f"Replaced to accommodate a workload ({identity(workload)}) due to workload slice aggregation"
+        if await self._write(old, workload_conditions.finished(old, Finish(REPLACED, said), self._writer.stamp())):
+            self._events.tell(old, REPLACED, said)
 
     async def _preempt(self, decision: Preempted) -> None:
         preemptor = self._find(decision.preemptor)
         message = preemption_message(self._view, decision, preemptor, self._queue_of(preemptor))
+        victim = self._find(decision.workload)
         await self._stop(decision.workload, PREEMPTED, message, decision.reason.value)
         self._report.preempted(decision)
+        if preemptor is not None and victim is not None:
+            tell_preempted(self._events, preemptor, victim, decision.cluster_queue)
 
     async def _evict(self, decision: Evicted) -> None:
         workload = self._find(decision.workload)

@@ -5,12 +5,12 @@ A queue that is gone is gone from them too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from webhook.cluster.queues.status import Amounts, QueueCount
+from webhook.cluster.queues.status import Amounts, QueueCounts
 
 _ROLE: Final = "replica_role"
 _QUEUE: Final = ("name", "namespace")
@@ -40,6 +40,9 @@ class QueueGauges:
         self._status = gauge("local_queue_status", "1 for the current status of Active.", *_QUEUE, "active")
         self._reserved = gauge("local_queue_resource_reservation", "Quota reserved.", *_QUEUE, *_CELL)
         self._used = gauge("local_queue_resource_usage", "Quota of admitted workloads.", *_QUEUE, *_CELL)
+        share = "Thousandths borrowed of what is lent, by weight; NaN where one without weight borrows."
+        self._share = gauge("cluster_queue_weighted_share", share, "cluster_queue", "cohort")
+        self._cohort_share = gauge("cohort_weighted_share", share, "cohort")
         self._all: Final = [value for value in vars(self).values() if isinstance(value, Gauge)]
 
     def clear(self) -> None:
@@ -47,10 +50,10 @@ class QueueGauges:
         for gauge in self._all:
             gauge.clear()
 
-    def set(self, cluster_queues: Iterable[QueueCount], local_queues: Iterable[QueueCount], role: str) -> None:
+    def set(self, counts: QueueCounts, role: str) -> None:
         """Show these counts."""
         self.clear()
-        for count in cluster_queues:
+        for count in counts.cluster_queues.values():
             name, at = count.name, (count.cohort, count.name)
             self._waiting.labels(name, "active", role).set(count.pending - count.inadmissible)
             self._waiting.labels(name, "inadmissible", role).set(count.inadmissible)
@@ -63,7 +66,11 @@ class QueueGauges:
             _fill(self._borrowing, at, count.borrowing, role)
             _fill(self._lending, at, count.lending, role)
             _fill(self._usage, at, count.used, role)
-        for count in local_queues:
+            if count.share is not None:
+                self._share.labels(count.name, count.cohort, role).set(_shown(count.share))
+        for name, share in counts.shares.cohorts.items() if counts.shares is not None else ():
+            self._cohort_share.labels(name, role).set(_shown(share))
+        for count in counts.local_queues.values():
             namespace, _, name = count.name.partition("/")
             queue = (name, namespace)
             self._pending.labels(*queue, "active", role).set(count.pending - count.inadmissible)
@@ -75,6 +82,10 @@ class QueueGauges:
                 self._status.labels(*queue, status, role).set(int(status == is_active))
             _fill(self._reserved, queue, count.reserved, role)
             _fill(self._used, queue, count.used, role)
+
+
+def _shown(share: float) -> float:
+    return math.nan if math.isinf(share) else share
 
 
 def _fill(gauge: Gauge, at: tuple[str, str], amounts: Amounts, role: str) -> None:

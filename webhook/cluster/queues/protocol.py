@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from webhook.queue.decisions import Decisions, Pending
-from webhook.queue.model import History
+from webhook.queue.model import History, PodSet
+from webhook.queue.quota.shares import StandingShares
 from webhook.store.objects import Object
 
 
@@ -31,8 +32,14 @@ class Core(Protocol):
     def used(self, name: str, *, local: bool) -> History | None:
         """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where no rule asks."""
 
+    def shares(self) -> StandingShares | None:
+        """Give the shares of ClusterQueues and cohorts; None where the rules do not share fairly."""
+
     def front(self, most: int) -> list[str]:
         """Name up to `most` that wait in front of their queues: those who may be admitted next."""
+
+    def pod_sets(self, key: str) -> Sequence[PodSet]:
+        """Give the pod sets of a Workload as they count, none where it cannot be read."""
 
     def workloads(self) -> list[str]:
         """Give the keys of all Workloads that may have to be explained."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from webhook.cluster.api.finalizers import let_go, marked
-from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.queues.counts import WorkloadCounts
@@ -18,7 +18,7 @@ from webhook.cluster.queues.in_use import unmarked, unused
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.queue_conditions import Known
-from webhook.cluster.queues.status import QueueCount, QueueCounts, status_of, tally
+from webhook.cluster.queues.status import QueueCounts, status_of, tally, with_share
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import StoreError
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 AGAIN: Final = 5_000
 """Milliseconds after which it is looked at again though nothing was heard: what was used lately changes by itself."""
 _SHOWN: Final = frozenset(
-    (gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK)
+    (gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK, COHORT)
 )
 
 
@@ -74,12 +74,19 @@ class Publisher:
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
-        counts = tally(queues, doors, known, self.counts, parked)
+        counts = tally(queues, doors, known, self.counts, parked, self._core.shares())
         self._report.tallies(counts, self._writer.count)
+        stamp = self._writer.stamp()
         for queue in queues:
-            await self._write(queue, counts.cluster_queues[key_of(queue)[1]], local=False)
+            name = key_of(queue)[1]
+            used = self._core.used(name, local=False)
+            await self._write(queue, status_of(queue, counts.cluster_queues[name], stamp, used, local=False))
         for door in doors:
-            await self._write(door, counts.local_queues["/".join(key_of(door))], local=True)
+            name = "/".join(key_of(door))
+            used = self._core.used(name, local=True)
+            await self._write(door, status_of(door, counts.local_queues[name], stamp, used, local=True))
+        for cohort in self._view.mirror(COHORT).all():
+            await self._write(cohort, with_share(cohort, counts.shares))
         await self._mark_and_let_go(counts)
 
     async def _mark_and_let_go(self, counts: QueueCounts) -> None:
@@ -98,13 +105,11 @@ class Publisher:
             self._changed = True
             log.info("the finalizers of %s %s are not written: %s", obj["kind"], key_of(obj)[1], error)
 
-    async def _write(self, queue: Object, counts: QueueCount, *, local: bool) -> None:
-        used = self._core.used(counts.name, local=local)
-        status = status_of(queue, counts, self._writer.stamp(), used, local=local)
-        if status == queue.get("status"):
+    async def _write(self, queue: Object, status: Object) -> None:
+        if status == (queue.get("status") or {}):
             return
         try:
             await self._writer.status(queue, status)
         except StoreError as error:
             self._changed = True
-            log.info("cannot write the status of %s %s: %s", queue.get("kind"), counts.name, error)
+            log.info("cannot write the status of %s %s: %s", queue.get("kind"), "/".join(key_of(queue)), error)

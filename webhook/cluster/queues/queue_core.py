@@ -7,7 +7,7 @@ round costs what was heard since the one before: no object is looked at that did
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -20,7 +20,8 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import Gathered, explain, in_order
-from webhook.queue.model import History, Snapshot, Workload
+from webhook.queue.model import History, PodSet, Snapshot, Workload
+from webhook.queue.quota.shares import StandingShares, standing
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -134,6 +135,11 @@ class QueueCore:
         kept = state.accounting.history(queue)
         return kept if kept.at else None
 
+    def shares(self) -> StandingShares | None:
+        """Give the shares of ClusterQueues and cohorts; None where the rules do not share fairly."""
+        rules = self._state.rules
+        return standing(self._state.trees, rules) if rules is not None and rules.fair else None
+
     def front(self, most: int) -> list[str]:
         """Name up to `most` that wait in front of their queues, as many of each."""
         queues = [queue for queue in self._state.by_queue.values() if any(queue.waiting())]
@@ -144,6 +150,11 @@ class QueueCore:
     def in_order(self, queue: str) -> list[str] | None:
         """Give the keys of what waits in a ClusterQueue, the next first; None where there is no such queue."""
         return in_order(self._state, queue)
+
+    def pod_sets(self, key: str) -> Sequence[PodSet]:
+        """Give the pod sets of a Workload as they count, none where it cannot be read."""
+        workload = self._facts.get(key)
+        return () if workload is None else workload.pod_sets
 
     def workloads(self) -> list[str]:
         """Give the keys of all Workloads."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
@@ -14,17 +15,21 @@ from webhook.cluster.queues.queue_conditions import Activity, Known, flavors_of,
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.queue.model import History
+from webhook.queue.quota.shares import StandingShares
 from webhook.store.objects import Object, key_of
 
 Amounts = dict[FlavorResource, int]
+MOST: Final = 2**63 - 1
+"""The share of who borrows with no weight."""
 
 
 @dataclass(slots=True)
 class QueueCount:
-    """One queue's counts. `name` is that of a ClusterQueue, or `namespace/name`."""
+    """One queue's counts. `name` is that of a ClusterQueue, or `namespace/name`; `share` that of fair sharing."""
 
     name: str
     cohort: str = ""
+    share: float | None = None
     activity: Activity = field(default_factory=Activity)
     pending: int = 0
     inadmissible: int = 0
@@ -53,6 +58,7 @@ class QueueCounts:
 
     cluster_queues: dict[str, QueueCount]
     local_queues: dict[str, QueueCount]
+    shares: StandingShares | None = None
 
 
 def tally(
@@ -61,6 +67,7 @@ def tally(
     known: Known,
     workloads: WorkloadCounts,
     parked: Iterable[str],
+    shares: StandingShares | None = None,
 ) -> QueueCounts:
     """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change."""
     by_name = {key_of(queue)[1]: _cluster_queue(queue, known) for queue in cluster_queues}
@@ -85,7 +92,10 @@ def tally(
     for queue_count in (*by_name.values(), *doors.values()):
         if queue_count.activity.status != "active":
             queue_count.inadmissible = queue_count.pending
-    return QueueCounts(by_name, doors)
+    if shares is not None:
+        for name, queue_count in by_name.items():
+            queue_count.share = shares.cluster_queues.get(name, 0.0)
+    return QueueCounts(by_name, doors, shares)
 
 
 def _cluster_queue(queue: Object, known: Known) -> QueueCount:
@@ -128,15 +138,27 @@ def status_of(queue: Object, counts: QueueCount, now: str, used: History | None,
         "admittedWorkloads": counts.admitted,
         **_usage(old, "flavorsReservation", counts.reserved, None if local else counts.nominal),
         **_usage(old, "flavorsUsage", counts.used, None if local else counts.nominal),
-        **_fair_sharing(queue, used),
+        **_fair_sharing(queue, counts.share, used),
     }
 
 
-def _fair_sharing(queue: Object, used: History | None) -> dict[str, Any]:
-    old = at(queue, ("status", "fairSharing")) or {}
-    if used is None or used.at <= history(old.get("admissionFairSharingStatus")).at:
-        return {}
-    return {"fairSharing": {**old, "admissionFairSharingStatus": history_status(used)}}
+def with_share(cohort: Object, shares: StandingShares | None) -> dict[str, Any]:
+    """Give the status object of a Cohort; equal to what it has where nothing changed."""
+    share = None if shares is None else shares.cohorts.get(key_of(cohort)[1], 0.0)
+    return {**(cohort.get("status") or {}), **_fair_sharing(cohort, share, None)}
+
+
+def _fair_sharing(obj: Object, share: float | None, used: History | None) -> dict[str, Any]:
+    """Give what changes of what fair sharing shows, as a part of a status."""
+    old = at(obj, ("status", "fairSharing")) or {}
+    new = dict(old)
+    if share is not None:
+        new["weightedShare"] = MOST if math.isinf(share) else math.ceil(share)
+    elif "weightedShare" in old:
+        new["weightedShare"] = None
+    if used is not None and used.at > history(old.get("admissionFairSharingStatus")).at:
+        new["admissionFairSharingStatus"] = history_status(used)
+    return {"fairSharing": new} if new != old else {}
 
 
 def _usage(old: Object, field: str, used: Amounts, nominal: Amounts | None) -> dict[str, Any]:

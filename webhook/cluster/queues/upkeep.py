@@ -141,7 +141,7 @@ class Upkeep:
         local = self._local(workload)
         target = str(at(local or {}, ("spec", "clusterQueue")) or "")
         found = self._view.mirror(CLUSTER_QUEUE).get(target)
-        around = Around(local, target, found, target in inactive, self._told.get(key))
+        around = Around(local, target, found, target in inactive, self._told.get(key), self._core.pod_sets(key))
         await self._write(key, workload, waiting.status_of(workload, around, self._writer.stamp()))
         again = milliseconds(at(workload, ("status", "requeueState", "requeueAt")))
         if again > self._clock_ms():

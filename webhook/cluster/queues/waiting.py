@@ -6,10 +6,11 @@ one is evicted, one whose eviction is undone is queued again, and the checks of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.api import amounts
 from webhook.api.pending_message import EVALUATED, condition_of, message_of
 from webhook.api.snapshot.workload import GATE, ON_HOLD, REPLACEMENT
 from webhook.cluster.queues import admission_checks
@@ -33,6 +34,7 @@ from webhook.cluster.queues.workload_conditions import (
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.queue.decisions import Pending, Reason
+from webhook.queue.model import PodSet
 from webhook.store.objects import Object
 
 GATED: Final = "AdmissionGated"
@@ -45,7 +47,8 @@ _UNTIL_TIME: Final = ("AdmissionCheck", "PodsReadyTimeout")
 class Around:
     """What a Workload waits in: its LocalQueue, and the ClusterQueue of that (by name, and itself where it is there).
 
-    `inactive` says that the ClusterQueue takes nothing, `pending` what the core says, None where it does not know yet.
+    `inactive` says that the ClusterQueue takes nothing, `pending` what the core says, None where it does not know yet;
+    `asked` are the pod sets as the core counts them.
     """
 
     local: Object | None
@@ -53,6 +56,7 @@ class Around:
     target: Object | None = None
     inactive: bool = False
     pending: Pending | None = None
+    asked: Sequence[PodSet] = ()
 
 
 def gate_of(workload: Object) -> str:
@@ -81,7 +85,15 @@ def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
         old = admission_checks.states_of(workload)
         new = admission_checks.synced(old, admission_checks.asked(around.target, {}), now)
         status |= {"admissionChecks": new} if new or old else {}
+    if around.pending is not None and around.asked:
+        status["resourceRequests"] = [_request(pods) for pods in around.asked]
     return {**status, "conditions": rows} if rows else status
+
+
+def _request(pods: PodSet) -> dict[str, Any]:
+    """Give what all pods of a set ask for, by the resources that quota is counted in."""
+    amounts_ = {name: amounts.text(name, pods.count * one) for name, one in pods.requests.items()}
+    return {"name": pods.name, **({"resources": amounts_} if amounts_ else {})}
 
 
 def _waiting(rows: list[dict[str, Any]], around: Around, now: str, generation: int) -> list[dict[str, Any]]:

@@ -79,7 +79,8 @@ def admitted(workload: Object, decision: Admitted, target: Object | None, amount
     admission = {"clusterQueue": queue, "podSetAssignments": assignments}
     checks = with_checks(workload, target, admission, now)
     state = {"requeueState": {"requeueAt": None}} if at(workload, ("status", "requeueState", "requeueAt")) else {}
-    return {**_status(workload), "conditions": rows, "admission": admission, **checks, **state}
+    asked = {"resourceRequests": None} if at(workload, ("status", "resourceRequests")) else {}
+    return {**_status(workload), "conditions": rows, "admission": admission, **checks, **state, **asked}
 
 
 def with_checks(workload: Object, target: Object | None, admission: Object, now: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from webhook.cluster.queues.workload_conditions import CHECK, DEACTIVATES, OVERT
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Admitted, Preempted, Why
-from webhook.store.objects import Object, uid_of
+from webhook.store.objects import Object, key_of, uid_of
 
 JOB_UID: Final = "kueue.x-k8s.io/job-uid"
 UNKNOWN: Final = "UNKNOWN"
@@ -50,6 +50,13 @@ def tell_evicted(events: EventRecorder, workload: Object, reason: str, message: 
     events.tell(workload, f"EvictedDueTo{reason}", message)
 
 
+def tell_preempted(events: EventRecorder, preemptor: Object, victim: Object, queue: str) -> None:
+    """Tell the preemptor whose place it takes; `queue` is the ClusterQueue of the victim."""
+    name = "/".join(key_of(victim))
+    text = f"Preempted workload {name} (UID: {uid_of(victim)}) in ClusterQueue {queue}"
+    events.tell(preemptor, "PreemptedWorkload", text)
+
+
 def tell_deactivated(events: EventRecorder, workload: Object, reason: str, message: str) -> None:
     """Warn that one is set inactive, where that has a reason of its own; `reason` as of the eviction."""
     if reason == OVERTIME:
@@ -70,10 +77,15 @@ def queued_at(workload: Object) -> int:
 
 def preemption_message(view: View, decision: Preempted, preemptor: Object | None, queue: str) -> str:
     """Say for whom a Workload is preempted; `queue` is the preemptor's ClusterQueue."""
-    uid = uid_of(preemptor) if preemptor else UNKNOWN
-    job = (at(preemptor or {}, ("metadata", "labels")) or {}).get(JOB_UID) or UNKNOWN
     paths = f"preemptor path: {path(view, queue)}; preemptee path: {path(view, decision.cluster_queue)}"
-    return f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job}) due to {_WHY[decision.reason]}; {paths}"
+    return f"Preempted to accommodate a workload ({identity(preemptor)}) due to {_WHY[decision.reason]}; {paths}"
+
+
+def identity(workload: Object | None) -> str:
+    """Name a Workload and its job by their uids."""
+    uid = uid_of(workload) if workload else UNKNOWN
+    job = (at(workload or {}, ("metadata", "labels")) or {}).get(JOB_UID) or UNKNOWN
+    return f"UID: {uid}, JobUID: {job}"
 
 
 def path(view: View, queue: str) -> str:

@@ -5,14 +5,34 @@ The recursion over the tree is here; the share itself and what is compared are r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from webhook.queue.model import ClusterQueue, Workload
-from webhook.queue.quota.tree import Amounts, Node, Usage
+from webhook.queue.quota.tree import Amounts, Node, Tree, Usage
 from webhook.queue.rules import Contest, Facts, Key, Rules, Share
 
 NONE = Share()
 ROOTLESS = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class StandingShares:
+    """The shares of nodes by name, as they are compared: thousandths of what is lent, by weight; may be infinite."""
+
+    cluster_queues: Mapping[str, float] = field(default_factory=dict)
+    cohorts: Mapping[str, float] = field(default_factory=dict)
+
+
+def standing(trees: Iterable[Tree], rules: Rules) -> StandingShares:
+    """Give the share of each node with what is held now."""
+    cluster_queues: dict[str, float] = {}
+    cohorts: dict[str, float] = {}
+    for tree in trees:
+        for node in tree.nodes:
+            share = 0.0 if tree.still else share_of(node, tree.usage, rules).value
+            (cluster_queues if node.is_queue else cohorts)[node.name] = share
+    return StandingShares(cluster_queues, cohorts)
 
 
 def share_of(node: Node, usage: Usage, rules: Rules) -> Share:
