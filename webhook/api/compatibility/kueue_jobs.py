@@ -164,14 +164,20 @@ _JOBS: Final = (
     Feature(
         "Deployment, StatefulSet, LeaderWorkerSet",
         State.PART,
-        "by the policy suspend-serving; Pods of a set are admitted together; a default queue does not hold them",
+        "by the policy suspend-serving; Pods of a set together; no default queue; groups of fixed size",
         "tests/cluster/test_pod_parents.py",
         ("LWSImmutableGroupSize",),
     ),
     Feature(
+        "Pods of a job that is not admitted",
+        State.OTHER,
+        "one that names such a job as its owner waits behind the gate until the job is admitted; Kueue lets it run",
+        "tests/policies/test_shipped.py",
+    ),
+    Feature(
         "jobs without a queue name",
-        State.YES,
-        "manageJobsWithoutQueueName and managedJobsNamespaceSelector; or a policy sets the label, see policies/",
+        State.PART,
+        "manageJobsWithoutQueueName and managedJobsNamespaceSelector, not for Pods; or a policy sets the label",
         "tests/cluster/test_managed.py",
         ("ManagedJobsNamespaceSelectorAlwaysRespected",),
     ),
