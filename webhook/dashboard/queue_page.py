@@ -106,13 +106,14 @@ def find(sources: Sources, text: str, sees: Sees) -> Pass[FoundWorkloads]:
     """Find queues and workloads by a part of their names, or of their job's."""
     state, wanted = sources.state, text.casefold()
     queues = [name for name in sorted(state.by_queue) if wanted in name.casefold()][:FOUND]
-    rows = []
+    gathered, rows = Gathered(), []
     for pause, (key, entry) in every(list(state.entries.items())):
         if pause:
             yield
         if wanted not in key.casefold() or not sees(entry.workload.namespace):
             continue
-        rows.append(any_row(sources, entry, explain(state, key)))
+        rows.append(any_row(sources, entry, explain(state, key, gathered)))
+        yield
         if len(rows) == FOUND:
             break
     return FoundWorkloads(tuple(queues), tuple(rows))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import ClusterView, FlavorColumn, QuotaCell, QuotaNode
-from webhook.dashboard.pace import Pass
+from webhook.dashboard.pace import Pass, at_once, every
 from webhook.queue.model import ClusterQueue
 from webhook.queue.quota.tree import FlavorResource, Node, Tree, Usage
 from webhook.queue.state import State
 
 LIMIT: Final = 5000
 """Nodes of one answer, where nothing else is asked for."""
+FEW: Final = 50
+"""Counts that are summed between two pauses."""
 STEP: Final = 8
 """Nodes between two pauses."""
 
@@ -52,7 +54,7 @@ def cluster_view(
     limit: int = LIMIT,
 ) -> Pass[ClusterView]:
     """Give the nodes that are wanted, with the cohorts above them; None wants all."""
-    columns, tallies = columns_of(state), tallies_of(state, counts)
+    columns, tallies = columns_of(state), (yield from tallies_of(state, counts, list(state.by_queue)))
     nodes: list[QuotaNode] = []
     yield
     for tree in list(state.trees):
@@ -69,7 +71,8 @@ def queue_node(state: State, counts: WorkloadCounts, name: str) -> QuotaNode | N
         return None
     tree = found.node.tree
     amounts = TreeAmounts(tree, list(tree.usage), tree.usage, [cell.nominal for cell in tree.cells], lent_in(tree))
-    return _row(state, found.node, columns_of(state), tallies_of(state, counts)[name], amounts)
+    tally = at_once(tallies_of(state, counts, [name]))[name]
+    return _row(state, found.node, columns_of(state), tally, amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +118,13 @@ def tree_rows(
     return rows
 
 
-def tallies_of(state: State, counts: WorkloadCounts) -> dict[str, QueueTally]:
-    """Count the workloads of each ClusterQueue, as its status does; `active` are those that are not parked."""
-    tallies = {name: QueueTally() for name in state.by_queue}
-    for (local, holder), count in counts.by_way.items():
+def tallies_of(state: State, counts: WorkloadCounts, names: Iterable[str]) -> Pass[dict[str, QueueTally]]:
+    """Count the workloads of ClusterQueues, as their status does; `active` are those that are not parked."""
+    tallies = {name: QueueTally() for name in names}
+    yield
+    for pause, ((local, holder), count) in every(list(counts.by_way.items()), FEW):
+        if pause:
+            yield
         door = state.local_queues.get(local)
         tally = tallies.get(holder or (door.cluster_queue if door is not None else ""))
         if tally is not None:
@@ -126,9 +132,12 @@ def tallies_of(state: State, counts: WorkloadCounts) -> dict[str, QueueTally]:
             tally.reserving += count.reserving
             tally.admitted += count.admitted
             tally.used.update(count.used)
-    for name, queue in state.by_queue.items():
-        if not queue.inactive:
-            tallies[name].active = sum(len(c.members) for c in queue.classes.values() if not c.blocked)
+    for pause, (name, tally) in every(tallies.items(), FEW):
+        queue = state.by_queue.get(name)
+        if queue is not None and not queue.inactive:
+            tally.active = sum(len(c.members) for c in queue.classes.values() if not c.blocked)
+        if pause:
+            yield
     return tallies
 
 
