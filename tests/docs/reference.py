@@ -215,13 +215,21 @@ def _named(name: str, kind: str) -> str:
     return f"{name}_total" if kind == "counter" else name
 
 
+def _alerts(metric: str) -> str:
+    """Link the runbooks of the chart's alerts that read a metric."""
+    rules = (DOCS.parent / "charts/sluice/monitoring/rules.yaml").read_text(encoding="utf-8").split("- alert: ")[1:]
+    read = [rule.split()[0] for rule in rules if re.search(rf"\b{metric}(_bucket)?\b", rule)]
+    return ", ".join(f"[{name}](../runbooks/{name}.md)" for name in read)
+
+
 def metrics_page() -> str:
     """The page of all metrics."""
     parts = [METRICS_HEAD]
     for part, rows in metrics().items():
-        parts += [f"## {part}\n", "| metric | type | labels | what it is |", "|---|---|---|---|"]
+        parts += [f"## {part}\n", "| metric | type | labels | what it is | alert |", "|---|---|---|---|---|"]
         parts += [
-            f"| `{n}` | {kind} | {', '.join(f'`{x}`' for x in labels)} | {words} |" for n, kind, labels, words in rows
+            f"| `{n}` | {kind} | {', '.join(f'`{x}`' for x in labels)} | {words} | {_alerts(n)} |"
+            for n, kind, labels, words in rows
         ]
         parts.append("")
     return "\n".join(parts)

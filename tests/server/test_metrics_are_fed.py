@@ -6,8 +6,10 @@ import ast
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 import webhook
+from webhook.admission.verdict import Verdict
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.server.metrics import ServerMetrics
 
@@ -49,3 +51,18 @@ def _init(source: str, owner: str) -> ast.FunctionDef:
     (made,) = (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ClassDef) and n.name == owner)
     (init,) = (n for n in made.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
     return init
+
+
+def test_policies_are_counted_by_name():
+    """A denial counts for each policy that made it; what was evaluated counts once a request."""
+    registry, metrics = CollectorRegistry(), ServerMetrics()
+    registry.register(metrics)
+    metrics.judged(Verdict(allowed=True, policies=("a", "b"), warnings=("w",)))
+    metrics.judged(Verdict(allowed=False, policies=("a", "b"), denied_by=("b",)))
+    found = {
+        (name, policy): registry.get_sample_value(f"sluice_policy_{name}_total", {"policy": policy})
+        for name in ("evaluations", "denials")
+        for policy in ("a", "b")
+    }
+    assert found == {("evaluations", "a"): 2, ("evaluations", "b"): 2, ("denials", "a"): None, ("denials", "b"): 1}
+    assert registry.get_sample_value("sluice_admission_warnings_total") == 1

@@ -180,6 +180,7 @@ def _verdict(
         warnings=_warnings(result),
         audit_annotations=_audits(result),
         denials=texts,
+        denied_by=tuple(dict.fromkeys(denial.policy for denial in result.denials)),
         oscillating=tuple(result.oscillating),
     )
 

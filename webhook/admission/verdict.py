@@ -28,6 +28,8 @@ class Verdict:
     object: dict[str, Any] | None = None
     denials: tuple[str, ...] = ()
     """Every denial's text, each with the policy that made it; `message` has the first."""
+    denied_by: tuple[str, ...] = ()
+    """The names of those policies."""
     policies: tuple[str, ...] = ()
     """The names of the policies that were evaluated (their rules matched and their conditions held)."""
     changed_by: tuple[str, ...] = ()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from webhook.admission.verdict import Verdict
 
 BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Seconds. Most answers take a fraction of a millisecond; 10 s is the API server's own default limit."""
@@ -42,6 +44,9 @@ class ServerMetrics(Collector):
         self.failures: defaultdict[str, int] = defaultdict(int)
         """By kind: bad_request, busy, disconnected, internal, interrupted, questions, timeout, too_large,
         unauthorized, unavailable."""
+        self.evaluations: defaultdict[str, int] = defaultdict(int)
+        self.denials: defaultdict[str, int] = defaultdict(int)
+        """By policy; neither grows beyond the policies that were ever in force."""
         self.warnings = 0
         self.in_flight = 0
 
@@ -52,6 +57,14 @@ class ServerMetrics(Collector):
             labels = (webhook, operation, "other", outcome)
         self.reviews[labels] += 1
 
+    def judged(self, verdict: Verdict) -> None:
+        """Count what a verdict says of its policies."""
+        for policy in verdict.policies:
+            self.evaluations[policy] += 1
+        for policy in verdict.denied_by:
+            self.denials[policy] += 1
+        self.warnings += len(verdict.warnings)
+
     def collect(self) -> Iterator[Metric]:
         """Give all families, for a registry."""
         yield self._reviews()
@@ -60,6 +73,9 @@ class ServerMetrics(Collector):
         for reason, count in sorted(self.failures.items()):
             failures.add_metric([reason], count)
         yield failures
+        words = "Requests for which the policy's rules were evaluated."
+        yield _by_policy("sluice_policy_evaluations", words, self.evaluations)
+        yield _by_policy("sluice_policy_denials", "Requests that the policy denied.", self.denials)
         yield CounterMetricFamily("sluice_admission_warnings", "Warnings sent with verdicts.", value=self.warnings)
         yield GaugeMetricFamily("sluice_admission_in_flight", "Requests being answered.", value=self.in_flight)
 
@@ -84,3 +100,10 @@ class ServerMetrics(Collector):
                 rows.append((bound, below))
             family.add_metric([webhook], rows, timing.total)
         return family
+
+
+def _by_policy(name: str, words: str, counts: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, words, labels=["policy"])
+    for policy, count in sorted(counts.items()):
+        family.add_metric([policy], count)
+    return family

@@ -53,10 +53,6 @@ class QueueMetrics:
             ["preempting_cluster_queue", "reason", ROLE],
             registry=registry,
         )
-        self._by_queue: Final = (
-            *(self._reserved, self._reserved_wait, self._admitted, self._wait, self._checks_wait),
-            *(self._evicted, self._evicted_once),
-        )
         self._known: set[str] = set()
         self._written = 0
         self._queues = QueueGauges(registry)
@@ -123,7 +119,11 @@ class QueueMetrics:
 
     def _forget(self, queue: str) -> None:
         """Take away the series of a ClusterQueue that is gone: one of the same name begins at zero."""
-        for metric in self._by_queue:
+        of_cluster_queue = (
+            *(self._reserved, self._reserved_wait, self._admitted, self._wait, self._checks_wait),
+            *(self._evicted, self._evicted_once),
+        )
+        for metric in of_cluster_queue:
             metric.remove_by_labels({"cluster_queue": queue})
         self._preempted.remove_by_labels({"preempting_cluster_queue": queue})
 

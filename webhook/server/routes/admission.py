@@ -57,7 +57,7 @@ def admission(
         text = orjson.dumps(answer(request.uid, verdict))
         outcome = "denied" if not verdict.allowed else "patched" if verdict.patch else "allowed"
         metrics.reviewed(name, request.operation, request.resource.resource, outcome)
-        metrics.warnings += len(verdict.warnings)
+        metrics.judged(verdict)
         if not verdict.allowed and log.isEnabledFor(logging.DEBUG):
             _tell_denied(request, verdict)
         timing.observe(perf_counter() - start)
