@@ -8,7 +8,7 @@ COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies p
 VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon $(addprefix e2e/test_,article003.py clients.py conditions.py dry_run_live.py gpu_rules.py install.py owned.py pods.py roles.py takeover.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench versions kueue-suite cluster soak living load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench versions kueue-suite cluster soak living faults endurance pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -69,6 +69,18 @@ versions: dev ## the tests of the cluster side on the oldest and the newest API 
 soak: dev ## article 003's full minute through the real API server
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.e2e.soak $(ARGS)
+
+faults: dev ## every fault at full size: 50 kills, etcd stopped for 20 s, 10,000 Jobs at once; ARGS="-k kill" for some
+	$(BIN)/python -m tests.controlplane build
+	SLUICE_FAULTS=full $(BIN)/python -m pytest -v -o timeout=0 --durations=0 tests/faults $(ARGS)
+
+endurance: dev ## Jobs for an hour, as fast as the API server stands, every law judged; ARGS="--minutes 5"
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m tests.faults.endurance $(ARGS)
+
+pending: dev ## 50,000 pending Workloads: what rounds do to reviews, and how long a takeover lasts; ARGS="--count 5000"
+	$(BIN)/python -m tests.controlplane build
+	$(BIN)/python -m tests.faults.pending $(ARGS)
 
 load: dev ## Kueue's load runner on Sluice and on the least a controller can do, KUEUE=a checkout of kubernetes-sigs/kueue
 	$(BIN)/python -m tests.controlplane build

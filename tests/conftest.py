@@ -15,7 +15,7 @@ from tests.image.fixtures import image
 
 __all__ = ["control_plane", "image", "kube", "namespace"]
 
-LIVE = {"control_plane", "image"}
+LIVE = {"control_plane", "image", "scene"}
 """What costs a minute to start, and is started once."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

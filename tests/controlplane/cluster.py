@@ -111,6 +111,18 @@ class ControlPlane:
         else:
             shutil.rmtree(self.home, ignore_errors=True)
 
+    def child(self, name: str) -> Child:
+        """The running program of this name."""
+        return next(child for child in self.children if child.name == name)
+
+    def restart_api_server(self) -> None:
+        """Kill the API server, as a power cut would, start it again on its port, and wait until it is ready."""
+        old = self.child("kube-apiserver")
+        old.kill()
+        self.children.remove(old)
+        self._run("kube-apiserver", self._apiserver())
+        self._wait("kube-apiserver is ready again", self._ready)
+
     def wait(self, what: str, condition: Callable[[], Any]) -> Any:
         """Ask `condition` until it gives something true, and give that; raises TimeoutError naming `what`."""
         return patience.wait(condition, what)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 _LEASH = Path(__file__).with_name("leash.py")
@@ -42,6 +43,15 @@ class Child:
         """End it at once with SIGKILL, as a power cut would."""
         self._signal(signal.SIGKILL)
         self.process.wait()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Keep it from running meanwhile (SIGSTOP): it neither answers nor ends."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
 
     def stop(self, seconds: float = 5) -> int:
         """Ask it to end, insist after `seconds`, and give its exit code."""

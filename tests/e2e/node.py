@@ -153,6 +153,7 @@ class Proxy:
     def __init__(self, address: tuple[str, int], ports: Any) -> None:
         self._ports, self._turn = ports, itertools.count()
         self._listener = socket.create_server(address)
+        self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -173,7 +174,7 @@ class Proxy:
                 ports = self._ports()
                 with socket.create_connection(("127.0.0.1", ports[next(self._turn) % len(ports)])) as server:
                     _copy_both(client, server)
-            except (OSError, IndexError, RuntimeError):
+            except (OSError, ZeroDivisionError, RuntimeError):  # nobody is ready, or it ended
                 return
 
 

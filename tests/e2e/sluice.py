@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 POLICIES = ROOT / "policies"
 MANAGED = "sluice.dev/managed=true"
 SYSTEM = "sluice-system"
+_COMMAND = [sys.executable, "-P", "-m", "webhook.cli.main"]
 
 
 class Sluice:
@@ -26,6 +27,9 @@ class Sluice:
     It has the rights of an administrator until `restrict` gives it those of the chart.
     """
 
+    program: Sequence[str] = _COMMAND
+    """What `start` runs."""
+
     def __init__(
         self,
         plane: ControlPlane,
@@ -33,11 +37,13 @@ class Sluice:
         policies: Sequence[Path] = (POLICIES,),
         flags: Sequence[str] = (),
         source: Path = ROOT,
+        name: str = "sluice",
     ) -> None:
-        """Nothing runs yet; certificates go to `home`, logs beside the control plane's.
+        """Nothing runs yet; certificates go to `home`, logs beside the control plane's, by `name`.
 
         `flags` are for `serve`, which runs from `source`: these sources, or an unpacked wheel.
         """
+        self.name = name
         self.plane = plane
         self.home = home
         self.policies = policies
@@ -88,6 +94,20 @@ class Sluice:
 
     def start(self) -> None:
         """Run `sluice serve` and wait until it is ready; raises RuntimeError with the tail of its log."""
+        child = self.launch()
+
+        def ready() -> bool:
+            if not child.running:
+                raise RuntimeError(f"sluice serve ended:\n{child.tail(40)}")
+            return self.ready()
+
+        try:
+            self.plane.wait("sluice is ready", ready)
+        except TimeoutError as error:
+            raise RuntimeError(f"{error}\n{self.state('/readyz?verbose')}\n{child.tail(40)}") from None
+
+    def launch(self) -> Child:
+        """Run `sluice serve`, and wait for nothing."""
         self.starts += 1
         arguments = [
             *(f"--policies={path}" for path in self.policies),
@@ -103,18 +123,9 @@ class Sluice:
             "--writes-per-second=500",
             *self.flags,
         ]
-        self.child = Child(f"sluice-{self.starts}", [*_COMMAND, "serve", *arguments], self.plane.logs, self.environment)
-        child = self.child
-
-        def ready() -> bool:
-            if not child.running:
-                raise RuntimeError(f"sluice serve ended:\n{child.tail(40)}")
-            return self.ready()
-
-        try:
-            self.plane.wait("sluice is ready", ready)
-        except TimeoutError as error:
-            raise RuntimeError(f"{error}\n{self.state('/readyz?verbose')}\n{child.tail(40)}") from None
+        command = [*self.program, "serve", *arguments]
+        self.child = Child(f"{self.name}-{self.starts}", command, self.plane.logs, self.environment)
+        return self.child
 
     def refusals(self) -> list[str]:
         """What the API server refused it for want of rights, as its logs tell."""
@@ -169,9 +180,6 @@ class Sluice:
         if done.returncode:
             raise RuntimeError(f"sluice {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
-
-
-_COMMAND = [sys.executable, "-P", "-m", "webhook.cli.main"]
 
 
 def managed(name: str, **labels: str) -> dict[str, Any]:

@@ -80,18 +80,22 @@ class Reconciler:
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
         try:
-            return await self._look(key)
+            return await self._look_or_read_anew(key)
         except NotLeading:  # perhaps for a moment only: who does not lead any more forgets every key
             return POLL
-        except (Conflict, NotFound, AlreadyExists):
-            await self._refresh(key)
-            return SOON
         except Refused as error:
             log.error("%s: %s", key, error)
             return LATER
         except Unavailable as error:
             log.warning("%s: %s", key, error)
             return max(POLL, error.after)
+
+    async def _look_or_read_anew(self, key: JobKey) -> float | None:
+        try:
+            return await self._look(key)
+        except (Conflict, NotFound, AlreadyExists):
+            await self._refresh(key)
+            return SOON
 
     async def _look(self, key: JobKey) -> float | None:
         if key.uid == OF_GROUP:

@@ -1,0 +1,31 @@
+"""The API server and its store away for a while, under both replicas."""
+
+import time
+
+import pytest
+
+from tests.faults.scene import Scene, size
+
+pytestmark = pytest.mark.cluster
+
+
+def test_etcd_is_stopped(scene: Scene) -> None:
+    """SIGSTOP of etcd, longer than a lease: no call is answered; afterwards all goes on where it was."""
+    with scene.jobs(size(12, 200)) as run:
+        scene.plane.wait("the first Job is complete", lambda: run.complete)
+        with scene.plane.child("etcd").paused():
+            time.sleep(size(4, 20))
+
+
+def test_the_api_server_is_restarted(scene: Scene) -> None:
+    """SIGKILL of the API server and its start anew: connections are lost, and the versions that watches go on from."""
+    for _ in range(size(1, 5)):
+        with scene.jobs(size(12, 100), gaps=True) as run:
+            scene.plane.wait("the first Job is complete", lambda: run.complete)
+            scene.plane.restart_api_server()
+
+
+def test_many_jobs_at_once(scene: Scene) -> None:
+    """As many Jobs as can be sent, without a pause between them."""
+    with scene.jobs(size(100, 10_000), rate=1e6):
+        pass

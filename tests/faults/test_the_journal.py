@@ -1,0 +1,38 @@
+"""The disk of the journal is full, and what all faults left in the journals."""
+
+import resource
+
+import pytest
+
+from tests.faults.scene import Scene, size
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_full_disk_delays_nobody(scene: Scene) -> None:
+    """No file of the leader may grow any more: the journal has a gap, and says so; every Job comes through."""
+    leader = scene.leader
+    assert leader.child is not None
+    pid = leader.child.process.pid
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    try:
+        with scene.jobs(size(12, 200)):
+            scene.plane.wait("the journal loses records", lambda: dropped(leader.state("/metrics")))
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def dropped(metrics: str) -> float:
+    """Records that the journal lost."""
+    line = next(
+        line for line in metrics.splitlines() if line.startswith('sluice_journal_records_total{result="dropped"')
+    )
+    return float(line.split()[-1])
+
+
+def test_what_was_decided_under_faults_is_decided_again(scene: Scene) -> None:
+    """The journals of both replicas replay to the same decisions, file by file."""
+    with scene.jobs(2):
+        pass
+    told = scene.replicas[0].command("journal", "replay", *(str(replica.journal) for replica in scene.replicas))
+    assert "all the same" in told
