@@ -22,7 +22,7 @@ JSON = dict[str, Any]
 TEAMS = ("faults-a", "faults-b")
 CPUS = 10
 """Quota of each team; the other may borrow it."""
-LEASE_SECONDS = 2
+LEASE_SECONDS = 4
 FULL = os.environ.get("SLUICE_FAULTS") == "full"
 """Whether faults are run at full size, as `make faults` does."""
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/sluice"
@@ -54,9 +54,9 @@ class Replica(Sluice):
 class Scene:
     """Everything that a fault needs. `open` once, `close` at the end; `jobs` for each fault."""
 
-    def __init__(self, plane: ControlPlane, home: Path) -> None:
+    def __init__(self, plane: ControlPlane, home: Path, lease: float = LEASE_SECONDS) -> None:
         self.plane = plane
-        self.replicas = [Replica(plane, home, name) for name in ("first", "second")]
+        self.replicas = [Replica(plane, home, name, lease) for name in ("first", "second")]
         self._number = itertools.count()
 
     def open(self) -> None:

@@ -14,7 +14,7 @@ def test_etcd_is_stopped(scene: Scene) -> None:
     with scene.jobs(size(12, 200)) as run:
         scene.plane.wait("the first Job is complete", lambda: run.complete)
         with scene.plane.child("etcd").paused():
-            time.sleep(size(4, 20))
+            time.sleep(size(6, 20))
 
 
 def test_the_api_server_is_restarted(scene: Scene) -> None:

@@ -190,3 +190,15 @@ def test_a_wrong_line_is_told_at_its_place(tmp_path, lines, told):
 def everything(path):
     """All records of a file."""
     return [record for file in journal_files([path]) for record in file.records()]
+
+
+def test_what_a_full_disk_took_is_counted(tmp_path, monkeypatch):
+    """Records are compressed first and reach the disk a second later: where that fails they are lost, and told so."""
+    monkeypatch.setattr(gzip.GzipFile, "flush", full_disk)
+    writer = JournalWriter(tmp_path)
+    writer.begin(begin())
+    writer.add(Decided(MONDAY))
+    while not writer.failure:
+        pass
+    writer.close()
+    assert writer.counts() == {"written": 0, "dropped": 2}

@@ -62,6 +62,8 @@ class JournalWriter:
         self._began: int | None = None
         self._not_before = 0
         self._full = False
+        self._unsure = 0
+        """Records that were written, and are not on the disk yet."""
         self.written = self.dropped = 0
         self.failure = ""
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
@@ -138,6 +140,7 @@ class JournalWriter:
                 stream = None
                 continue
             self.written += 1
+            self._unsure += 1
             flushed = False
 
     def _checked(self, stream: gzip.GzipFile | None) -> gzip.GzipFile | None:
@@ -146,9 +149,12 @@ class JournalWriter:
             return None
         try:
             stream.flush()
+            self._unsure = 0
             self._full = os.stat(stream.name).st_size >= self._limits.file_bytes
         except OSError as error:
-            self._lose(error.strerror or str(error), 0)
+            self.written -= self._unsure
+            self._lose(error.strerror or str(error), self._unsure)
+            self._unsure = 0
             _close(stream)
             return None
         return stream
