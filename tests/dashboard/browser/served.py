@@ -132,6 +132,8 @@ def _application(told: Served) -> web.Application:
         try:
             while (change := await queue.get()) is not None:
                 await stream.write(b"event: changed\ndata: " + msgspec.json.encode(change) + b"\n\n")
+        except ConnectionError:
+            pass  # the reader has left the page
         finally:
             told.listeners.discard(queue)
         return stream
