@@ -6,6 +6,7 @@ Tests run side by side, a file in one process, and all that ask for the control 
 """
 
 import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,3 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         shared = LIVE & set(getattr(item, "fixturenames", ()))
         item.add_marker(pytest.mark.xdist_group("live" if shared else str(item.path)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Escape what no text can hold in what a test printed: names of files that are not UTF-8 go between processes."""
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
+    return report
