@@ -54,7 +54,7 @@ RIGHTS: dict[str, JSON] = {
     | {
         **dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in (*QUEUES, "provisioningrequestconfigs")], READ),
         **LET_GO,
-        "pods": f"{JOB} delete",
+        "pods": f"{JOB} delete patch",
         "pods/status": "patch",
         "pods/finalizers": "update",
         "jobs/status.batch": "patch",

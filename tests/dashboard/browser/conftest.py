@@ -7,9 +7,12 @@ from tests.dashboard.browser.served import Scene, served
 from tests.dashboard.browser.two_teams import answers as two_teams
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """The system's Chromium; without one the test is skipped."""
+    """The system's Chromium; without one the test is skipped.
+
+    It ends with its file: while its driver runs, the thread has a running event loop, and no other test can have one.
+    """
     if chromium.PROGRAM is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
     with chromium.browser() as started:

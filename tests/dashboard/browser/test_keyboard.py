@@ -37,7 +37,7 @@ def test_tree_is_walked_with_arrows(read, small):
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:text-is('vision')")
-    page.wait_for_function("document.activeElement.tagName === 'H1'")
+    page.wait_for_selector("h1:focus")
 
 
 def test_slash_filters_and_escape_leaves(read, small):

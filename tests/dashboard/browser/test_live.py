@@ -18,7 +18,7 @@ def test_update_arrives(read, small):
     page.wait_for_selector("[data-key='queue:vision'] .quota .figures:has-text('20 / 16')")
     assert bar.get_attribute("style") != before
     assert page.evaluate("document.activeElement.dataset.key") == "cohort:labs"
-    page.wait_for_function("document.getElementById('said').textContent === '6 workloads pending'")
+    page.wait_for_selector("#said:text-is('6 workloads pending')", state="attached")
 
 
 def test_reconnects(read, small):
@@ -56,7 +56,7 @@ def test_a_thousand_queues(browser, crowded):
         assert rows.count() < 80
         page.focus("[role=row][tabindex='0']")
         page.keyboard.press("End")
-        page.wait_for_function("document.activeElement.dataset.key === 'queue:queue-49-19'")
+        page.wait_for_selector("[data-key='queue:queue-49-19']:focus")
         assert rows.count() < 80
         page.fill("#filter", "queue-31-07")
         page.wait_for_selector("[data-key='queue:queue-31-07']")
