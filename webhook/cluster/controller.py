@@ -276,8 +276,10 @@ class Controller:
                 return
             took = self._clocks.monotonic() - began
             await asyncio.sleep(min(PUBLISH_EVERY, max(GATHER, REST * took)))
+            # Not `wait_for`: in Python 3.11 it swallows a cancellation that meets the news.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), PUBLISH_EVERY)
+                async with asyncio.timeout(PUBLISH_EVERY):
+                    await self._news.wait()
 
 
 async def _for_ever() -> None:
