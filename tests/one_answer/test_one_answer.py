@@ -17,6 +17,7 @@ def test_all_tools_say_the_same(situation: Situation) -> None:
     assert explained(situation) == told
     live = served(situation)
     assert live.told == told
+    assert live.records
     assert replayed(situation, live.records).changed == []
     if told.allowed:
         event(live.decided.state)

@@ -174,8 +174,10 @@ async def _served(situation: Situation) -> Served:
         engine = LiveEngine(
             lambda: _Policies(situation), _Facts(situation.cluster), view_gate(w.view, core, CLOCKS.milliseconds)
         )
-        engine.record = lambda request, verdict, seconds, phase: records.append(
-            orjson.dumps(record_of(request, verdict, seconds, phase, NOW))
+        engine.records.append(
+            lambda request, verdict, seconds, phase: records.append(
+                orjson.dumps(record_of(request, verdict, seconds, phase, NOW))
+            )
         )
         told = _asked(engine, request_of(situation))
         queue = Decided("none")

@@ -80,7 +80,7 @@ def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
     if (told := _why(workload, around)) is not None:
         rows = with_condition(rows, QUOTA_RESERVED, False, *told, now, generation)
         rows = with_condition(rows, ADMITTED, False, *NO_RESERVATION, now, generation)
-    rows = _waiting(rows, around, now, generation)
+    rows = _waiting(rows, around.pending, now, generation)
     if around.target is not None:
         old = admission_checks.states_of(workload)
         new = admission_checks.synced(old, admission_checks.asked(around.target, {}), now)
@@ -96,11 +96,8 @@ def _request(pods: PodSet) -> dict[str, Any]:
     return {"name": pods.name, **({"resources": amounts_} if amounts_ else {})}
 
 
-def _waiting(rows: list[dict[str, Any]], around: Around, now: str, generation: int) -> list[dict[str, Any]]:
-    """Say what the core knows beyond Kueue's reasons; of queues that are not there it knows no more."""
-    pending = around.pending
-    if around.local is None or around.target is None:
-        return [row for row in rows if row.get("type") != WAITING]
+def _waiting(rows: list[dict[str, Any]], pending: Pending | None, now: str, generation: int) -> list[dict[str, Any]]:
+    """Say what the core knows beyond Kueue's reasons."""
     if pending is None:
         return rows
     told = message_of(pending) or pending.reason.value
