@@ -116,13 +116,16 @@ def _carried(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def owner_reference(obj: Mapping[str, Any]) -> dict[str, Any]:
     """Give the reference by which a Workload names its job as its controller."""
+    return {**shared_reference(obj), "controller": True, "blockOwnerDeletion": True}
+
+
+def shared_reference(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the reference to one owner among others, of which none is the controller."""
     return {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],
         "name": obj["metadata"]["name"],
         "uid": str(obj["metadata"].get("uid") or ""),
-        "controller": True,
-        "blockOwnerDeletion": True,
     }
 
 

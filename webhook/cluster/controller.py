@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
@@ -26,7 +27,7 @@ from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.cycle import Cycle
+from webhook.cluster.queues.cycle import Cycle, insist
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.pending_reasons import Explainer
 from webhook.cluster.queues.protocol import Core
@@ -34,7 +35,7 @@ from webhook.cluster.queues.publish import Publisher
 from webhook.cluster.queues.upkeep import Acts, Upkeep
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
-from webhook.store.errors import StoreError, Unavailable
+from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,6 @@ REST: Final = 10
 """So many times as long as publishing took is waited for before the next time, `PUBLISH_EVERY` at most."""
 FOLLOW_EVERY: Final = 1.0
 AFTER_FAILURE: Final = 1.0
-AGAIN: Final = 0.1
-"""Seconds until what could not be read is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +200,14 @@ class Controller:
     async def _lead(self) -> None:
         """Decide as long as this replica leads; returns when it does not any more."""
         hold = asyncio.create_task(self._leader.hold() if self._leader else _for_ever(), name="hold the lease")
-        tasks = {hold}
+        begun = asyncio.create_task(self._begin(), name="catch up and claim")
+        tasks = {hold, begun}
         try:
-            await self._catch_up(hold)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if hold.done():
                 return
-            self._leading = True
-            self._report.leads(True)
-            if self._leader is not None:
-                await self._cycle.fence(self._leader.epoch, self._leader.left)
+            begun.result()
+            tasks.remove(begun)
             tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
             tasks.add(asyncio.create_task(self._publish(), name="status of Workloads and queues"))
             self._add_all(self._view)
@@ -229,17 +227,18 @@ class Controller:
             await self._events.stop()
             log.info("this replica decides no more")
 
-    async def _catch_up(self, hold: asyncio.Task[None]) -> None:
-        """Read everything from the store itself while the lease is held; what fails is read again, and no more."""
+    async def _begin(self) -> None:
+        """Read everything from the store itself, then keep a former leader from writing; what fails is done again."""
         for gvk in QUEUE_KINDS:
-            while not hold.done():
-                try:
-                    if await self._view.store.scope(gvk) is not None:
-                        await self._view.mirror(gvk).refresh(self._view.store)
-                    break
-                except Unavailable as error:
-                    log.warning("%s: %s", gvk, error)
-                    await asyncio.sleep(max(AGAIN, error.after))
+            await insist(partial(self._read, gvk))
+        self._leading = True
+        self._report.leads(True)
+        if self._leader is not None:
+            await self._cycle.fence(self._leader.epoch, self._leader.left)
+
+    async def _read(self, gvk: GroupVersionKind) -> None:
+        if await self._view.store.scope(gvk) is not None:
+            await self._view.mirror(gvk).refresh(self._view.store)
 
     async def _rounds(self) -> None:
         self._dirty.set()

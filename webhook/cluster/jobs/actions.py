@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from webhook.api.job_to_workload import (
     owner_reference,
     priority_fields,
     priority_of,
+    shared_reference,
     workload_name,
     workload_of,
 )
@@ -25,7 +27,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, P
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
-from webhook.cluster.jobs.managed import key_of_job
+from webhook.cluster.jobs.managed import IS_GROUP, key_of_job
 from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
@@ -125,6 +127,24 @@ class Actions:
         metadata = {**draft["metadata"], "name": name, "annotations": {**draft["metadata"]["annotations"], **marks}}
         return {**draft, "metadata": metadata}
 
+    async def create_group(
+        self, obj: Object, described: Job, name: str, owners: Sequence[Object], marks: Mapping[str, str]
+    ) -> None:
+        """Create the Workload of a group of pods, made of one object and owned by several. Raises StoreError."""
+        draft, _ = self.draft(obj, described)
+        metadata = {
+            **draft["metadata"],
+            "name": name,
+            "annotations": {**draft["metadata"]["annotations"], **marks, IS_GROUP: "true"},
+            "ownerReferences": [shared_reference(owner) for owner in owners],
+        }
+        await self._create({**draft, "metadata": metadata}, *owners)
+
+    async def _create(self, workload: Object, *owners: Object) -> None:
+        created = await self._writer.create(workload)
+        for owner in owners:
+            self._events.tell(owner, "CreatedWorkload", f"Created Workload: {_name(created)}")
+
     async def _resize(self, job: Object, described: Job, workload: Object) -> None:
         """Give a Workload the number of pods that its elastic job has."""
         source = as_grown(job, described, workload)
@@ -139,8 +159,7 @@ class Actions:
         """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
         log.info("%s %s: %s", job["kind"], "/".join(key_of(job)), step.value)
         if step in (JobStep.CREATE, JobStep.GROW):
-            created = await self._writer.create(self._new(job, described, workload))
-            self._events.tell(job, "CreatedWorkload", f"Created Workload: {_name(created)}")
+            await self._create(self._new(job, described, workload), job)
         elif step is JobStep.START and workload is not None:
             await self._start(job, described, workload)
         elif step is JobStep.FREE:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.api.job_to_workload import owner_reference
+from webhook.api.job_to_workload import shared_reference
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT
 from webhook.cluster.api.event_recorder import EventRecorder
@@ -96,7 +96,7 @@ class PodGroups:
     async def _take(self, step: GroupStep, chosen: Sequence[Object], pods: list[Object], workload: Object) -> None:
         if step is GroupStep.JOIN:
             old = workload["metadata"].get("ownerReferences") or []
-            references = [*old, *(_reference(pod) for pod in chosen)]
+            references = [*old, *(shared_reference(pod) for pod in chosen)]
             await self._writer.metadata(workload, {"ownerReferences": references})
         elif step is GroupStep.RECLAIM:
             rows = [{"name": role, "count": count} for role, count in sorted(ended(pods, workload).items())]
@@ -134,19 +134,7 @@ class PodGroups:
         described = as_one_job(pods)
         if described is None or self._actions.lacks_class(pods[0], described):
             return
-        draft, _ = self._actions.draft(agreed(pods), described)
-        annotations = {**draft["metadata"]["annotations"], IS_GROUP: "true"}
-        references = [_reference(pod) for pod in pods]
-        metadata = {**draft["metadata"], "name": name, "annotations": annotations, "ownerReferences": references}
-        created = await self._writer.create({**draft, "metadata": metadata})
-        for pod in pods:
-            self._events.tell(pod, "CreatedWorkload", f"Created Workload: {'/'.join(key_of(created))}")
-
-
-def _reference(pod: Object) -> Object:
-    """Give the reference to one owner among others: none of them is the controller."""
-    reference = owner_reference(pod)
-    return {field: value for field, value in reference.items() if field not in ("controller", "blockOwnerDeletion")}
+        await self._actions.create_group(agreed(pods), described, name, pods, {})
 
 
 def _finish(pods: list[Object], workload: Object) -> Finish:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from webhook.api.job_to_workload import owner_reference, workload_name
+from webhook.api.job_to_workload import shared_reference, workload_name
 from webhook.api.snapshot.workload import ON_HOLD
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import POD, WORKLOAD
@@ -96,12 +96,12 @@ class PodParents:
         workload = self._view.mirror(WORKLOAD).get(name, key_of(parent)[0])
         if workload is None:
             if not self._actions.lacks_class(parent, described):
-                await self._create(parent, described, name, group)
+                await self._actions.create_group(parent, described, name, (parent,), _marks(parent, group))
             return
         if annotation(workload, IS_GROUP) != "true" or gone(workload) or holds(workload, FINISHED):
             return
         if not _is_owned(workload, parent):
-            references = [*(workload["metadata"].get("ownerReferences") or ()), _reference(parent)]
+            references = [*(workload["metadata"].get("ownerReferences") or ()), shared_reference(parent)]
             fields = {"ownerReferences": references, "annotations": _marks(parent, group)}
             workload = await self._writer.metadata(workload, fields)
         if _is_on_hold(workload):
@@ -114,18 +114,6 @@ class PodParents:
             draft, digest = self._actions.draft(parent, described)
             metadata = {**workload["metadata"], "annotations": {**workload["metadata"]["annotations"], DIGEST: digest}}
             await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
-
-    async def _create(self, parent: Object, described: Job, name: str, group: PodGroup) -> None:
-        draft, _ = self._actions.draft(parent, described)
-        annotations = {**draft["metadata"]["annotations"], **_marks(parent, group), IS_GROUP: "true"}
-        metadata = {
-            **draft["metadata"],
-            "name": name,
-            "annotations": annotations,
-            "ownerReferences": [_reference(parent)],
-        }
-        created = await self._writer.create({**draft, "metadata": metadata})
-        self._events.tell(parent, "CreatedWorkload", f"Created Workload: {'/'.join(key_of(created))}")
 
     async def _give_up(self, parent: Object, workload: Object, pods: Iterable[Object]) -> None:
         """See to a Workload whose group is asked for no more, when its pods are gone.
@@ -171,8 +159,3 @@ def _marks(parent: Object, group: PodGroup) -> dict[str, str]:
     kind = f"{parent['apiVersion']}, Kind={parent['kind']}"
     marks = {OWNER_KIND: kind, OWNER_NAME: parent["metadata"]["name"]}
     return {**marks, INDEX: group.index} if group.index else marks
-
-
-def _reference(parent: Object) -> Object:
-    reference = owner_reference(parent)
-    return {field: value for field, value in reference.items() if field not in ("controller", "blockOwnerDeletion")}

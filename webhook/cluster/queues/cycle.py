@@ -83,7 +83,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
         try:
             return await call()
         except Unavailable as error:
-            log.info("tried again: %s", error)
+            log.warning("tried again: %s", error)
             await asyncio.sleep(max(SOON_MS / 1000, error.after))
 
 

@@ -6,11 +6,11 @@ Counters grow as decisions are written; gauges are set from the state after a ro
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.queues.gauges import QueueGauges
 from webhook.cluster.queues.status import QueueCounts
 from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED, REQUEUED, split
@@ -147,7 +147,7 @@ def _queued(workload: Object) -> str:
 
 
 def _since(stamp: str, now: int) -> float:
-    return max(0.0, now / 1000 - datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp())
+    return max(0.0, (now - milliseconds(stamp)) / 1000)
 
 
 def _class(workload: Object) -> str:
