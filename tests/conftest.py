@@ -31,8 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pictures", action="store_true", help="make the pictures of the page in docs/images again")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay in one process: those of a file, and those of the control plane."""
+    """Say which tests stay in one process: those of a file, and those of the control plane.
+
+    First of all hooks: pytest-xdist reads the marks in its own.
+    """
     for item in items:
         shared = LIVE & set(getattr(item, "fixturenames", ()))
         item.add_marker(pytest.mark.xdist_group("live" if shared else str(item.path)))
