@@ -1,10 +1,12 @@
 """The controller over the store in memory: jobs wait, start, end, are evicted, and nothing is lost on the way."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
 from tests.cluster.world import JOB, below, job, jobset, make_controller, queues, world
+from webhook.cluster.api.event_recorder import EVENT
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, POD, WORKLOAD
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
@@ -81,6 +83,10 @@ def test_a_job_that_does_not_fit_says_why():
     assert after["status"]["conditions"][0]["reason"]
 
 
+TOLD = Counter(CreatedWorkload=3, QuotaReserved=2, Admitted=2, Started=2, WaitingForQuota=1)
+"""The events of three jobs of which two run and one waits."""
+
+
 def test_nothing_is_written_when_nothing_changes():
     """A settled cluster gets no writes at all."""
 
@@ -90,10 +96,13 @@ def test_nothing_is_written_when_nothing_changes():
             await w.until_condition("a", "Admitted")
             await w.until_condition("c", "QuotaReserved", "False")
 
-            async def published():
-                return (await w.local_status()).get("admittedWorkloads") == 2
+            async def settled():
+                status = await w.local_status()
+                counts = status.get("admittedWorkloads"), status.get("pendingWorkloads")
+                told = Counter(event["reason"] for event in (await w.store.list(EVENT)).items)
+                return counts == (2, 1) and told == TOLD
 
-            await w.until(published, "the queue's status is written")
+            await w.until(settled, "the queue's status and every event are written")
             version = (await w.store.list(WORKLOAD)).version
             await asyncio.sleep(1.2)
             return version, (await w.store.list(WORKLOAD)).version
