@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
-from webhook.api.convert import conversion_review
+from webhook.api.conversion.convert import conversion_review
 from webhook.certificate_secret import CertificateSecret
 from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes

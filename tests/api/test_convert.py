@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.api.convert import conversion_review, convert
+from webhook.api.conversion.convert import conversion_review, convert
 
 NEW, OLD = "kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"
 names = st.text("abc", min_size=1, max_size=3)

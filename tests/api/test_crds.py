@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from webhook.api.crds import Webhook, definitions, top_level
-from webhook.api.kinds import KINDS
-from webhook.api.schema import editor_schema
+from webhook.api.crds.definitions import Webhook, definitions, top_level
+from webhook.api.crds.kinds import KINDS
+from webhook.api.crds.schema import editor_schema
 from webhook.cli.commands.crds import as_file, crds
 from webhook.documents import read
 

@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.controlplane.client import ApiError
-from webhook.api.convert import conversion_review
-from webhook.api.crds import Webhook, definitions
-from webhook.api.kinds import KINDS, KUEUE
+from webhook.api.conversion.convert import conversion_review
+from webhook.api.crds.definitions import Webhook, definitions
+from webhook.api.crds.kinds import KINDS, KUEUE
 from webhook.tls.authority import issue, new_authority
 
 GROUP = "crds-test.sluice.dev"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from webhook.api.crds import top_level
-from webhook.api.kinds import FILE_KINDS
-from webhook.api.schema import editor_schema
+from webhook.api.crds.definitions import top_level
+from webhook.api.crds.kinds import FILE_KINDS
+from webhook.api.crds.schema import editor_schema
 from webhook.documents import read
 from webhook.policy.queue_rules.files import shipped
 from webhook.policy.queue_rules.points import POINTS

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from webhook.api.crds import definitions
+from webhook.api.crds.definitions import definitions
 from webhook.cluster.api.kinds import FLAVOR
 from webhook.cluster.webhooks.definitions import apply, migrate
 from webhook.cluster.webhooks.registration import CRD

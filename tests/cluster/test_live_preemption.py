@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.world import JOB, job, make_controller, queues
 from tests.patience import until
-from webhook.api.crds import definitions
+from webhook.api.crds.definitions import definitions
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.jobs.describe import at

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.world import job, queues, world
-from webhook.api.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
+from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
 from webhook.cluster.api.kinds import ADMISSION_CHECK, POD_TEMPLATE, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.provisioning.answers import answer
 from webhook.cluster.provisioning.requests import attempt_of, name_of, wanted

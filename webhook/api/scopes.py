@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from webhook.api.kinds import KINDS
+from webhook.api.crds.kinds import KINDS
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.schemas import built_in_scopes
 from webhook.kube.scope import Scope, Served

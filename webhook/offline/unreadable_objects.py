@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
-from webhook.api.convert import ConversionError
+from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document

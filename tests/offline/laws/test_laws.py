@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.offline.running import invoke
-from webhook.api.queuepolicy import Law
+from webhook.api.types.queuepolicy import Law
 from webhook.cli.commands.plan import plan
 from webhook.cli.commands.test import test as run_tests
 from webhook.offline.laws import checks

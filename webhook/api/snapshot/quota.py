@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from webhook.api import validity
 from webhook.api.amounts import amount, usage_text
 from webhook.api.compatibility import unsupported
+from webhook.api.crds import validity
 from webhook.kube import quantity
 from webhook.queue.model import (
     WEIGHT,

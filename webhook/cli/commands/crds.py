@@ -12,9 +12,9 @@ from typing import Any, Final
 import click
 
 from webhook import setting_values
-from webhook.api.crds import Webhook, definitions, top_level
-from webhook.api.kinds import FILE_KINDS, KINDS, CustomKind
-from webhook.api.schema import editor_schema
+from webhook.api.crds.definitions import Webhook, definitions, top_level
+from webhook.api.crds.kinds import FILE_KINDS, KINDS, CustomKind
+from webhook.api.crds.schema import editor_schema
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
 from webhook.cli.live.connection import with_store

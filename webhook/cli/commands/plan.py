@@ -20,7 +20,7 @@ from rich.console import Console
 
 from webhook import setting_values
 from webhook.api.configuration.fields import settings_among
-from webhook.api.convert import ConversionError
+from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from webhook.api.convert import ConversionError
+from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules

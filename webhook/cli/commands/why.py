@@ -13,7 +13,7 @@ import click
 import orjson
 
 from webhook.api.amounts import text
-from webhook.api.convert import ConversionError
+from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.api.state_of_workload import workload_state
 from webhook.cli import exits

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from webhook.api.kinds import KINDS
+from webhook.api.crds.kinds import KINDS
 from webhook.cli.live.connection import with_store
 from webhook.cli.live.session import listed
 from webhook.cluster.api.kinds import LABELS, MANAGED

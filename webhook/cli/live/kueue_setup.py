@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from webhook.api.kinds import KINDS
+from webhook.api.crds.kinds import KINDS
 from webhook.cli.live.connection import with_store
 from webhook.cli.live.session import listed
 from webhook.cluster.api.kinds import NAMESPACE, PRIORITY_CLASS

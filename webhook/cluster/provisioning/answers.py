@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from webhook.api.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
+from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
 from webhook.cluster.provisioning.requests import attempt_of, template_name
 from webhook.cluster.queues.admission_checks import PENDING, READY, REJECTED, RETRY
 from webhook.cluster.queues.workload_conditions import ADMITTED

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api.provisioning import ProvisioningRequestConfigSpec
 from webhook.api.snapshot.reader import MALFORMED
+from webhook.api.types.provisioning import ProvisioningRequestConfigSpec
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import ADMISSION_CHECK, FLAVOR, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.api.view import View

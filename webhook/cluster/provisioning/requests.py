@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api.provisioning import ProvisioningRequestConfigSpec
 from webhook.api.requests import with_defaults
+from webhook.api.types.provisioning import ProvisioningRequestConfigSpec
 from webhook.cluster.api.kinds import POD_TEMPLATE, PROVISIONING_REQUEST
 from webhook.cluster.jobs.placement import on_flavors
 from webhook.jobs.describe import at

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.kinds import KINDS, CustomKind
+from webhook.api.crds.kinds import KINDS, CustomKind
 from webhook.cluster.webhooks.registration import CRD, OURS, PART_OF
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import Conflict, NotFound, Refused

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.api.crds import CONVERT_PATH
-from webhook.api.kinds import KINDS
+from webhook.api.crds.definitions import CONVERT_PATH
+from webhook.api.crds.kinds import KINDS
 from webhook.cluster.webhooks.hooks import Hook
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import NotFound

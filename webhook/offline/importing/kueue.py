@@ -14,8 +14,8 @@ from webhook import documents
 from webhook.api.compatibility import unsupported
 from webhook.api.configuration.fields import KIND, VERSIONS, effective, from_configuration, of_queues
 from webhook.api.configuration.model import QueueSettings
-from webhook.api.convert import VERSIONED, ConversionError, convert
-from webhook.api.kinds import KUEUE, OLD, STORED
+from webhook.api.conversion.convert import VERSIONED, ConversionError, convert
+from webhook.api.crds.kinds import KUEUE, OLD, STORED
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.importing.model import Fate, Object, Told

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.configuration.fields import is_configuration
-from webhook.api.convert import VERSIONED, convert
+from webhook.api.conversion.convert import VERSIONED, convert
+from webhook.api.crds.kinds import KUEUE, OLD, STORED
 from webhook.api.job_to_workload import priority_of, workload_of
-from webhook.api.kinds import KUEUE, OLD, STORED
 from webhook.jobs.describe import describe, is_held, row_of
 from webhook.jobs.job import Job
 from webhook.kube.typed.defaulted import defaulted

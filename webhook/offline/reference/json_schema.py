@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.api.crds import top_level
-from webhook.api.kinds import FILE_KINDS, KINDS
-from webhook.api.schema import editor_schema
+from webhook.api.crds.definitions import top_level
+from webhook.api.crds.kinds import FILE_KINDS, KINDS
+from webhook.api.crds.schema import editor_schema
 from webhook.offline.reference.field_words import WORDS
 from webhook.offline.suite.suite_file import GROUP as OWN_VERSION
 from webhook.offline.suite.suite_file import SHAPE as SUITE_SHAPE

@@ -12,8 +12,8 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from webhook.api.queuepolicy import QueuePolicy
-from webhook.api.schema import structural
+from webhook.api.crds.schema import structural
+from webhook.api.types.queuepolicy import QueuePolicy
 from webhook.cel.host import camel_case
 from webhook.documents import Document, read
 from webhook.offline.laws.checks import LAWS

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from webhook.api.queuepolicy import QueuePolicySpec
-from webhook.api.schema import structural
+from webhook.api.crds.schema import structural
+from webhook.api.types.queuepolicy import QueuePolicySpec
 from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.documents import Document, Path
 from webhook.policy.loading.shapes import dotted

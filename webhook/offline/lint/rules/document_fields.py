@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
-from webhook.api.crds import Webhook, definitions
-from webhook.api.kinds import FILE_KINDS, KINDS
+from webhook.api.crds.definitions import Webhook, definitions
+from webhook.api.crds.kinds import FILE_KINDS, KINDS
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of

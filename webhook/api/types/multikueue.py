@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.fields import Api, Condition, Rule, doc
+from webhook.api.types.fields import Api, Condition, Rule, doc
 
 UNIQUE = Rule("self.all(c, self.exists_one(other, other == c))", "a cluster is there only once")
 

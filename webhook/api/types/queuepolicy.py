@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from webhook.api.fields import Api, doc
+from webhook.api.types.fields import Api, doc
 
 Keys = list[str]
 Free = dict[str, Any]

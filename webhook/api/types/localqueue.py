@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from webhook.api.fields import (
+from webhook.api.types.fields import (
     IMMUTABLE,
     LABEL,
     STOP_POLICY,
@@ -22,7 +22,7 @@ from webhook.api.fields import (
     Toleration,
     doc,
 )
-from webhook.api.quota import ConsumedResources, Count, FairSharing, LocalFlavorUsage
+from webhook.api.types.quota import ConsumedResources, Count, FairSharing, LocalFlavorUsage
 
 KIND = r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$"
 

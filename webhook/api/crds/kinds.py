@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from webhook.api import v1beta1
-from webhook.api.clusterqueue import ClusterQueue, Cohort
-from webhook.api.fields import Api
-from webhook.api.localqueue import AdmissionCheck, LocalQueue, ResourceFlavor, WorkloadPriorityClass
-from webhook.api.multikueue import MultiKueueCluster, MultiKueueConfig
-from webhook.api.provisioning import ProvisioningRequestConfig
-from webhook.api.queuepolicy import QueuePolicy
-from webhook.api.topology import Topology
-from webhook.api.workload_status import Workload
+from webhook.api.types import v1beta1
+from webhook.api.types.clusterqueue import ClusterQueue, Cohort
+from webhook.api.types.fields import Api
+from webhook.api.types.localqueue import AdmissionCheck, LocalQueue, ResourceFlavor, WorkloadPriorityClass
+from webhook.api.types.multikueue import MultiKueueCluster, MultiKueueConfig
+from webhook.api.types.provisioning import ProvisioningRequestConfig
+from webhook.api.types.queuepolicy import QueuePolicy
+from webhook.api.types.topology import Topology
+from webhook.api.types.workload_status import Workload
 
 KUEUE: Final = "kueue.x-k8s.io"
 OWN: Final = "sluice.dev"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.fields import Api, Free, Int32, Label, Name, Rule, doc
+from webhook.api.types.fields import Api, Free, Int32, Label, Name, Rule, doc
 
 MAX_POD_SETS = 18
 """Pod sets of one job; Kueue 0.20 allows as many."""

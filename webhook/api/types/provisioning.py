@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.fields import QUALIFIED, Api, Int32, Name, doc
+from webhook.api.types.fields import QUALIFIED, Api, Int32, Name, doc
 
 ParameterValue = Annotated[str, msgspec.Meta(max_length=255)]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.fields import Amount, Api, Int32, Int64, Name, Quantities, Quantity, Rule, Time, doc
+from webhook.api.types.fields import Amount, Api, Int32, Int64, Name, Quantities, Quantity, Rule, Time, doc
 
 
 class ResourceQuota(Api, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from webhook.api.fields import (
+from webhook.api.types.fields import (
     Api,
     CheckName,
     Condition,
@@ -20,7 +20,7 @@ from webhook.api.fields import (
     Toleration,
     doc,
 )
-from webhook.api.workload import MAX_POD_SETS, WorkloadSpec
+from webhook.api.types.workload import MAX_POD_SETS, WorkloadSpec
 
 Counted = Annotated[Int32, msgspec.Meta(ge=0)]
 

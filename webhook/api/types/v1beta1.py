@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.clusterqueue import AdmissionChecksStrategy, BorrowWithinCohort, CohortSpec
-from webhook.api.fields import (
+from webhook.api.types.clusterqueue import AdmissionChecksStrategy, BorrowWithinCohort, CohortSpec
+from webhook.api.types.fields import (
     STOP_POLICY,
     SUBDOMAIN,
     Api,
@@ -23,8 +23,8 @@ from webhook.api.fields import (
     Time,
     doc,
 )
-from webhook.api.localqueue import AdmissionCheckParametersReference, AdmissionCheckStatus, LocalQueueSpec
-from webhook.api.quota import (
+from webhook.api.types.localqueue import AdmissionCheckParametersReference, AdmissionCheckStatus, LocalQueueSpec
+from webhook.api.types.quota import (
     AdmissionScope,
     ConsumedResources,
     Count,
@@ -33,8 +33,8 @@ from webhook.api.quota import (
     LocalFlavorUsage,
     ResourceGroup,
 )
-from webhook.api.workload import MAX_POD_SETS, PodSet
-from webhook.api.workload_status import FROZEN, AssignmentFields, StatusFields, holds, kept
+from webhook.api.types.workload import MAX_POD_SETS, PodSet
+from webhook.api.types.workload_status import FROZEN, AssignmentFields, StatusFields, holds, kept
 
 
 class FlavorFungibility(Api, frozen=True, kw_only=True):

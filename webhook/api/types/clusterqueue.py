@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.fields import STOP_POLICY, Api, CheckName, Condition, Int32, LabelSelector, Name, Rule, doc
-from webhook.api.quota import AdmissionScope, Count, FairSharing, FairSharingStatus, FlavorUsage, ResourceGroup
+from webhook.api.types.fields import STOP_POLICY, Api, CheckName, Condition, Int32, LabelSelector, Name, Rule, doc
+from webhook.api.types.quota import AdmissionScope, Count, FairSharing, FairSharingStatus, FlavorUsage, ResourceGroup
 
 
 class FlavorFungibility(Api, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.api.convert_topology import domains_of, slices_of
-from webhook.api.kinds import KINDS, KUEUE, OLD, STORED
+from webhook.api.conversion.topology_assignments import domains_of, slices_of
+from webhook.api.crds.kinds import KINDS, KUEUE, OLD, STORED
 
 Fields = dict[str, Any]
 REVIEW: Final = "apiextensions.k8s.io/v1"

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from webhook.api.kinds import KINDS, KUEUE
-from webhook.api.schema import structural
+from webhook.api.crds.kinds import KINDS, KUEUE
+from webhook.api.crds.schema import structural
 
 Schema = Mapping[str, Any]
 Object = Mapping[str, Any]

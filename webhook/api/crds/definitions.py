@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.api.fields import AMOUNT, QUANTITY, Api
-from webhook.api.kinds import KINDS, KUEUE, Column, CustomKind, Version
-from webhook.api.schema import structural
+from webhook.api.crds.kinds import KINDS, KUEUE, Column, CustomKind, Version
+from webhook.api.crds.schema import structural
+from webhook.api.types.fields import AMOUNT, QUANTITY, Api
 
 CONVERT_PATH = "/convert"
 

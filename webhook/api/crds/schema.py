@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import inspect as types
 
-from webhook.api.fields import BOUNDS, Api
+from webhook.api.types.fields import BOUNDS, Api
 
 _SIMPLE: Final[dict[type, str]] = {
     types.StrType: "string",

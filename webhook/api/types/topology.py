@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from webhook.api.fields import QUALIFIED, Api, Rule, doc
+from webhook.api.types.fields import QUALIFIED, Api, Rule, doc
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 LEVELS: Final = (

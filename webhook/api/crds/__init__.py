@@ -1,0 +1,1 @@
+"""The kinds that Sluice brings: their CustomResourceDefinitions and what these allow."""
