@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         shared = LIVE & set(getattr(item, "fixturenames", ()))
-        item.add_marker(pytest.mark.xdist_group("live" if shared else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("live" if shared else item.location[0]))
 
 
 @pytest.hookimpl(wrapper=True)
