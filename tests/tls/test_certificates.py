@@ -289,7 +289,11 @@ def test_a_damaged_certificate_has_no_end_or_one(data):
     assert found.tzinfo is UTC
 
 
-@pytest.mark.parametrize("text", [b"", b"-----BEGIN CERTIFICATE-----\n", WHOLE[:-40], WHOLE.replace(b"MII", b"%%%", 1)])
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"-----BEGIN CERTIFICATE-----\n", WHOLE[:-40], WHOLE.replace(b"MII", b"%%%", 1)],
+    ids=["empty", "begun", "cut", "not-base64"],
+)
 def test_what_is_no_certificate_has_no_end(text):
     """A file that is empty, half written, or something else."""
     with pytest.raises(ValueError, match="certificate"):
