@@ -27,13 +27,13 @@ from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
+from webhook.cluster.core.gate import view_gate
+from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.visibility import PendingWorkloads
 from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.gate import view_gate
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.queue_core import BUDGET, QueueCore
-from webhook.cluster.queues.visibility import PendingWorkloads
 from webhook.cluster.shadow import ComparisonMetrics, Shadow
 from webhook.config import Config, PageMode, QueueMode
 from webhook.dashboard.page import Page

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from webhook.api.amounts import text
-from webhook.cluster.queues.queue_core import BUDGET, QueueCore
-from webhook.cluster.queues.workload_conditions import admitted as admitted_status
+from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.workloads.conditions import admitted as admitted_status
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.read import journal_files
 from webhook.journal.replay import replay

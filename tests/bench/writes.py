@@ -23,7 +23,7 @@ from tests.shared import ROOT
 from webhook import documents
 from webhook.api.amounts import text
 from webhook.api.job_to_workload import workload_of
-from webhook.cluster.queues.workload_conditions import admitted, evicted
+from webhook.cluster.workloads.conditions import admitted, evicted
 from webhook.jobs.describe import describe
 from webhook.kube.conditions import holds
 from webhook.queue.decisions import Admitted

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.world import job, queues, world
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
-from webhook.cluster.queues import admission_checks
+from webhook.cluster.workloads import admission_checks
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import copy_json, merge
 

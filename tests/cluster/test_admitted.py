@@ -1,7 +1,7 @@
 """The admission that is written into a Workload's status."""
 
 from webhook.api import amounts
-from webhook.cluster.queues.workload_conditions import admitted
+from webhook.cluster.workloads.conditions import admitted
 from webhook.queue.decisions import Admitted
 from webhook.queue.model import PodSetAssignment
 

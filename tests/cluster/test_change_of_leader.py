@@ -13,7 +13,7 @@ from tests.patience import until
 from webhook.cluster.api.kinds import LEASE, WORKLOAD
 from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
 from webhook.cluster.jobs.steps import EPOCH
-from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import Conflict, Unavailable

@@ -4,8 +4,8 @@ from tests.cluster.world import queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import quota
 from webhook.api.snapshot import workload as load
-from webhook.cluster.queues.changes import matters_to_core
-from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.core.changes import matters_to_core
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import merge
 

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.queue_conditions import Known
 from webhook.cluster.queues.status import status_of, tally
-from webhook.cluster.queues.workload_conditions import counted
+from webhook.cluster.workloads.conditions import counted
 from webhook.queue.decisions import Admitted, Preempted, Why
 
 NAMES = ("a", "b", "c")

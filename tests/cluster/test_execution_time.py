@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.cluster.world import job, queues, world
-from webhook.cluster.queues import workload_conditions
+from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.kube.conditions import find
 from webhook.store.objects import merge
 

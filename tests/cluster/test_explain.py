@@ -10,10 +10,10 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.queues import pending_reasons
-from webhook.cluster.queues.pending_reasons import Explainer
-from webhook.cluster.queues.queue_core import QueueCore
-from webhook.cluster.queues.upkeep import AGAIN, Acts, Upkeep
+from webhook.cluster.core import pending_reasons
+from webhook.cluster.core.pending_reasons import Explainer
+from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.workloads.upkeep import AGAIN, Acts, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.queue.explain import pending

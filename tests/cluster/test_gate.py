@@ -3,8 +3,8 @@
 import asyncio
 
 from tests.cluster.world import CLOCKS, JOB, job, queues, world
-from webhook.cluster.queues.gate import view_gate
-from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.core.gate import view_gate
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.jobs.describe import describe
 from webhook.kube.conditions import find
 from webhook.policy.queue_rules.files import load_rules, rules_named

@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.world import job, queues, world
 from tests.queue.python_rules import KueueRules
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
-from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.explain import pending

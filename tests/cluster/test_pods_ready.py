@@ -4,7 +4,7 @@ import asyncio
 
 from tests.cluster.world import job, queues, world
 from webhook.api.configuration.model import QueueSettings, RequeuingStrategy, WaitForPodsReady
-from webhook.cluster.queues.queue_core import QueueCore
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.kube.conditions import find, holds
 from webhook.policy.queue_rules.configured import configured
 from webhook.policy.queue_rules.files import rules_configured

@@ -7,10 +7,10 @@ from prometheus_client import CollectorRegistry
 
 from tests.cluster.test_core_revision import workload
 from tests.cluster.world import queues
+from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.queue_conditions import Known
-from webhook.cluster.queues.queue_core import QueueCore
 from webhook.cluster.queues.status import MOST, QueueCount, status_of, tally, with_share
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.quota.shares import StandingShares

@@ -10,9 +10,9 @@ from tests.cluster.world import job, make_controller, queues, world
 from tests.patience import until
 from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
+from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.queue_conditions import Known
-from webhook.cluster.queues.queue_core import QueueCore
 from webhook.cluster.queues.status import status_of, tally
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.model import History

@@ -9,8 +9,8 @@ from webhook.api.configuration.model import QueueSettings, Retention
 from webhook.api.pending_message import condition_of
 from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
-from webhook.cluster.queues import reserved, waiting
-from webhook.cluster.queues.waiting import Around
+from webhook.cluster.workloads import reserved, waiting
+from webhook.cluster.workloads.waiting import Around
 from webhook.kube.conditions import find
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place, Reason, Shortage

@@ -16,8 +16,8 @@ from webhook.api.configuration.model import QueueSettings
 from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.queue_core import QueueCore
 from webhook.jobs.finish import finish_of
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.memory import MemoryStore

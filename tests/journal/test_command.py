@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from tests.cluster.test_core_revision import workload
 from tests.cluster.world import queues
 from webhook.cli.group import cli
-from webhook.cluster.queues.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import BUDGET, QueueCore
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.writer import JournalWriter
 from webhook.offline.plan.rule_sets import rules_of

@@ -12,7 +12,7 @@ from tests.journal.test_command import MINUTE, MONDAY, told
 from webhook.cli.group import cli
 from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS
 from webhook.cluster.api.view import View
-from webhook.cluster.queues.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import BUDGET, QueueCore
 from webhook.cluster.shadow import ComparisonMetrics, Shadow
 from webhook.journal.compare import ComparingJournal
 from webhook.journal.journal import Decider

@@ -15,9 +15,9 @@ from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.queue_gate import QueueGate
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import answer, parse_bytes
-from webhook.cluster.queues.gate import view_gate
-from webhook.cluster.queues.queue_core import QueueCore
-from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED, WAITING
+from webhook.cluster.core.gate import view_gate
+from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.documents import Document
 from webhook.kube.patch import ABSENT, Operation, apply
 from webhook.offline.dryrun.file_facts import FileFacts

@@ -10,7 +10,7 @@ from tests.queue.build import NS, job, names, queue, state
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import snapshot
-from webhook.cluster.queues.workload_conditions import OVERTIME
+from webhook.cluster.workloads.conditions import OVERTIME
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import WorkloadChanged

@@ -21,18 +21,18 @@ from webhook.cluster.api.kinds import PARENTS, POD, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
+from webhook.cluster.core.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
+from webhook.cluster.core.pending_reasons import Explainer
+from webhook.cluster.core.protocol import Core
+from webhook.cluster.cycle import Cycle, insist
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, keys_of_parents, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
-from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.cycle import Cycle, insist
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.pending_reasons import Explainer
-from webhook.cluster.queues.protocol import Core
 from webhook.cluster.queues.publish import Publisher
-from webhook.cluster.queues.upkeep import Acts, Upkeep
+from webhook.cluster.workloads.upkeep import Acts, Upkeep
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
 from webhook.store.errors import StoreError

@@ -16,9 +16,9 @@ from prometheus_client import CollectorRegistry, Counter
 
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.queues.changes import OF_THE_CORE, matters_to_core
-from webhook.cluster.queues.protocol import Core
-from webhook.cluster.queues.workload_conditions import EVICTED, QUOTA_RESERVED
+from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
+from webhook.cluster.core.protocol import Core
+from webhook.cluster.workloads.conditions import EVICTED, QUOTA_RESERVED
 from webhook.journal.compare import Compared, Outcome, What
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind

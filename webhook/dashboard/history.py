@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED
-from webhook.cluster.queues.workload_conditions import PAST
+from webhook.cluster.workloads.conditions import PAST
 from webhook.dashboard.model.queues import HistoryPoint, QueueHistory
 from webhook.dashboard.pace import Pass, every
 from webhook.dashboard.quota_tree import columns_of

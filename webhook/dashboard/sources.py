@@ -8,8 +8,8 @@ from pathlib import Path
 
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.queue_core import QueueCore
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.queue.state import State

@@ -31,8 +31,8 @@ from webhook.cluster.jobs.managed import IS_GROUP, key_of_job
 from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
-from webhook.cluster.queues import workload_conditions
-from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED
+from webhook.cluster.workloads import conditions as workload_conditions
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED
 from webhook.jobs.describe import at, describe
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.finish import Finish, finish_of

@@ -19,7 +19,7 @@ from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.steps import TERMINATION, gone
-from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, prebuilt_of
 from webhook.jobs.elastic import annotation
 from webhook.jobs.pod_groups import (

@@ -18,7 +18,7 @@ from webhook.cluster.jobs.group_steps import GroupStep, ended, group_step, place
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.placement import started
 from webhook.cluster.jobs.pods_ready import PODS_READY, told_of
-from webhook.cluster.queues import workload_conditions
+from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish

@@ -19,7 +19,7 @@ from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.managed import IS_GROUP, JobKey, ManagedJobs
 from webhook.cluster.jobs.steps import DIGEST, JobStep, gone
-from webhook.cluster.queues.workload_conditions import (
+from webhook.cluster.workloads.conditions import (
     ADMITTED,
     EVALUATION,
     FINISHED,

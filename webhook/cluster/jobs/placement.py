@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.api.requests import pod_requests
-from webhook.cluster.queues.admission_checks import states_of
+from webhook.cluster.workloads.admission_checks import states_of
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job, JobPodSet, Path

@@ -7,7 +7,7 @@ from webhook.cluster.api.finalizers import without
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.placement import ungated
 from webhook.cluster.jobs.steps import TERMINATION, gone
-from webhook.cluster.queues.workload_conditions import EVICTED
+from webhook.cluster.workloads.conditions import EVICTED
 from webhook.jobs.describe import POD_FINALIZER
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import is_tracked

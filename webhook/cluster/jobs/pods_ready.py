@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.cluster.jobs.steps import JobStep
-from webhook.cluster.queues.workload_conditions import ADMITTED, FINISHED
+from webhook.cluster.workloads.conditions import ADMITTED, FINISHED
 from webhook.jobs.job import Job
 from webhook.jobs.readiness import pods_ready
 from webhook.kube.conditions import find, holds

@@ -31,7 +31,7 @@ from webhook.cluster.jobs.slices import Next, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, next_step
 from webhook.cluster.jobs.ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
-from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of

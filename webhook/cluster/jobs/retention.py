@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.api.snapshot.quota import milliseconds
-from webhook.cluster.queues.workload_conditions import DEACTIVATES, EVICTED
+from webhook.cluster.workloads.conditions import DEACTIVATES, EVICTED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object

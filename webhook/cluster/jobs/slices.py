@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
-from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
 from webhook.jobs.elastic import REPLACES, annotation
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job

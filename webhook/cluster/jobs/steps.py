@@ -18,7 +18,7 @@ from typing import Final
 
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.lifecycle import runs
-from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job

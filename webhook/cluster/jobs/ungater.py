@@ -9,7 +9,7 @@ from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import POD, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.queues.workload_conditions import ADMITTED, EVICTED, FINISHED
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_gated, without_gate
 from webhook.jobs.finish import finish_of

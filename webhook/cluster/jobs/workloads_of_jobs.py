@@ -9,7 +9,7 @@ from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.managed import IS_GROUP, JobKey, key_of_group, key_of_owner
-from webhook.cluster.queues.workload_conditions import FINISHED
+from webhook.cluster.workloads.conditions import FINISHED
 from webhook.jobs.describe import prebuilt_of
 from webhook.jobs.elastic import annotation, is_elastic
 from webhook.kube.conditions import holds

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
 from webhook.cluster.provisioning.requests import attempt_of, template_name
-from webhook.cluster.queues.admission_checks import PENDING, READY, REJECTED, RETRY
-from webhook.cluster.queues.workload_conditions import ADMITTED
+from webhook.cluster.workloads.admission_checks import PENDING, READY, REJECTED, RETRY
+from webhook.cluster.workloads.conditions import ADMITTED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object, key_of

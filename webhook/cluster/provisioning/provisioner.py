@@ -21,8 +21,8 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, is_over, said
 from webhook.cluster.provisioning.requests import CONTROLLER, attempt_of, config_of, last, made, owner_reference, wanted
-from webhook.cluster.queues.admission_checks import PENDING, READY, states_of
-from webhook.cluster.queues.workload_conditions import EVICTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.workloads.admission_checks import PENDING, READY, states_of
+from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at
 from webhook.jobs.owners import controller_of
 from webhook.kube.conditions import conditions_of, holds, same, with_condition

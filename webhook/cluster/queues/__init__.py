@@ -1,1 +1,1 @@
-"""The queue core in a cluster: rounds of decisions, and what is written of them into Workloads and queues."""
+"""The status of ClusterQueues and LocalQueues, and their metrics: counted from their Workloads."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import assignments_of
-from webhook.cluster.queues.workload_conditions import ADMITTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.queues.gauges import QueueGauges
 from webhook.cluster.queues.status import QueueCounts
-from webhook.cluster.queues.workload_conditions import QUOTA_RESERVED, REQUEUED, split
+from webhook.cluster.workloads.conditions import QUOTA_RESERVED, REQUEUED, split
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Admitted, Decisions, Preempted
 from webhook.store.objects import Object

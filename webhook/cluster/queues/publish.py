@@ -13,11 +13,11 @@ from webhook.cluster.api.finalizers import let_go, marked
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.core.protocol import Core
+from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.in_use import unmarked, unused
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.protocol import Core
-from webhook.cluster.queues.queue_conditions import Known
 from webhook.cluster.queues.status import QueueCounts, status_of, tally, with_share
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
+from webhook.cluster.queues.conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
-from webhook.cluster.queues.queue_conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.queue.model import History

@@ -8,7 +8,7 @@ from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.api.view import View
-from webhook.cluster.queues.workload_conditions import CHECK, DEACTIVATES, OVERTIME, QUOTA_RESERVED, REQUEUED
+from webhook.cluster.workloads.conditions import CHECK, DEACTIVATES, OVERTIME, QUOTA_RESERVED, REQUEUED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Admitted, Preempted, Why

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from webhook.cluster.queues.protocol import Core
+from webhook.cluster.core.protocol import Core
 from webhook.queue.decisions import Pending
 
 SLICE: Final = 50

@@ -13,9 +13,8 @@ from typing import Any, Final
 from webhook.api import amounts
 from webhook.api.pending_message import EVALUATED, condition_of, message_of
 from webhook.api.snapshot.workload import GATE, ON_HOLD, REPLACEMENT
-from webhook.cluster.queues import admission_checks
-from webhook.cluster.queues.queue_conditions import is_stopped
-from webhook.cluster.queues.workload_conditions import (
+from webhook.cluster.workloads import admission_checks
+from webhook.cluster.workloads.conditions import (
     ADMITTED,
     DEACTIVATED,
     DEACTIVATES,
@@ -167,3 +166,8 @@ def _is_undone(reason: str, workload: Object, around: Around, now: str) -> bool:
     if reason.startswith("ClusterQueueStopped"):
         return around.target is not None and not is_stopped(around.target)
     return reason.startswith(DEACTIVATED)
+
+
+def is_stopped(queue: Object) -> bool:
+    """Say whether somebody stopped a queue, for good or until it is empty."""
+    return (at(queue, ("spec", "stopPolicy")) or "None") != "None"

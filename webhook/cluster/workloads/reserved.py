@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.cluster.queues import admission_checks
-from webhook.cluster.queues.queue_conditions import is_stopped
-from webhook.cluster.queues.waiting import Around
-from webhook.cluster.queues.workload_conditions import ready, unready, without_quota
+from webhook.cluster.workloads import admission_checks
+from webhook.cluster.workloads.conditions import ready, unready, without_quota
+from webhook.cluster.workloads.waiting import Around, is_stopped
 from webhook.jobs.describe import at
 from webhook.store.objects import Object
 

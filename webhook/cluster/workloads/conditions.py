@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.api.snapshot.quota import milliseconds
-from webhook.cluster.queues import admission_checks
+from webhook.cluster.workloads import admission_checks
 from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish
 from webhook.kube.conditions import Conditions, conditions_of, find, holds, with_condition

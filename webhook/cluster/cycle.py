@@ -19,11 +19,12 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
+from webhook.cluster.core.protocol import Core
 from webhook.cluster.jobs.steps import EPOCH
-from webhook.cluster.queues import admission_checks, workload_conditions
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.protocol import Core
-from webhook.cluster.queues.workload_conditions import (
+from webhook.cluster.workloads import admission_checks
+from webhook.cluster.workloads import conditions as workload_conditions
+from webhook.cluster.workloads.conditions import (
     ADMITTED,
     DEACTIVATED,
     DEACTIVATES,
@@ -33,7 +34,7 @@ from webhook.cluster.queues.workload_conditions import (
     FINISHED,
     QUOTA_RESERVED,
 )
-from webhook.cluster.queues.workload_events import (
+from webhook.cluster.workloads.events import (
     identity,
     preemption_message,
     tell_admitted,

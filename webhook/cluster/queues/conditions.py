@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.cluster.workloads.waiting import is_stopped
 from webhook.jobs.describe import at
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of
@@ -81,11 +82,6 @@ def of_local_queue(queue: Object, target: Activity | None) -> Activity:
     if target.status != "active":
         return Activity("pending", "ClusterQueueIsInactive", _NOT_TO)
     return Activity(message="Can submit new workloads to localQueue")
-
-
-def is_stopped(queue: Object) -> bool:
-    """Say whether somebody stopped a queue, for good or until it is empty."""
-    return (at(queue, ("spec", "stopPolicy")) or "None") != "None"
 
 
 def _names(names: Iterable[str]) -> str:

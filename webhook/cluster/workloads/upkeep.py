@@ -22,11 +22,10 @@ from webhook.cluster.api.finalizers import is_marked, let_go
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.queues import reserved, waiting
-from webhook.cluster.queues.changes import matters_to_core
-from webhook.cluster.queues.protocol import Core
-from webhook.cluster.queues.waiting import CLEARED, GATED, Around
-from webhook.cluster.queues.workload_conditions import (
+from webhook.cluster.core.changes import matters_to_core
+from webhook.cluster.core.protocol import Core
+from webhook.cluster.workloads import reserved, waiting
+from webhook.cluster.workloads.conditions import (
     ADMITTED,
     DEACTIVATED,
     DEACTIVATION_TARGET,
@@ -37,6 +36,7 @@ from webhook.cluster.queues.workload_conditions import (
     QUOTA_RESERVED,
     released,
 )
+from webhook.cluster.workloads.waiting import CLEARED, GATED, Around
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds
 from webhook.kube.gvk import GroupVersionKind

@@ -1,0 +1,1 @@
+"""The queue core in a cluster: the view's objects go in, decisions and the order of what waits come out."""

@@ -1,0 +1,1 @@
+"""The status of each Workload: conditions, checks, reasons of waiting, Events."""
