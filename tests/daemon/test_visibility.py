@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.test_live_preemption import kueue  # noqa: F401 - a fixture
 from tests.cluster.world import queues
-from tests.daemon.test_daemon import policies, running  # noqa: F401 - a fixture
+from tests.daemon.serving import running
 from tests.patience import until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
@@ -51,7 +51,7 @@ def workload(name, queue="main", cpu="1"):
 
 
 @asynccontextmanager
-async def serving(tmp_path, policies, *objects):  # noqa: F811
+async def serving(tmp_path, policies, *objects):
     """A daemon whose front proxy is the test; `ask(path, user)` gives status and answer."""
     store, proxy = Store(), Folder(tmp_path / "proxy")
     ensure(proxy, ("proxy",), datetime.now(UTC))
@@ -74,7 +74,7 @@ async def serving(tmp_path, policies, *objects):  # noqa: F811
             yield ask, talk, store
 
 
-def test_what_waits_in_the_order_of_the_queue(tmp_path, policies):  # noqa: F811
+def test_what_waits_in_the_order_of_the_queue(tmp_path, policies):
     """Positions in both queues, from 0; limit and offset; a LocalQueue shows its own."""
     second = queues()[-1]
     second["metadata"]["name"] = "second"
@@ -113,7 +113,7 @@ def test_what_waits_in_the_order_of_the_queue(tmp_path, policies):  # noqa: F811
     assert summary["items"][0]["priority"] == 3
 
 
-def test_who_may_ask(tmp_path, policies):  # noqa: F811
+def test_who_may_ask(tmp_path, policies):
     """The front proxy alone, for users that the authorizer lets; what is not there is told."""
 
     async def go():

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 
 from tests.cluster.world import Kubelet, queues
-from tests.daemon.test_daemon import running
+from tests.daemon.serving import running
 from tests.patience import until
 from webhook.config import PageMode
 from webhook.daemon import Daemon

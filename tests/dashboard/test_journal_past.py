@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.cluster.world import job
-from tests.daemon.test_daemon import policies  # noqa: F401 - a fixture
+from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import reading
 from webhook.dashboard.journal_past import read_past
 

@@ -6,7 +6,7 @@ import logging
 import aiohttp
 import pytest
 
-from tests.daemon.test_daemon import policies  # noqa: F401 - a fixture
+from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import FLAVOR, cluster_queue, local_queue, namespace, reading, workload
 from tests.patience import until
 from webhook.config import PageMode

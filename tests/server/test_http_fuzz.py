@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.cluster.world import job, queues
-from tests.daemon.test_daemon import running
+from tests.daemon.serving import running
 from tests.patience import PATIENCE
 from tests.server.serving import review
 from tests.shared import ROOT

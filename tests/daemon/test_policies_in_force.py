@@ -1,0 +1,186 @@
+"""Which policies the running process goes by: changed ones come in, broken ones stay out, parameters are waited for."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.serving import RULES, running
+from tests.patience import until
+from webhook.config import QueueMode
+from webhook.diagnostics import SourceError
+from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.queue_rules.file_rules import FileRules
+from webhook.policy.queue_rules.files import chosen
+from webhook.policy_reload.policies import load
+from webhook.policy_reload.reload import PolicyFiles
+from webhook.store.errors import Refused
+from webhook.store.memory import MemoryStore
+from webhook.store.objects import ALL
+
+
+def test_a_changed_policy_comes_into_force(tmp_path, policies):
+    """An edit of a policy file changes the verdicts, without a restart, and the digest that is reported."""
+
+    async def go():
+        async with running(tmp_path, policies, mode=QueueMode.NONE) as (daemon, talk):
+            before = (await talk.judge("FORBIDDEN"))["allowed"], (await talk.judge("other"))["allowed"]
+            digest = daemon.policies.current.bundle.digest
+            (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other"))
+
+            async def changed():
+                return daemon.policies.current.bundle.digest != digest
+
+            await until(changed, "the change is in force")
+            return before, ((await talk.judge("FORBIDDEN"))["allowed"], (await talk.judge("other"))["allowed"])
+
+    assert asyncio.run(go()) == ((False, True), (True, False))
+
+
+def test_a_broken_set_of_policies_keeps_the_last_good_one(tmp_path, policies, caplog):
+    """With a CEL mistake the old verdicts stay; log, metric and `/readyz?verbose` say so; a mended file comes in."""
+
+    async def go():
+        async with running(tmp_path, policies, mode=QueueMode.NONE) as (daemon, talk):
+            (policies / "policy.yaml").write_text(RULES.replace("object.metadata.name !=", "object.metadata.name !=="))
+
+            async def refused():
+                return bool(daemon.policies.problem)
+
+            await until(refused, "the broken file is told")
+            verdict = await talk.judge("FORBIDDEN")
+            ready, metrics = await talk.get("/readyz?verbose"), await talk.get("/metrics")
+            (policies / "policy.yaml").write_text(RULES.replace("taken", "taken already"))
+
+            async def mended():
+                return (await talk.judge("FORBIDDEN"))["status"]["message"].endswith("taken already")
+
+            await until(mended, "the mended file is in force")
+            return verdict, ready, metrics[1], daemon.policies.problem
+
+    verdict, ready, metrics, after = asyncio.run(go())
+    assert verdict["allowed"] is False
+    assert ready[0] == 200
+    assert "the changed files have errors and are not used" in ready[1]
+    assert "sluice_bundle_last_load_successful 0.0" in metrics
+    assert 'sluice_bundle_loads_total{result="failure"} 1.0' in metrics
+    assert "policy.yaml:9:" in caplog.text
+    assert "^" in caplog.text
+    assert after == ""
+
+
+def test_a_broken_set_at_the_start_is_refused_with_its_place(tmp_path, policies):
+    """There is no good set to fall back to: the process does not start, and says file, line and column."""
+    (policies / "policy.yaml").write_text(RULES.replace("'FORBIDDEN'", "'FORBIDDEN"))
+    with pytest.raises(SourceError) as caught:
+        PolicyFiles((policies,), lambda new: None)
+    assert caught.value.diagnostics[0].place.line == 9
+    assert caught.value.diagnostics[0].place.column > 1
+
+
+LIMITED = """\
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: limited}
+spec:
+  paramKind: {apiVersion: example.org/v1, kind: Limit}
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [batch], apiVersions: [v1], operations: [CREATE], resources: [jobs]}
+  validations:
+  - expression: object.metadata.name != params.data.name
+    message: the parameter forbids this name
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: limited}
+spec:
+  policyName: limited
+  paramRef: {name: one, parameterNotFoundAction: Allow}
+  validationActions: [Deny]
+"""
+LIMIT = {"apiVersion": "example.org/v1", "kind": "Limit", "metadata": {"name": "one", "namespace": "team-a"}}
+
+
+class Closed(MemoryStore):
+    """A cluster that lets Limits be listed once `allow` is set, and serves them where `served` is."""
+
+    def __init__(self, *, served=True):
+        super().__init__()
+        self.allow, self.served = False, served
+
+    async def scope(self, gvk):
+        return await super().scope(gvk) if gvk.kind != "Limit" or self.served else None
+
+    async def list(self, gvk, namespace=None, labels=ALL):
+        if gvk.kind == "Limit" and not self.allow:
+            raise Refused("limits is forbidden", 403)
+        return await super().list(gvk, namespace, labels)
+
+
+def test_a_new_set_waits_until_its_parameters_are_listed(tmp_path, policies, monkeypatch):
+    """Until then the old one is in force and the replica ready, and `/readyz?verbose` says what is waited for."""
+    monkeypatch.setattr("webhook.daemon.PARAMETERS_WAIT", 0.05)
+
+    async def go():
+        store = Closed()
+        await store.create({**LIMIT, "data": {"name": "taken"}})
+        async with running(tmp_path, policies, store, mode=QueueMode.NONE) as (daemon, talk):
+            (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other") + LIMITED)
+
+            async def waits():
+                return "forbidden" in daemon.policies.problem
+
+            await until(waits, "the new set waits")
+            old = [(await talk.judge(name))["allowed"] for name in ("FORBIDDEN", "other", "taken")]
+            ready = await talk.get("/readyz?verbose")
+            store.allow = True
+
+            async def swapped():
+                return not daemon.policies.problem
+
+            await until(swapped, "the new set is in force")
+            return old, ready, [(await talk.judge(name))["allowed"] for name in ("FORBIDDEN", "other", "taken")]
+
+    old, ready, new = asyncio.run(go())
+    assert old == [False, True, True]
+    assert ready[0] == 200
+    assert "the parameters are not listed yet: example.org/v1 Limit (limits is forbidden)" in ready[1]
+    assert new == [True, False, False]
+
+
+def test_a_set_whose_parameters_are_not_served_is_in_force(tmp_path, policies):
+    """To wait for a kind that may never come would keep all policies back: the one fails by its failurePolicy."""
+
+    async def go():
+        async with running(tmp_path, policies, Closed(served=False), mode=QueueMode.NONE) as (daemon, talk):
+            digest = daemon.policies.current.bundle.digest
+            (policies / "policy.yaml").write_text(RULES + LIMITED)
+
+            async def changed():
+                return daemon.policies.current.bundle.digest != digest
+
+            await until(changed, "the change is in force")
+            return await talk.judge("other")
+
+    message = asyncio.run(go())["status"]["message"]
+    assert "failed to find resource referenced by paramKind: 'example.org/v1, Kind=Limit'" in message
+
+
+def test_rules_are_chosen_by_name(policies):
+    """A QueuePolicy is taken by its name, behind those it extends, loaded or shipped; an unknown name is an error."""
+    for name, extends in (("base", "[kueue]"), ("top", "[base]")):
+        text = f"apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {{name: {name}}}\n"
+        (policies / f"{name}.yaml").write_text(text + f"spec: {{extends: {extends}}}\n")
+    documents = load_bundle([policies]).queue_policies
+    assert [f.name for f in chosen(documents, ["top", "base", "user-caps"])] == ["kueue", "base", "top", "user-caps"]
+    with pytest.raises(SourceError, match='did you mean "top"'):
+        chosen(documents, ["tap"])
+
+
+def test_without_a_choice_the_shipped_file_rules(policies):
+    """Where no file is chosen, the queues run by the file `kueue`, not by rules written in Python."""
+    rules = load([policies]).rules
+    assert type(rules) is FileRules
+    assert {Path(origin.document.file).parent.name for origin in rules.origins.values()} == {"kueue"}
