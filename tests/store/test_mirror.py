@@ -65,6 +65,29 @@ def test_changes_arrive():
     assert heard == [(False, True), (True, True), (True, False)]
 
 
+def test_objects_are_found_by_their_values():
+    """What the index says of an object now finds it, in its namespace; what it said before, or of one dropped, not."""
+
+    def coloured(name, *colours, namespace="n", uid="", version=1):
+        metadata = {"name": name, "namespace": namespace, "uid": uid or name, "resourceVersion": str(version)}
+        return {**thing(name), "metadata": metadata, "spec": {"colours": colours}}
+
+    def found(colour, namespace="n"):
+        return [obj["metadata"]["name"] for obj in mirror.of(namespace, colour)]
+
+    mirror = Mirror(THING, index=lambda obj: obj["spec"]["colours"])
+    for obj in (coloured("a", "red"), coloured("b", "red", "blue"), coloured("c", "red", namespace="other", uid="far")):
+        mirror.keep(obj)
+    assert (found("red"), found("blue"), found("red", "other"), found("green")) == (["a", "b"], ["b"], ["c"], [])
+    mirror.keep(coloured("a", "red", version=2))
+    assert mirror.of("n", "red")[0] is mirror.get("a", "n")
+    mirror.keep(coloured("b", "green", version=2))
+    assert (found("red"), found("blue"), found("green")) == (["a"], [], ["b"])
+    mirror.keep(coloured("a", "blue", uid="another", version=3))
+    mirror.drop(coloured("b", version=4))
+    assert (found("red"), found("blue"), found("green")) == ([], ["a"], [])
+
+
 def test_a_lost_connection_is_taken_up_without_a_list():
     """After an error the watch goes on from the last version; nothing is missed and nothing listed again."""
 

@@ -149,7 +149,7 @@ class Controller:
         if (gvk.group, gvk.kind) in OF_PARENTS:
             for key in keys_of_parents(subject):
                 self._jobs.add(key)
-        if gvk == WORKLOAD and (owner := self._reconciler.workloads.noticed(subject)) is not None:
+        if gvk == WORKLOAD and (owner := self._reconciler.workloads.job_of(subject)) is not None:
             self._jobs.add(owner)
         if matters_to_all_jobs(gvk, old, new):
             self._add_all(self._view)
@@ -167,7 +167,7 @@ class Controller:
         for parent in view.all(*PARENTS):
             self._jobs.add(next(keys_of_parents(parent)))
         for workload in view.mirror(WORKLOAD).all():
-            if (owner := self._reconciler.workloads.noticed(workload)) is not None:
+            if (owner := self._reconciler.workloads.job_of(workload)) is not None:
                 self._jobs.add(owner)
 
     async def _run(self) -> None:

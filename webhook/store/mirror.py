@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from contextlib import aclosing
 from typing import Any, Final, cast
 
@@ -24,12 +24,20 @@ LONGEST_WAIT: Final = 15.0
 
 Listener = Callable[[GroupVersionKind, Object | None, Object | None], None]
 """Called with the object before and after a change; None for one that was not there or is gone."""
+Index = Callable[[Object], Iterable[Hashable]]
+"""Gives the values under which an object is found in its namespace: its owners, its group."""
 
 
 class Mirror:
     """All objects of one kind. `follow` keeps it up to date until it is cancelled."""
 
-    def __init__(self, gvk: GroupVersionKind, listener: Listener | None = None, labels: Labels = ALL) -> None:
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        listener: Listener | None = None,
+        labels: Labels = ALL,
+        index: Index | None = None,
+    ) -> None:
         self.gvk = gvk
         self._labels = labels
         self.synced = asyncio.Event()
@@ -37,6 +45,8 @@ class Mirror:
         """Why the last attempt to list or watch failed; empty since it was listed."""
         self._objects: dict[tuple[str, str], Object] = {}
         self._by_uid: dict[str, Object] = {}
+        self._index = index
+        self._indexed: dict[tuple[str, Hashable], dict[str, Object]] = {}
         self._gone: dict[str, str] = {}
         self._listener = listener
 
@@ -57,6 +67,10 @@ class Mirror:
             return list(self._objects.values())
         return [obj for (ns, _), obj in self._objects.items() if ns == namespace]
 
+    def of(self, namespace: str, value: Hashable) -> list[Object]:
+        """Give the objects of a namespace that the index finds under a value."""
+        return list(self._indexed.get((namespace, value), {}).values())
+
     def by_name(self) -> dict[str, Object]:
         """Give all objects of a kind without namespaces, by their names."""
         return {name: obj for (_, name), obj in self._objects.items()}
@@ -73,6 +87,7 @@ class Mirror:
         if old is not None and uid_of(old) != uid:
             self._by_uid.pop(uid_of(old), None)
         self._objects[key] = self._by_uid[uid] = obj
+        self._find_again(key, old, obj)
         self._tell(old, obj)
 
     def drop(self, obj: Object, version: str = "") -> None:
@@ -85,6 +100,7 @@ class Mirror:
         self._by_uid.pop(uid, None)
         if old is not None and uid_of(old) == uid:
             del self._objects[key]
+            self._find_again(key, old, None)
             self._tell(old, None)
 
     async def follow(self, store: ObjectStore) -> None:
@@ -137,6 +153,22 @@ class Mirror:
             self.drop(event.object)
         elif event.type is not EventType.BOOKMARK:
             self.keep(event.object)
+
+    def _find_again(self, key: tuple[str, str], old: Object | None, new: Object | None) -> None:
+        """Keep the index: what was at this key is found no more, and what is there now is."""
+        namespace, name = key
+        if self._index is None:
+            return
+        before = frozenset(self._index(old) if old is not None else ())
+        after = frozenset(self._index(new) if new is not None else ())
+        for value in before - after:
+            found = self._indexed[namespace, value]
+            del found[name]
+            if not found:
+                del self._indexed[namespace, value]
+        if new is not None:
+            for value in after:
+                self._indexed.setdefault((namespace, value), {})[name] = new
 
     def _tell(self, old: Object | None, new: Object | None) -> None:
         if self._listener is not None:

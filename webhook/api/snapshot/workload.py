@@ -17,6 +17,7 @@ from webhook.api.crds import validity
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
+from webhook.kube.conditions import find, holds
 from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
 
 Object = Mapping[str, Any]
@@ -265,10 +266,10 @@ def _held(status: Object) -> str:
     It does not where the core itself knows when that ends: a back-off, a stopped queue, a workload set inactive. What
     has pods to replace, or none for now, is held as well.
     """
-    told = {c.get("type"): c for c in status.get("conditions") or ()}
-    if (told.get(REPLACEMENT) or {}).get("status") == "True":
+    workload = {"status": status}
+    if holds(workload, REPLACEMENT):
         return "waiting until pods of its group are replaced"
-    if (told.get("QuotaReserved") or {}).get("reason") == ON_HOLD:
+    if is_on_hold(workload):
         return "on hold: its job has no pods"
     rows = (c for c in status.get("conditions") or () if c.get("type") == "Requeued" and c.get("status") == "False")
     row = next(rows, None)
@@ -276,6 +277,12 @@ def _held(status: Object) -> str:
         return ""
     reason = str(row.get("reason") or "Unknown")
     return "" if reason.startswith(KNOWN_END) else f"not requeued yet: {reason}"
+
+
+def is_on_hold(workload: dict[str, Any]) -> bool:
+    """Say whether a Workload is on hold: its job is scaled to no pods for now."""
+    told = find(workload, "QuotaReserved") or {}
+    return (told.get("status"), told.get("reason")) == ("False", ON_HOLD)
 
 
 def _gated(annotations: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish
 from webhook.jobs.job import Job
-from webhook.jobs.pod_groups import agreed, as_one_job, by_age, group_of, is_ready, may_run, of_role, phase_of, waits
+from webhook.jobs.pod_groups import GROUP, agreed, as_one_job, by_age, is_ready, may_run, of_role, phase_of, waits
 from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class PodGroups:
 
     def _pods(self, namespace: str, name: str) -> list[Object]:
         """Give the pods of a group, the oldest first."""
-        return by_age(pod for pod in self._view.mirror(POD).all(namespace) if group_of(pod) == name)
+        return by_age(self._view.mirror(POD).of(namespace, (GROUP, name)))
 
     async def _refuse(self, name: str, pods: Sequence[Object]) -> None:
         """Tell the pods of a group whose Workload would have the name of another's; those that are deleted go."""

@@ -160,7 +160,7 @@ class ViewOwners:
         """Say whether the job's Workload is admitted; one of Kueue's (mode external) has another name than ours."""
         key = key_of_job(job)
         own = workload_of_key(self._view, key)
-        found = self._view.mirror(WORKLOAD).all(key.namespace) if own is None else (own,)
+        found = self._view.mirror(WORKLOAD).of(key.namespace, key.uid) if own is None else (own,)
         return any(admits(workload, key.uid) for workload in found)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from webhook.api.job_to_workload import shared_reference, workload_name
-from webhook.api.snapshot.workload import ON_HOLD
+from webhook.api.snapshot.workload import ON_HOLD, is_on_hold
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import POD, WORKLOAD
 from webhook.cluster.api.view import View
@@ -30,8 +30,8 @@ from webhook.jobs.describe import at, describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import group_of, is_over, is_running, waits
-from webhook.jobs.pod_parents import PodGroup, groups_of, is_left, joined, parent_of
-from webhook.kube.conditions import find, holds
+from webhook.jobs.pod_parents import PodGroup, groups_of, is_left, joined
+from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class PodParents:
         described = None if parent is None or gone(parent) else self._managed.read_parent(parent)
         if parent is None or described is None:
             return
-        pods = [pod for pod in self._view.mirror(POD).all(key.namespace) if _is_of(pod, key)]
+        pods = self._pods(key)
         groups = {self._name(parent, group.index): group for group in groups_of(parent, described)}
         for name, group in groups.items():
             await self._keep(parent, replace(described, pod_sets=group.pod_sets), name, group)
@@ -72,9 +72,8 @@ class PodParents:
     async def refresh(self, key: JobKey) -> None:
         """Read an object, its pods and its Workloads from the store itself."""
         parent = await self._writer.refresh(key.gvk, key.namespace, key.name)
-        for pod in self._view.mirror(POD).all(key.namespace):
-            if _is_of(pod, key):
-                await self._writer.refresh(POD, *key_of(pod))
+        for pod in self._pods(key):
+            await self._writer.refresh(POD, *key_of(pod))
         for workload in self._workloads(parent) if parent is not None else ():
             await self._writer.refresh_workload(workload)
 
@@ -88,8 +87,11 @@ class PodParents:
             return old
         return usual
 
-    def _workloads(self, parent: Object) -> Iterable[Object]:
-        return [w for w in self._view.mirror(WORKLOAD).all(key_of(parent)[0]) if _is_owned(w, parent)]
+    def _pods(self, key: JobKey) -> list[Object]:
+        return self._view.mirror(POD).of(key.namespace, (key.gvk.kind, key.name))
+
+    def _workloads(self, parent: Object) -> list[Object]:
+        return self._view.mirror(WORKLOAD).of(key_of(parent)[0], uid_of(parent))
 
     async def _keep(self, parent: Object, described: Job, name: str, group: PodGroup) -> None:
         """See to the Workload of a group: it is there, owned, in the right queue, and on hold no more."""
@@ -104,7 +106,7 @@ class PodParents:
             references = [*(workload["metadata"].get("ownerReferences") or ()), shared_reference(parent)]
             fields = {"ownerReferences": references, "annotations": _marks(parent, group)}
             workload = await self._writer.metadata(workload, fields)
-        if _is_on_hold(workload):
+        if is_on_hold(workload):
             status = without_quota(workload, EVALUATION, _RETURNS, self._writer.stamp())
             workload = await self._writer.status(workload, status)
         if holds(workload, QUOTA_RESERVED):
@@ -124,7 +126,7 @@ class PodParents:
             return
         if annotation(workload, INDEX):
             await self._actions.drop(parent, workload)
-        elif not _is_on_hold(workload):
+        elif not is_on_hold(workload):
             message = f"{parent['kind']} scaled to zero; workload on hold"
             await self._writer.status(workload, without_quota(workload, ON_HOLD, message, self._writer.stamp()))
 
@@ -141,18 +143,9 @@ class PodParents:
             await self._actions.pods.ungate(pod, of_pod)
 
 
-def _is_of(pod: Object, key: JobKey) -> bool:
-    return parent_of(pod) == (key.gvk.kind, key.name)
-
-
 def _is_owned(workload: Object, parent: Object) -> bool:
     owners = at(workload, ("metadata", "ownerReferences")) or ()
     return any(owner.get("uid") == uid_of(parent) for owner in owners)
-
-
-def _is_on_hold(workload: Object) -> bool:
-    told = find(workload, QUOTA_RESERVED) or {}
-    return (told.get("status"), told.get("reason")) == ("False", ON_HOLD)
 
 
 def _marks(parent: Object, group: PodGroup) -> dict[str, str]:

@@ -38,7 +38,7 @@ class SliceUngater:
         """Let as many pods of a chain go as its admitted Workload has place for. Raises Conflict."""
         async with self._lock:
             granted = self._granted(namespace, chain)
-            pods = [pod for pod in self._view.mirror(POD).all(namespace) if annotation(pod, SLICE) == chain]
+            pods = self._view.mirror(POD).of(namespace, (SLICE, chain))
             for pod in to_let_go(granted, pods):
                 await self._writer.replace(without_gate(pod))
 
@@ -46,9 +46,8 @@ class SliceUngater:
         """Give the pods that the chain may run: those of its largest Workload that is admitted and stays so."""
         found = [
             counts(workload)
-            for workload in self._view.mirror(WORKLOAD).all(namespace)
-            if annotation(workload, SLICE) == chain
-            and holds(workload, ADMITTED)
+            for workload in self._view.mirror(WORKLOAD).of(namespace, (SLICE, chain))
+            if holds(workload, ADMITTED)
             and not (holds(workload, EVICTED) or holds(workload, FINISHED))
             and not at(workload, ("metadata", "deletionTimestamp"))
         ]

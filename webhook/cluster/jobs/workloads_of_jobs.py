@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
@@ -17,35 +15,24 @@ from webhook.store.objects import Object, key_of
 
 
 class JobWorkloads:
-    """Remembers by uid the names of each job's Workloads, and by name the jobs that wait for a Workload to come."""
+    """Finds the Workloads of jobs; remembers by name the jobs that wait for a Workload to come."""
 
     def __init__(self, view: View, settings: QueueSettings) -> None:
         """Take what is in view. An annotation may name the Workload of a job, as a label does, unless a gate is off."""
         self._view = view
         self._annotated = settings.enabled("WorkloadIdentifierAnnotations", default=True)
-        self._names: defaultdict[str, set[str]] = defaultdict(set)
         self._waiting: dict[tuple[str, str], JobKey] = {}
 
-    def noticed(self, workload: Object) -> JobKey | None:
-        """Take note of a Workload as it was heard of; give the job that it belongs to, or that waits for it."""
-        owner = key_of_owner(workload)
+    def job_of(self, workload: Object) -> JobKey | None:
+        """Give the job that a Workload belongs to, or that waits for it; None where there is none."""
         if annotation(workload, IS_GROUP) == "true":
             return key_of_group(*key_of(workload))
-        if owner is None:
-            return self._waiting.get(key_of(workload))
-        self._names[owner.uid].add(key_of(workload)[1])
-        return owner
+        return key_of_owner(workload) or self._waiting.get(key_of(workload))
 
     def of(self, key: JobKey) -> list[Object]:
         """Give the Workloads that name the job as their controller, the oldest first."""
-        mirror, names = self._view.mirror(WORKLOAD), self._names.get(key.uid, set()) | {key.workload}
-        found = {name: w for name in names if (w := mirror.get(name, key.namespace)) is not None}
-        mine = [w for w in found.values() if (owner := key_of_owner(w)) is not None and owner.uid == key.uid]
-        if len(mine) < len(self._names.get(key.uid, ())):
-            self._names[key.uid] = {key_of(w)[1] for w in mine}
-        if not mine:
-            self._names.pop(key.uid, None)
-        return sorted(mine, key=_age)
+        found = self._view.mirror(WORKLOAD).of(key.namespace, key.uid)
+        return sorted((w for w in found if (owner := key_of_owner(w)) is not None and owner.uid == key.uid), key=_age)
 
     def choose(self, key: JobKey, job: Object) -> tuple[Object | None, tuple[Object, ...]]:
         """Give the Workload of a job, and those that it has besides and that have not ended.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.pending_message import EVALUATED, condition_of, message_of
-from webhook.api.snapshot.workload import GATE, ON_HOLD, REPLACEMENT
+from webhook.api.snapshot.workload import GATE, REPLACEMENT, is_on_hold
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
@@ -119,7 +119,7 @@ def _why(workload: Object, around: Around) -> tuple[str, str] | None:
     if gate := gate_of(workload):
         return GATED, f"Admission is gated by: {gate}"
     old = find(workload, QUOTA_RESERVED) or {}
-    if old and (old.get("reason") == ON_HOLD or holds(workload, REPLACEMENT)):
+    if is_on_hold(workload) or (old and holds(workload, REPLACEMENT)):
         return None
     if old.get("reason") == GATED:
         return EVALUATION, CLEARED

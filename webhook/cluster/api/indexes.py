@@ -1,0 +1,40 @@
+"""By what else than its name the view finds an object: the pods of a group or parent, the Workloads of an owner.
+
+A value is a pair of what it is (an annotation, a kind) and a name; an owner's is its uid. All are within a namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.jobs.describe import at
+from webhook.jobs.elastic import SLICE, annotation
+from webhook.jobs.pod_groups import GROUP, group_of
+from webhook.jobs.pod_parents import parent_of
+from webhook.store.mirror import Index
+from webhook.store.objects import Object
+
+
+def _of_pod(pod: Object) -> Iterator[Hashable]:
+    if group := group_of(pod):
+        yield GROUP, group
+    if chain := annotation(pod, SLICE):
+        yield SLICE, chain
+    if (parent := parent_of(pod)) is not None:
+        yield parent
+
+
+def _of_workload(workload: Object) -> Iterator[Hashable]:
+    for owner in at(workload, ("metadata", "ownerReferences")) or ():
+        if isinstance(owner, dict) and owner.get("uid"):
+            yield str(owner["uid"])
+    if chain := annotation(workload, SLICE):
+        yield SLICE, chain
+
+
+INDEXES: Final[dict[tuple[str, str], Index]] = {
+    (POD.group, POD.kind): _of_pod,
+    (WORKLOAD.group, WORKLOAD.kind): _of_workload,
+}
