@@ -103,9 +103,9 @@ def test_a_check_that_the_queue_gets_later_is_asked_too():
 
             await w.until(one_is_gone, "the entry of the check that is not asked any more is gone")
             await answer(w, "two", "Ready")
-            await w.until_condition("a", "Admitted")
+            return states_of(await w.until_condition("a", "Admitted"))
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == {"two": "Ready"}
 
 
 def test_retry_gives_the_quota_back_and_asks_again():

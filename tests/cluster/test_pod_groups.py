@@ -124,8 +124,11 @@ def test_an_evicted_group_ends_its_pods_and_gives_its_quota_back():
                 return there is None or not holds(there, "QuotaReserved")
 
             await w.until(no_quota, "the quota is back")
+            await w.create(member("d", group="later", total=1, cpu="2"))
+            await started(w, "d")
+            return {each["metadata"]["name"] for each in (await w.store.list(POD)).items}
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == {"c", "d"}
 
 
 def test_with_fast_admission_the_first_pod_is_enough():

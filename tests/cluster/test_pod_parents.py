@@ -11,7 +11,7 @@ from webhook.api.job_to_workload import workload_name
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import POD, WORKLOAD
 from webhook.jobs.describe import describe
-from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL
+from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL, group_of
 from webhook.jobs.pod_parents import LWS_INDEX, LWS_LEADER, LWS_NAME, PARENT, REVISION, groups_of, joined
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import GroupVersionKind
@@ -209,9 +209,10 @@ def test_a_roll_out_lets_pods_of_the_old_revision_go():
             )
             topology = {"spec": {"schedulingGates": [GATE, {"name": "kueue.x-k8s.io/topology"}]}}
             await w.create(merge(foreign, topology))
-            await started(w, "db-0")
+            pod = await started(w, "db-0")
+            return group_of(pod) == name_of(owner), pod["metadata"]["annotations"][ROLE]
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == (True, "another")
 
 
 @pytest.mark.parametrize(

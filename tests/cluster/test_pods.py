@@ -159,9 +159,11 @@ def test_a_deleted_pod_gives_its_place_back():
             async def one():
                 return len((await w.store.list(WORKLOAD)).items) == 1
 
-            await w.until(one, "only the Workload of c is left")
+            await w.until(one, "only one Workload is left")
+            [left] = (await w.store.list(WORKLOAD)).items
+            return left["metadata"]["ownerReferences"][0]["name"], holds(left, "Admitted")
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == ("c", True)
 
 
 def test_pods_that_were_never_gated_are_left_alone():

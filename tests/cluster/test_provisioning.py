@@ -129,9 +129,9 @@ def test_a_check_without_its_configuration_is_not_active():
             await w.create(config())
             await w.until(lambda: says("Active"), "it is active")
             await w.create(job("a"))
-            await request_of(w)
+            return (await request_of(w))["spec"]["provisioningClassName"]
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == "queued"
 
 
 def workload(*pod_sets, counts=(), **row):

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.cluster.test_pods import end, pod
 from tests.cluster.world import JOB, job, queues, world
-from webhook.cluster.api.kinds import RUNTIME_CLASS, WORKLOAD
+from webhook.cluster.api.kinds import POD, RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.placement import PLACED
 from webhook.jobs.describe import MARK
 from webhook.kube.gvk import GroupVersionKind
@@ -148,8 +148,10 @@ def test_a_pod_that_kueue_gated_gives_its_quota_back_at_its_end(monkeypatch):
             await end(w, "old")
             await w.until_condition("old", "Finished")
             await w.until_condition("next", "Admitted")
+            return await w.store.get(POD, "old", "team-a"), old
 
-    asyncio.run(go())
+    after, before = asyncio.run(go())
+    assert (after["spec"], after["metadata"]["uid"]) == (before["spec"], before["metadata"]["uid"])
 
 
 def held_by(owner):
@@ -205,5 +207,6 @@ def test_overhead_of_a_runtime_class_counts_in_the_cluster():
                 return (await says())["QuotaReserved"]["status"] == "True"
 
             await w.until(has_quota, "it fits with less overhead")
+            return (await w.store.get(WORKLOAD, "by-hand", "team-a"))["status"]["admission"]["podSetAssignments"]
 
-    asyncio.run(go())
+    assert [pods["resourceUsage"] for pods in asyncio.run(go())] == [{"cpu": "2"}]

@@ -30,8 +30,9 @@ def test_a_job_whose_time_is_over_is_deleted():
                 return False
 
             await w.until(gone, "a is deleted, and its Workload")
+            return w.kubelet.starts
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
 from webhook.cluster.workloads import reserved, waiting
 from webhook.cluster.workloads.waiting import Around
-from webhook.kube.conditions import find
+from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place, Reason, Shortage
 from webhook.store.errors import NotFound
@@ -244,8 +244,11 @@ def test_a_workload_without_a_job_follows_its_class():
                 return {o["spec"]["priority"] for o in (await w.store.list(WORKLOAD)).items} == {7}
 
             await w.until(both, "both have the new value")
+            rows = (await w.store.list(WORKLOAD)).items
+            return {o["metadata"]["name"]: (holds(o, "QuotaReserved"), o["spec"]["priorityClassRef"]) for o in rows}
 
-    asyncio.run(go())
+    reference = by_hand()["spec"]["priorityClassRef"]
+    assert asyncio.run(go()) == {"runs": (True, reference), "waits": (False, reference)}
 
 
 def test_the_queue_that_comes_late_is_found():
@@ -287,11 +290,13 @@ def test_a_finished_workload_is_kept_for_a_time():
             await w.until(deleted, "only what runs is left")
 
             async def told():
-                return "Deleted" in {event["reason"] for event in (await w.store.list(EVENT)).items}
+                rows = (await w.store.list(EVENT)).items
+                return [event["involvedObject"]["name"] for event in rows if event["reason"] == "Deleted"]
 
             await w.until(told, "an Event tells of it")
+            return await told()
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == ["ended"]
 
 
 def test_one_whose_cluster_queue_is_gone_ends_in_time():

@@ -189,9 +189,11 @@ def test_an_answer_must_be_read():
             talk.writer.transport.pause_reading()
             await talk.send(post())
             await served.until(lambda: served.metrics.timings["validate"].total > 0)
-            await served.until(lambda: not served.listener.port.connections)
+            shared = served.listener.port
+            await served.until(lambda: not shared.connections)
+            return shared.unread, shared.large_bodies
 
-    uvloop.run(go())
+    assert uvloop.run(go()) == (0, 0)
 
 
 @pytest.mark.parametrize("blank", [b"", b" " * 10_000], ids=["short", "long"])
