@@ -229,7 +229,7 @@ def main() -> None:
 
 
 def baseline(table: Table, name: str, forms: dict[str, Rules]) -> None:
-    """(a) Kueue's published baseline, and (e) what the rule file costs against its twin in Python."""
+    """(a) Kueue's published baseline, and (e) what the rule file costs against the same in Python."""
     load = shape(5, 6, classes())
     timed = {form: in_virtual_time(load, rules) for form, rules in forms.items()}
     once = {form: at_once(load, rules) for form, rules in forms.items()}

@@ -1,4 +1,4 @@
-"""The rule sets that the queue is timed with: each as its shipped file, and as its twin in hand-written Python."""
+"""The rule sets that the queue is timed with: each as its shipped file, and in hand-written Python."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.native.cases import JSON, ROOT, Policy, objects, shipped
 from tests.offline.running import invoke
 from webhook.cli import exits
 from webhook.cli.commands.generate import generate_command
-from webhook.offline.native_policies.twins import LABEL
+from webhook.offline.native_policies.generate import LABEL
 
 pytestmark = pytest.mark.cluster
 
@@ -30,15 +30,15 @@ MANY = "kubeflow.org/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Twin(Policy):
-    """A policy as it is for Sluice, and as its twins for the API server."""
+class Generated(Policy):
+    """A policy as it is for Sluice, and as it is generated for the API server."""
 
-    twins: tuple[JSON, ...] = ()
+    native: tuple[JSON, ...] = ()
 
     def on(self, side: str) -> list[JSON]:
-        """Give the twins to the native side."""
+        """Give what was generated to the native side."""
         mine = [d for d in self.documents if d["apiVersion"] in ("v1",)]
-        made = replace(self, documents=(*self.twins, *mine)) if side == "native" else self
+        made = replace(self, documents=(*self.native, *mine)) if side == "native" else self
         return Policy.on(made, side)
 
 
@@ -49,21 +49,23 @@ def generated(*paths: Path) -> list[JSON]:
     return list(yaml.safe_load_all(done.stdout))
 
 
-def twin(policy: Policy, *params: JSON, name: str = "") -> Twin:
-    """A shipped policy with its twins; where it is there with several parameters, its objects get another name."""
-    twins = generated(ROOT / "policies" / policy.name)
+def with_native(policy: Policy, *params: JSON, name: str = "") -> Generated:
+    """A shipped policy with its native form; one that is there with several parameters gets another name."""
+    native = generated(ROOT / "policies" / policy.name)
     documents = [*copy.deepcopy(policy.documents), *params]
     if name:
-        text = json.dumps([twins, documents]).replace(f'"{policy.name}', f'"{name}').replace('"gpu-count', f'"{name}-n')
-        twins, documents = json.loads(text)
-    return Twin(name or policy.name, tuple(documents), tuple(twins))
+        text = (
+            json.dumps([native, documents]).replace(f'"{policy.name}', f'"{name}').replace('"gpu-count', f'"{name}-n')
+        )
+        native, documents = json.loads(text)
+    return Generated(name or policy.name, tuple(documents), tuple(native))
 
 
 SHIPPED = {p.name: p for p in shipped() if p.name in WHOLE}
-TWINS = [
-    *(twin(SHIPPED[name]) for name in WHOLE),
-    twin(SHIPPED["limit-range"], LIMITS, name="limited"),
-    twin(SHIPPED["gpu-defaults"], COUNT, name="counted"),
+GENERATED = [
+    *(with_native(SHIPPED[name]) for name in WHOLE),
+    with_native(SHIPPED["limit-range"], LIMITS, name="limited"),
+    with_native(SHIPPED["gpu-defaults"], COUNT, name="counted"),
 ]
 
 
@@ -115,10 +117,10 @@ REQUESTS = [*requests_for(), *objects()]
 def comparison(
     control_plane: ControlPlane, foreign: None, watched_params: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Comparison]:
-    """The policies on Sluice's side, their twins on the native side."""
-    folder = tmp_path_factory.mktemp("twins")
+    """The policies on Sluice's side, what is generated of them on the native side."""
+    folder = tmp_path_factory.mktemp("native")
     with Hooks(folder) as hooks:
-        made = Comparison(control_plane, TWINS, hooks, folder)
+        made = Comparison(control_plane, GENERATED, hooks, folder)
         try:
             made.start()
             yield made
@@ -126,8 +128,8 @@ def comparison(
             made.remove()
 
 
-@pytest.mark.parametrize("policy", TWINS, ids=lambda p: p.name)
-def test_twins_judge_as_the_policies_do(comparison: Comparison, policy: Twin) -> None:
+@pytest.mark.parametrize("policy", GENERATED, ids=lambda p: p.name)
+def test_native_policies_judge_as_the_policies_do(comparison: Comparison, policy: Generated) -> None:
     """Verdict, message and the object in the end are the same, in a Pod and in the template of a job.
 
     Of a kind with several templates the verdict is; what is left out for custom kinds is not compared.
@@ -152,12 +154,12 @@ def parts(policy: str, obj: JSON) -> tuple[str, ...]:
 
 
 def test_the_api_server_finds_nothing_in_them(comparison: Comparison, control_plane: ControlPlane) -> None:
-    """Its own type checker has looked at every validating twin, and warns of none."""
+    """Its own type checker has looked at every validating one, and warns of none."""
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 
     def mine() -> list[JSON]:
         return [p for p in control_plane.client.items(path) if LABEL in p["metadata"].get("labels", {})]
 
-    control_plane.wait("twins are type-checked", lambda: all("typeChecking" in p.get("status", {}) for p in mine()))
+    control_plane.wait("they are type-checked", lambda: all("typeChecking" in p.get("status", {}) for p in mine()))
     assert len(mine()) > 30
     assert [p["status"]["typeChecking"] for p in mine() if p["status"]["typeChecking"]] == []

@@ -1,10 +1,10 @@
-"""Native twins of mutations change a job's template as the policy does, for kinds of one template."""
+"""The native forms of mutations change a job's template as the policy does, for kinds of one template."""
 
 import json
 
 import pytest
 
-from tests.offline.test_native_policies import bundle_of, outcome, twins_of
+from tests.offline.test_native_policies import bundle_of, native_of, outcome
 from tests.shared import ROOT
 from webhook import documents
 from webhook.jobs.kinds import KINDS
@@ -19,10 +19,10 @@ SHIPPED = ["gpu-defaults", "gpu-tolerations"]
 
 @pytest.mark.parametrize("policy", SHIPPED)
 @pytest.mark.parametrize("kind", ONE, ids=lambda k: str(k.gvk))
-def test_a_twin_changes_what_the_policy_changes(kind, policy):
-    """For a kind with one template the twin, a plain policy on that kind, makes the very same object."""
+def test_a_native_policy_changes_what_the_policy_changes(kind, policy):
+    """For a kind with one template the native form, a plain policy on that kind, makes the very same object."""
     text = (ROOT / "policies" / policy / "policy.yaml").read_text()
-    made = twins_of(text).objects
+    made = native_of(text).objects
     original, native = bundle_of(text), assemble(documents.read(documents.dump(o))[0] for o in made)
     changed = 0
     for sample in of_kind(kind):
@@ -47,9 +47,9 @@ def containers(node):
             yield from containers(value)
 
 
-def test_what_has_no_twin_is_told():
+def test_what_has_no_native_form_is_told():
     """A fragment: for several templates, and for custom kinds, whose lists may be atomic. A patch: for several."""
-    reasons = {p: twins_of((ROOT / "policies" / p / "policy.yaml").read_text()).left_out for p in SHIPPED}
+    reasons = {p: native_of((ROOT / "policies" / p / "policy.yaml").read_text()).left_out for p in SHIPPED}
     of = {policy: {title.partition(" for ")[2]: reason for title, reason in rows} for policy, rows in reasons.items()}
     assert of["gpu-defaults"]["notebooks.kubeflow.org"].startswith("the lists of a custom kind may be atomic")
     assert of["gpu-defaults"]["pytorchjobs.kubeflow.org"].startswith("the kind has several pod templates")

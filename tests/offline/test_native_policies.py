@@ -1,4 +1,4 @@
-"""Native twins refuse and let in what Sluice does, kind by kind, as far as a native policy can."""
+"""Native policies refuse and let in what Sluice does, kind by kind, as far as a native policy can."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.lint.trial.samples import of_kind
-from webhook.offline.native_policies.twins import twins
+from webhook.offline.native_policies.generate import native_policies
 from webhook.policy.loading.assemble import assemble
 
 EXPANDED = [k for k in KINDS if k.templates and k.templates[0].path and all(t.made is None for t in k.templates)]
@@ -25,9 +25,9 @@ def bundle_of(text: str):
     return assemble(documents.read(text, "x.yaml"))
 
 
-def twins_of(text: str):
+def native_of(text: str):
     bindings = [d.value for d in documents.read(text) if d.value["kind"].endswith("Binding")]
-    return twins(bundle_of(text), bindings)
+    return native_policies(bundle_of(text), bindings)
 
 
 def outcome(bundle, obj):
@@ -41,9 +41,9 @@ def halved(obj):
 
 
 @pytest.mark.parametrize("kind", EXPANDED, ids=lambda k: str(k.gvk))
-def test_a_twin_judges_as_the_policy_does(kind):
-    """For each kind with pod templates the twin, a plain policy on that kind, refuses half a GPU and lets one in."""
-    made = twins_of(GPU)
+def test_a_native_policy_judges_as_the_policy_does(kind):
+    """The native policy of each kind with pod templates refuses half a GPU, and lets one in."""
+    made = native_of(GPU)
     name = f"whole-gpus-{kind.resource}.{kind.group}-native"
     mine = [o for o in made.objects if o["metadata"]["name"] == name]
     assert len(mine) == 2
@@ -59,7 +59,7 @@ def test_old_objects_of_one_template_are_kept():
     text = GPU.replace(
         '!("exempt" in object.metadata.?labels.orValue({}))', "oldObject == null || object.spec != oldObject.spec"
     ).replace("    message: give", "  - expression: oldObject == null || size(object.spec) > 0\n    message: give")
-    made = twins_of(text)
+    made = native_of(text)
     job = next(o for o in made.objects if o["metadata"]["name"] == "whole-gpus-jobs.batch-native")
     assert job["spec"]["matchConditions"][0]["expression"] == "oldObject == null || object.spec != oldObject.spec"
     assert "variables.oldPod == null" in job["spec"]["validations"][1]["expression"]
@@ -68,10 +68,10 @@ def test_old_objects_of_one_template_are_kept():
 
 
 def test_system_namespaces_are_left_out():
-    """What Sluice does by itself is written into each twin: kube-system is not matched."""
-    for twin in twins_of(GPU + "---\n" + SUSPEND).objects:
-        if not twin["kind"].endswith("Binding"):
-            selector = twin["spec"]["matchConstraints"]["namespaceSelector"]
+    """What Sluice does by itself is written into each: kube-system is not matched."""
+    for native in native_of(GPU + "---\n" + SUSPEND).objects:
+        if not native["kind"].endswith("Binding"):
+            selector = native["spec"]["matchConstraints"]["namespaceSelector"]
             assert "kube-system" in selector["matchExpressions"][-1]["values"]
             assert selector["matchLabels"] == {"team": "yes"}
 
@@ -86,8 +86,8 @@ def test_system_namespaces_are_left_out():
     ],
 )  # fmt: skip
 def test_what_only_sluice_can_is_left_out(old, new, reason):
-    """A policy that needs an extra of Sluice gets no twin, and the reason is told."""
-    made = twins_of(SUSPEND.replace(old, new))
+    """A policy that needs an extra of Sluice gets no native form, and the reason is told."""
+    made = native_of(SUSPEND.replace(old, new))
     assert made.objects == ()
     assert made.left_out[0][1].startswith(reason)
 

@@ -90,7 +90,7 @@ def test_annotations_have_a_budget_of_their_own():
 
 
 def test_each_mutation_has_a_budget_of_its_own():
-    """Mutations that share a scene do not share a budget: many dear ones are all done, one too dear is not."""
+    """Mutations of one review do not share a budget: many dear ones are all done, one too dear is not."""
     one = f"{DEAR} ? [JSONPatch{{op: 'add', path: '/metadata/labels', value: {{'a': 'b'}}}}] : []"
     none = f"{DEAR} ? [JSONPatch{{op: 'test', path: '/kind', value: 'Pod'}}] : []"
     none = f'  - patchType: JSONPatch\n    jsonPatch: {{expression: "{none}"}}'

@@ -1,4 +1,4 @@
-"""The rules of Kueue in hand-written Python: the twin that rule files are compared with, and timed by."""
+"""The rules of Kueue in hand-written Python: what rule files are compared with, and timed by."""
 
 from __future__ import annotations
 

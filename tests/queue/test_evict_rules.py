@@ -58,7 +58,7 @@ def evicted(*workloads: object, by: Rules, at: int = 0, **of_queue: object) -> l
     ],
 )
 def test_what_kueue_evicts(by: Rules, facts: dict, of_queue: dict, reason: str | None) -> None:
-    """The shipped file and its twin say the same, the first reason first."""
+    """The shipped file and the rules in Python say the same, the first reason first."""
     found = evicted(running("w", "a", **facts), by=by, at=10, **of_queue)
     assert found == ([("w", reason)] if reason else [])
 

@@ -1,4 +1,4 @@
-"""Kueue's own decisions: one cycle from a cold start, by the rule files and by their Python twin."""
+"""Kueue's own decisions: one cycle from a cold start, by the rule files and by the same in Python."""
 
 from __future__ import annotations
 

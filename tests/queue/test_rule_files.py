@@ -85,15 +85,15 @@ def test_fifo_lets_nobody_overtake() -> None:
 
 
 def test_loaded_files_bring_along_what_they_extend() -> None:
-    """A file that only extends `fifo` lets nobody overtake; a shelf with `kueue` on it rules by `kueue` alone."""
+    """A file that only extends `fifo` lets nobody overtake; files with `kueue` among them rule by `kueue` alone."""
     waiting = [job("one", "a", 3, queued_at=1), job("two", "a", 1, priority=9, queued_at=2)]
-    world = [queue("a", 4)], [running("r", "a", 2), *waiting]
+    given = [queue("a", 4)], [running("r", "a", 2), *waiting]
     mine = read(HEAD + "  extends: [fifo]\n", "mine.yaml")
-    shelf = [*mine, *read((ROOT / "policies/queue/kueue/policy.yaml").read_text(), "kueue.yaml")]
-    assert names(decide(state(*world), rules_among(mine), 0)) == []
-    assert names(decide(state(*world), rules_among([]), 0)) == ["two"]
-    assert names(decide(state(*world), rules_among(shelf), 0)) == ["two"]
-    assert names(decide(state(*world), rules_among(shelf, ["test"]), 0)) == []
+    loaded = [*mine, *read((ROOT / "policies/queue/kueue/policy.yaml").read_text(), "kueue.yaml")]
+    assert names(decide(state(*given), rules_among(mine), 0)) == []
+    assert names(decide(state(*given), rules_among([]), 0)) == ["two"]
+    assert names(decide(state(*given), rules_among(loaded), 0)) == ["two"]
+    assert names(decide(state(*given), rules_among(loaded, ["test"]), 0)) == []
     with pytest.raises(SourceError, match=r'mine.yaml.*QueuePolicy "fifa" does not exist'):
         rules_among(read(HEAD + "  extends: [fifa]\n", "mine.yaml"))
 

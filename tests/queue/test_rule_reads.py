@@ -48,6 +48,6 @@ def test_conditions_of_all_files_are_read() -> None:
 @pytest.mark.parametrize("point", READS)
 def test_the_twin_in_python_reads_what_the_file_reads(point: str) -> None:
     """Kueue's rules in Python say the same of workloads as the shipped file does, or more."""
-    twin = READS[point]
+    known = READS[point]
     for read in rules_named(["kueue-fair" if point == "tournament" else "kueue"]).reads[point]:
-        assert any(read == mine or read.startswith(f"{mine}.") for mine in twin), read
+        assert any(read == mine or read.startswith(f"{mine}.") for mine in known), read

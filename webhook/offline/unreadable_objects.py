@@ -43,8 +43,8 @@ def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
 def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
     """Give the fields of a wrong type, else the objects that cannot be read by themselves."""
     given = list(documents)
-    world = context_of(given, datetime.fromtimestamp(0, UTC))
-    typed = [finding.diagnostic(wrong_type.code, Severity.ERROR) for finding in wrong_type.check(world)]
+    context = context_of(given, datetime.fromtimestamp(0, UTC))
+    typed = [finding.diagnostic(wrong_type.code, Severity.ERROR) for finding in wrong_type.check(context)]
     return typed or [told for whole in given for document in entries(whole) for told in _unreadable(document)]
 
 

@@ -1,4 +1,4 @@
-"""What policies may ask about the world beside the request. Answered from memory only; never a call to a server."""
+"""What policies may ask beside the request: Namespaces, parameters, what a user may do. Answered from memory alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Realistic files with mistakes, in every spelling YAML has, beside their right twins: what lint says, and where."""
+"""Realistic files with mistakes, in every spelling YAML has, beside right ones: what lint says, and where."""
 
 import json
 from datetime import UTC, datetime
@@ -49,7 +49,7 @@ def row(found: Diagnostic) -> str:
 
 @pytest.mark.parametrize("name", CASES)
 def test_each_mistake_is_found_at_its_place_and_nothing_else(name):
-    """Every finding of a file, in order, with the text under its caret; a right twin has none."""
+    """Every finding of a file, in order, with the text under its caret; a right file has none."""
     assert [row(f) for f in linted(name).findings] == expected()[name]
 
 
@@ -115,7 +115,7 @@ def test_every_output_form_tells_the_same(name):
 
 
 def test_every_class_of_mistake_has_cases():
-    """The cases cover each family of codes that looks at documents, and there are right twins among them."""
+    """The cases cover each family of codes that looks at documents, and right files are among them."""
     said = {line.partition(" ")[0] for rows in expected().values() for line in rows}
     families = {code.rstrip("0123456789") for code in said}
     assert {"YAML", "SCH", "POL", "CEL", "REF", "RCH", "MUT", "LIM", "QUE", "BYP", "SAF"} <= families

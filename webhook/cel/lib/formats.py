@@ -126,7 +126,7 @@ def _qualified_name(text: str) -> list[str]:
 
 
 def _content_subdomain(text: str) -> list[str]:
-    """The same rule as `_subdomain`, whose twin in another package counts bytes."""
+    """The same rule as `_subdomain`, which in another package of the API server counts bytes."""
     return _long(253, text) + ([] if _is_subdomain(text) else [_subdomain_text()])
 
 

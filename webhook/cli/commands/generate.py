@@ -16,7 +16,7 @@ from webhook.cli.option_types import GIVEN, TEXT
 from webhook.cli.repository import repository
 from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
-from webhook.offline.native_policies.twins import twins
+from webhook.offline.native_policies.generate import native_policies
 from webhook.offline.reference.json_schema import of_files, of_kind, of_kinds
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.load_bundle import load_bundle
@@ -42,7 +42,7 @@ def generate_command() -> None:
 @generate_command.command(name="native", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, type=GIVEN)
 def native(paths: tuple[Path, ...]) -> None:
-    """Write native twins of the policies in PATHS, expanded by kind, as YAML.
+    """Write the policies in PATHS as policies of the API server, expanded by kind, as YAML.
 
     Without PATHS: those of .sluice.yaml, else policies. A cluster keeps them as a floor while the webhook is away. What
     has no native form is said on standard error.
@@ -52,7 +52,7 @@ def native(paths: tuple[Path, ...]) -> None:
     bundle = load_bundle(places)
     values = (e.value for d in read_files(places).documents for e in entries(d))
     bindings = [v for v in values if isinstance(v, dict) and str(v.get("kind")).endswith("PolicyBinding")]
-    made = twins(bundle, bindings)
+    made = native_policies(bundle, bindings)
     for line in _left_out(made.left_out):
         click.echo(line, err=True)
     if not made.objects:
@@ -62,7 +62,7 @@ def native(paths: tuple[Path, ...]) -> None:
 
 
 def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Say what got no twin, a line for each policy and reason."""
+    """Say what got no native form, a line for each policy and reason."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for title, reason in rows:
         policy, _, kind = title.partition(" for ")

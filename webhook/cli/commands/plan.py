@@ -138,9 +138,9 @@ def plan(
             rules = _rules(within, values)
             found = cluster_of(values)
             del values
-            world = snapshot(found.objects)
+            before = snapshot(found.objects)
             found = replace(found, objects=())
-            made = make_plan(world, rules, at, most or None)
+            made = make_plan(before, rules, at, most or None)
     except (SourceError, ConversionError, StoreError, ValueError, OSError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)

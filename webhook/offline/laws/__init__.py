@@ -1,1 +1,1 @@
-"""What rule files promise, tried out on random clusters: worlds, the laws, the search for a counterexample."""
+"""What rule files promise, tried out on random clusters: the clusters, the laws, the search for a counterexample."""

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from webhook.api.snapshot.reader import snapshot
-from webhook.offline.laws.worlds import NOW, Object, lone_queue, pod_set, workload, world
+from webhook.offline.laws.clusters import NOW, Object, lone_queue, pod_set, random_cluster, workload
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
@@ -35,7 +35,7 @@ class QueueLaw:
     """
 
     sentence: str
-    world: Callable[[Random], list[Object]]
+    cluster: Callable[[Random], list[Object]]
     broken: Callable[[Sequence[Object], Rules], str]
     settled: bool = True
 
@@ -250,30 +250,30 @@ def _names(shown: set[str]) -> set[str]:
 LAWS: Final[dict[str, QueueLaw]] = {
     "QuotaKept": QueueLaw(
         "No decision raises usage above the quota of a tree, or a borrowing limit. Evicted workloads do not count.",
-        world,
+        random_cluster,
         quota_kept,
     ),
     "WorkConserving": QueueLaw(
         "Once the cluster is stable, no workload of a BestEffortFIFO queue is pending that fits in free quota.",
-        lambda random: world(random, strict=False),
+        lambda random: random_cluster(random, strict=False),
         work_conserving,
     ),
     "MinimalPreemption": QueueLaw(
         "Every victim is needed: if one of them stayed, the preemptor would not fit.",
-        lambda random: world(random, flavors=1, whole=True),
+        lambda random: random_cluster(random, flavors=1, whole=True),
         minimal_preemption,
     ),
     "NoBackAndForth": QueueLaw(
         "While no workload arrives or finishes, none is evicted twice, and evictions stop.",
-        world,
+        random_cluster,
         no_back_and_forth,
     ),
     "OrderIndependent": QueueLaw(
-        "The same objects in a different order give the same decisions.", world, order_independent
+        "The same objects in a different order give the same decisions.", random_cluster, order_independent
     ),
     "LivingIsFresh": QueueLaw(
         "After arrivals, completions and evictions, a state rebuilt from the objects gives the same decisions.",
-        world,
+        random_cluster,
         living_is_fresh,
     ),
     "StarvationFree": QueueLaw(

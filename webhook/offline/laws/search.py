@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.api.snapshot.reader import MALFORMED, snapshot
 from webhook.offline.laws.checks import LAWS, QueueLaw, give_back
-from webhook.offline.laws.worlds import NOW, Object, at_present
+from webhook.offline.laws.clusters import NOW, Object, at_present
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadChanged
 from webhook.queue.rules import Rules
@@ -37,7 +37,7 @@ def counterexample(law: str, rules: Rules, examples: int = TRIES) -> Counterexam
     tried = LAWS[law]
     for seed in range(examples):
         random = Random(f"{law} {seed}")  # noqa: S311  the same each time is what is wanted
-        objects = tried.world(random)
+        objects = tried.cluster(random)
         if tried.settled:
             objects = _settled(objects, rules)
         if why := tried.broken(objects, rules):

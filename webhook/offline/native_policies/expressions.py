@@ -1,4 +1,4 @@
-"""Rewriting CEL texts for native twins: another name for `object`, variables written out, a kind's templates.
+"""Rewriting CEL texts for native policies: another name for `object`, variables written out, a kind's templates.
 
 Texts are changed at the places of the parser's names, so that strings and fields of the same name stay.
 """

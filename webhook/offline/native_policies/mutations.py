@@ -1,7 +1,7 @@
 """Mutations of Pods rewritten for the pod template of one kind: types, fragments and patch paths, as texts.
 
 `Object{spec: ...}` becomes `Object{spec: Object.spec{template: Object.spec.template{spec: ...}}}`, and a patch's
-`/spec/...` becomes `/spec/template/spec/...`. What reads the Pod is renamed by `native_expressions`.
+`/spec/...` becomes `/spec/template/spec/...`. What reads the Pod is renamed by `expressions.py`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ LATELY: Final = frozenset({"facts.user_history", "facts.namespace_history", "fac
 
 
 @dataclass(slots=True)
-class Tally:
+class OwnerUsage:
     """What is held now, and by how many workloads."""
 
     amounts: dict[str, int] = field(default_factory=dict)
@@ -45,17 +45,17 @@ class Accounting:
         "_owners",
         "_read",
         "_spaces",
+        "by_owner",
         "changed",
         "clusters",
         "compared",
         "locals",
         "now",
         "rules",
-        "tallies",
     )
 
     def __init__(self) -> None:
-        self.tallies: dict[Owner, Tally] = {}
+        self.by_owner: dict[Owner, OwnerUsage] = {}
         self.locals, self.clusters = Meters(), Meters()
         self.changed: dict[str, None] = {}
         """LocalQueues whose usage is another than when their workloads were last put in order."""
@@ -76,7 +76,7 @@ class Accounting:
         compared = _facts_read(rules, ("across", "tournament"))
         read, self.compared = _facts_read(rules, ("admit",)) | compared, bool(compared)
         self._read = read | LATELY | HELD.keys() if "facts" in read else read
-        self.rules, self.now, self.tallies = rules, max(now, self.now), {}
+        self.rules, self.now, self.by_owner = rules, max(now, self.now), {}
         self._owners = tuple(dict.fromkeys(HELD[name] for name in sorted(HELD) if name in self._read))
         self._order = self._orders(rules, defined)
         self._metered = self._order or not LATELY.isdisjoint(self._read)
@@ -132,12 +132,12 @@ class Accounting:
         return owners
 
     def _tally(self, owner: Owner, amounts: Mapping[str, int], sign: int) -> None:
-        tally = self.tallies.setdefault(owner, Tally())
-        tally.workloads += sign
+        held = self.by_owner.setdefault(owner, OwnerUsage())
+        held.workloads += sign
         for resource, amount in amounts.items():
-            tally.amounts[resource] = tally.amounts.get(resource, 0) + sign * amount
-        if not tally.workloads:
-            del self.tallies[owner]
+            held.amounts[resource] = held.amounts.get(resource, 0) + sign * amount
+        if not held.workloads:
+            del self.by_owner[owner]
 
     def owners(self, workload: Workload, queue: ClusterQueue) -> tuple[Owner, ...]:
         """Give whose usage the rules of `admit` see for a workload in a queue."""
@@ -190,14 +190,14 @@ class Accounting:
     def facts(self, workload: Workload, queue: ClusterQueue, namespace: Namespace | None) -> Facts:
         """Gather what the rules read."""
         found = Facts(namespace=namespace, requests=requests_of(workload))
-        if (tally := self.tallies.get(("user", workload.user))) is not None:
-            found.user_usage, found.user_workloads = tally.amounts, tally.workloads
-        if (tally := self.tallies.get(("unready", ""))) is not None:
-            found.unready = tally.workloads
-        if (tally := self.tallies.get(("namespace", workload.namespace))) is not None:
-            found.namespace_usage = tally.amounts
-        if (tally := self.tallies.get(("queue", queue.name))) is not None:
-            found.queue_usage = tally.amounts
+        if (held := self.by_owner.get(("user", workload.user))) is not None:
+            found.user_usage, found.user_workloads = held.amounts, held.workloads
+        if (held := self.by_owner.get(("unready", ""))) is not None:
+            found.unready = held.workloads
+        if (held := self.by_owner.get(("namespace", workload.namespace))) is not None:
+            found.namespace_usage = held.amounts
+        if (held := self.by_owner.get(("queue", queue.name))) is not None:
+            found.queue_usage = held.amounts
         if not LATELY.isdisjoint(self._read):
             self._lately(found, workload, queue)
         return found

@@ -21,16 +21,16 @@ _SENDER: Final = "request.userInfo"
 
 
 @rule("BYP009", Severity.WARNING, "a policy must not trust a user name that users can write")
-def user_by_hand(world: LintContext) -> Iterator[Finding]:
+def user_by_hand(context: LintContext) -> Iterator[Finding]:
     """Rules that read `workload.user`, or the usage of a user, take the user from the annotation `sluice.dev/user` of
     the job. Users can write another name there to avoid their limits. A policy must set the annotation from
     `request.userInfo`; the shipped `policies/job-user` does, and denies later changes. Lint rules together with the
     policies that are in force with them.
     """
-    if _is_set_by_a_policy(world.bundle):
+    if _is_set_by_a_policy(context.bundle):
         return
-    for document in world.bundle.queue_policies:
-        if (path := _reads_user(document, world.bundle)) is not None:
+    for document in context.bundle.queue_policies:
+        if (path := _reads_user(document, context.bundle)) is not None:
             message = f"this counts by {USER}, which users can write; no policy in these files sets it"
             hint = f"add the shipped policies/job-user, or a policy of your own that sets it from {_SENDER}"
             yield Finding(document, path, message, hint)

@@ -1,4 +1,4 @@
-"""The straight way of an ApplyConfiguration against the structured merge: where it gives a result it is the same."""
+"""The fast way of an ApplyConfiguration against the structured merge: where it gives a result it is the same."""
 
 import copy
 
@@ -53,7 +53,7 @@ def values(tree, draw, path="Object", *, named=True):
 
 @settings(max_examples=400, deadline=None)
 @given(KINDS, BODY, BODY, st.booleans(), st.data())
-def test_the_straight_way_is_the_structured_merge(kind, body, fragment, named, data):
+def test_the_fast_way_is_the_structured_merge(kind, body, fragment, named, data):
     """Whatever it gives is what names, schema and merge would have given, and the same object where nothing changes."""
     obj = {"apiVersion": kind[0], "kind": kind[1], **body}
     value = values(fragment, data.draw, named=named)
@@ -62,7 +62,7 @@ def test_the_straight_way_is_the_structured_merge(kind, body, fragment, named, d
     try:
         result = fast_merged(field_schema(schema), obj, value)
     except NotApplicable:
-        event("detour")
+        event("structured merge")
         return
     try:
         check_names(value)
@@ -76,7 +76,7 @@ def test_the_straight_way_is_the_structured_merge(kind, body, fragment, named, d
 
 
 def test_the_ordinary_goes_straight():
-    """Labels, resources of containers by name and plain fields need no detour."""
+    """Labels, resources of containers by name and plain fields are merged the fast way."""
     obj = {
         "apiVersion": "v1",
         "kind": "Pod",

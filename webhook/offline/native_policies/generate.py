@@ -1,4 +1,4 @@
-"""Native twins: policies of the API server itself, so that a cluster keeps a floor while the webhook is away.
+"""Policies of the API server itself, made from ours: a cluster keeps a floor while the webhook is away.
 
 A policy for Pods that Sluice expands into job kinds becomes one policy per kind; a mutation does so for the kinds that
 have one pod template. What has no native form is left out, and said. Nothing is loaded or written here.
@@ -37,19 +37,19 @@ _SYSTEM: Final = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "va
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class NativePolicies:
     """The objects to apply, and (policy or kind, reason) of what was left out."""
 
     objects: tuple[dict[str, Any], ...]
     left_out: tuple[tuple[str, str], ...]
 
 
-class NoTwin(Exception):
+class NotPortable(Exception):
     """A policy, or one of its kinds, has no native form; the text says why."""
 
 
-def twins(bundle: Bundle, bindings: Iterable[dict[str, Any]]) -> Twins:
-    """Give native twins of a bundle's policies; `bindings` are the binding objects of its files."""
+def native_policies(bundle: Bundle, bindings: Iterable[dict[str, Any]]) -> NativePolicies:
+    """Give a bundle's policies in their native form; `bindings` are the binding objects of its files."""
     objects: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
     known = list(bindings)
@@ -58,34 +58,34 @@ def twins(bundle: Bundle, bindings: Iterable[dict[str, Any]]) -> Twins:
             continue
         try:
             _refuse(policy)
-        except NoTwin as error:
+        except NotPortable as error:
             left_out.append((policy.name, str(error)))
             continue
         for title, make in _forms(policy):
             try:
-                twin = make()
-                _compiles(twin)
-            except NoTwin as error:
+                native = make()
+                _compiles(native)
+            except NotPortable as error:
                 left_out.append((title, str(error)))
             else:
-                objects += [twin, *_bound(policy, twin, known)]
-    return Twins(tuple(objects), tuple(left_out))
+                objects += [native, *_bound(policy, native, known)]
+    return NativePolicies(tuple(objects), tuple(left_out))
 
 
 def _refuse(policy: Policy) -> None:
-    """Raise NoTwin for what only Sluice can do."""
+    """Raise NotPortable for what only Sluice can do."""
     if policy.mutating and policy.skip_owned:
-        raise NoTwin("the native API server cannot look up an owner by its UID")
+        raise NotPortable("the native API server cannot look up an owner by its UID")
     if policy.mode != "enforce":
-        raise NoTwin(f"mode {policy.mode} exists in Sluice only")
+        raise NotPortable(f"mode {policy.mode} exists in Sluice only")
     for mutation in policy.mutations:
         if not mutation.apply and any(typed_list_value(n) for n in walk(mutation.expression.program.checked.root)):
-            raise NoTwin("the native API server would crash on it (MUT001)")
+            raise NotPortable("the native API server would crash on it (MUT001)")
 
 
 def _forms(policy: Policy) -> Iterator[tuple[str, Any]]:
     """Give the policy itself, and where it is expanded a form for each job kind with pod templates."""
-    yield policy.name, lambda: _twin(policy, policy.spec, "")
+    yield policy.name, lambda: _native(policy, policy.spec, "")
     if not policy.expand:
         return
     for kind in KINDS:
@@ -95,7 +95,7 @@ def _forms(policy: Policy) -> Iterator[tuple[str, Any]]:
             yield f"{policy.name} for {name}", lambda kind=kind: _for_kind(policy, kind)
 
 
-def _twin(policy: Policy, spec: dict[str, Any], suffix: str) -> dict[str, Any]:
+def _native(policy: Policy, spec: dict[str, Any], suffix: str) -> dict[str, Any]:
     assert policy.document is not None
     value = policy.document.value
     metadata = value["metadata"]
@@ -122,7 +122,7 @@ def _leaving_system_out(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _for_kind(policy: Policy, kind: JobKind) -> dict[str, Any]:
-    """Write a policy on Pods for the templates of one kind. Raises NoTwin."""
+    """Write a policy on Pods for the templates of one kind. Raises NotPortable."""
     spec = dict(policy.spec)
     rules = [_rule(rule, kind) for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ()]
     spec["matchConstraints"] = {**(spec.get("matchConstraints") or {}), "resourceRules": rules}
@@ -134,15 +134,17 @@ def _for_kind(policy: Policy, kind: JobKind) -> dict[str, Any]:
     else:
         _of_one(spec, templates)
     spec.pop("auditAnnotations", None)
-    return _twin(policy, spec, f"{kind.resource}.{kind.group}-")
+    return _native(policy, spec, f"{kind.resource}.{kind.group}-")
 
 
 def _mutating(policy: Policy, spec: dict[str, Any], kind: JobKind, templates: Templates) -> None:
-    """Change the one template instead of a Pod. Raises NoTwin where there are several, or its schema is not known."""
+    """Change the one template instead of a Pod. Raises NotPortable where there are several, or no schema is known."""
     if templates.many:
-        raise NoTwin("the kind has several pod templates, and one patch cannot cover them all")
+        raise NotPortable("the kind has several pod templates, and one patch cannot cover them all")
     if kind.group not in _BUILT_IN and any(m.apply for m in policy.mutations):
-        raise NoTwin("the lists of a custom kind may be atomic: a fragment would replace its containers, not merge")
+        raise NotPortable(
+            "the lists of a custom kind may be atomic: a fragment would replace its containers, not merge"
+        )
     _of_one(spec, templates)
     spec["mutations"] = [for_template(m, kind.templates[0].path, _as_pod) for m in spec["mutations"]]
 
@@ -177,7 +179,7 @@ def _plain(text: str) -> str:
 
 
 def _of_many(spec: dict[str, Any], templates: Templates) -> None:
-    """Say each validation of every template. Raises NoTwin where a template's old form would be needed."""
+    """Say each validation of every template. Raises NotPortable where a template's old form would be needed."""
     variables = {v["name"]: v["expression"] for v in spec.get("variables") or ()}
     spec["variables"] = [{"name": "pods", "expression": templates.text}]
     spec["validations"] = [_for_all(v, variables) for v in spec["validations"]]
@@ -185,7 +187,7 @@ def _of_many(spec: dict[str, Any], templates: Templates) -> None:
     texts = [v["expression"] for v in spec["validations"]]
     texts += [c["expression"] for c in conditions if _plain(c["expression"]) not in WHOLE]
     if any(renamed(text, "x", "oldObject") != text for text in texts):
-        raise NoTwin("it reads oldObject, whose templates cannot be matched with the new ones")
+        raise NotPortable("it reads oldObject, whose templates cannot be matched with the new ones")
     if conditions:
         spec["matchConditions"] = [{**c, "expression": _exists(c["expression"], templates)} for c in conditions]
 
@@ -208,25 +210,25 @@ def _for_all(validation: dict[str, Any], variables: dict[str, str]) -> dict[str,
     return made
 
 
-def _compiles(twin: dict[str, Any]) -> None:
-    """Raise NoTwin where the policy that was written does not compile."""
+def _compiles(native: dict[str, Any]) -> None:
+    """Raise NotPortable where the policy that was written does not compile."""
     try:
-        wrong = wrong_with(Document(twin, "twin"))
+        wrong = wrong_with(Document(native, "native"))
     except (SourceError, CelError, CompileError) as error:
-        raise NoTwin(str(error)) from None
+        raise NotPortable(str(error)) from None
     if wrong:
-        raise NoTwin(f"its native form does not compile: {wrong[0].message}")
+        raise NotPortable(f"its native form does not compile: {wrong[0].message}")
 
 
-def _bound(policy: Policy, twin: dict[str, Any], bindings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    kind = f"{twin['kind']}Binding"
+def _bound(policy: Policy, native: dict[str, Any], bindings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    kind = f"{native['kind']}Binding"
     for binding in bindings:
         spec = binding.get("spec") or {}
         if binding.get("kind") == kind and spec.get("policyName") == policy.name:
-            name = twin["metadata"]["name"]
+            name = native["metadata"]["name"]
             suffix = name.removeprefix(policy.name)
             yield {
-                "apiVersion": twin["apiVersion"],
+                "apiVersion": native["apiVersion"],
                 "kind": kind,
                 "metadata": {"name": f"{binding['metadata']['name']}{suffix}", "labels": {LABEL: policy.name}},
                 "spec": {**spec, "policyName": name},

@@ -24,7 +24,7 @@ QUEUES: Final = ("a", "b", "c", "d")
 _POLICIES: Final = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 
 
-def world(random: Random, *, flavors: int = 2, strict: bool = True, whole: bool = False) -> list[Object]:
+def random_cluster(random: Random, *, flavors: int = 2, strict: bool = True, whole: bool = False) -> list[Object]:
     """Give a cluster: cohorts, up to four queues, and pending Workloads.
 
     `flavors` bounds the flavors of a queue, `strict` allows StrictFIFO queues, `whole` no Workload that may be smaller.
