@@ -24,6 +24,7 @@ from webhook.policy.evaluation.validate import validate as run_validating
 from webhook.policy.facts import FactError, Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicies, BoundPolicy
 from webhook.policy.matching.exceptions import excused
+from webhook.policy.pod_templates import Targets
 from webhook.policy.request import Request
 
 CODES: Final = {
@@ -48,17 +49,18 @@ def mutate(
     if not bound.all or request.object is None:
         return ALLOWED
     context = _context(request, facts, observer)
-    start = context.object
+    targets = context.targets
+    start = targets.object
     run_mutating(_applicable(bound, bundle, context, clock), context)
     if context.result.unknown:
         return NeedsFacts(tuple(dict.fromkeys(context.result.unknown)))
     if context.result.denials:
         return _verdict(context)
-    made = diff(start, context.object)
+    made = diff(start, targets.object)
     patch = _sound(made)
     if not patch:
         return _verdict(context, (), request.object)
-    after = context.object if start is request.object and patch is made else apply(request.object, patch)
+    after = targets.object if start is request.object and patch is made else apply(request.object, patch)
     return _verdict(context, patch, after)
 
 
@@ -124,10 +126,10 @@ def _context(request: Request, facts: Facts, observer: Observer | None) -> Revie
     """Put together what policies see: quantities as strings, in the object and in the old one."""
     old = None if request.old_object is None else normalise(request.old_object)
     if request.object is None:
-        return ReviewContext(request, facts, None, old, observer=observer)
+        return ReviewContext(request, facts, Targets(None, old), observer)
     found = templates(request.object)
     obj = normalise(request.object, found)
-    return ReviewContext(request, facts, obj, old, found if obj is request.object else None, observer)
+    return ReviewContext(request, facts, Targets(obj, old, found if obj is request.object else None), observer)
 
 
 def _applicable(bound: BoundPolicies, bundle: Bundle, context: ReviewContext, clock: Clock) -> Sequence[BoundPolicy]:
@@ -150,7 +152,7 @@ def _not_excused(
     policies: Sequence[BoundPolicy], bundle: Bundle, context: ReviewContext, clock: Clock
 ) -> Sequence[BoundPolicy]:
     """Give the policies less those that an exception frees the request from."""
-    names = excused(bundle.exceptions, context.request, context.object, context.old, clock())
+    names = excused(bundle.exceptions, context.request, context.targets.object, context.targets.old, clock())
     return [one for one in policies if one.policy.name not in names] if names else policies
 
 
@@ -206,7 +208,7 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | Need
     request, job = context.request, context.job()
     if job is None or not job.kind.held or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return verdict
-    if job.queue is None or context.object is None:
+    if job.queue is None or context.targets.object is None:
         return verdict
     if request.operation == "UPDATE" and not _queued_anew(context, job.queue):
         return verdict
@@ -217,7 +219,7 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | Need
         return NeedsFacts((unanswered.question,))
     except FactError:
         return verdict  # the queue looks at it once it is there
-    answer = gate.ask(job, context.object, request.namespace, request.dry_run)
+    answer = gate.ask(job, context.targets.object, request.namespace, request.dry_run)
     warnings = tuple(dict.fromkeys((*verdict.warnings, *map(json_text, answer.warnings))))
     if answer.allowed:
         return replace(verdict, warnings=warnings)
@@ -235,4 +237,4 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | Need
 
 def _queued_anew(context: ReviewContext, queue: str) -> bool:
     """Say whether an update put the job into another queue."""
-    return queue_of(context.old or {}) != queue
+    return queue_of(context.targets.old or {}) != queue

@@ -1,10 +1,16 @@
-"""A pod template that stands in as a Pod, so that a policy on Pods is evaluated inside every job kind."""
+"""What policies are evaluated on: the object of a review, or its pod templates, each of which stands in as a Pod.
+
+So a policy on Pods is evaluated inside every job kind, and what it changes is put back at the template's place.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from webhook.documents import Path
+from webhook.jobs.describe import Templates, templates
+from webhook.jobs.normalise import replace_at
 
 EMPTY: dict[str, Any] = {}
 
@@ -49,6 +55,55 @@ class EvaluationTarget:
             if field in pod and pod[field] is not before.get(field):
                 after = {**after, field: pod[field]}
         return self if after is template else EvaluationTarget(self.path, True, as_pod(after), self.old, after)
+
+
+class Targets:
+    """The `object` of a review as it is now, which is replaced, never changed; the `old` one; and their pod templates.
+
+    `found` are the object's templates where they are known. `whole` is the object for policies that are evaluated on
+    it as it stands.
+    """
+
+    __slots__ = ("_found", "_templates", "_templates_of", "object", "old", "whole")
+
+    def __init__(self, obj: dict[str, Any] | None, old: dict[str, Any] | None, found: Templates | None = None) -> None:
+        self.object, self.old, self._found = obj, old, found
+        self.whole = (EvaluationTarget(None, True, obj, old),)
+        self._templates: list[EvaluationTarget] | None = None
+        self._templates_of: dict[str, Any] | None = None
+
+    @property
+    def present(self) -> dict[str, Any] | None:
+        """The object; of a DELETE the old one."""
+        return self.object if self.object is not None else self.old
+
+    def pod_templates(self) -> Sequence[EvaluationTarget]:
+        """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
+
+        Where templates are is looked up once; a target stays the same for as long as its template does.
+        """
+        obj = self.object
+        if self._templates is None:
+            found = self._found if self._found is not None or obj is None else templates(obj)
+            self._templates = [target_at(obj, self.old, *one) for one in found or ()]
+            self._templates_of = obj
+        elif self._templates_of is not obj:
+            self._templates = [target.moved(obj) for target in self._templates]
+            self._templates_of = obj
+        return self._templates
+
+    def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
+        """Put what a mutation made of a target into the object; give what later policies see at that place."""
+        if target.path is None:
+            self.object = after
+            self.whole = (EvaluationTarget(None, True, after, self.old),)
+            return after
+        changed = target.changed(after)
+        if changed is not target:
+            self.object = obj = self._templates_of = replace_at(self.object, target.path, changed.template)
+            self.whole = (EvaluationTarget(None, True, obj, self.old),)
+            self._templates = [changed if one is target else one for one in self._templates or ()]
+        return changed.object
 
 
 def target_at(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> EvaluationTarget:

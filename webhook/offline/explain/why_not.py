@@ -10,6 +10,7 @@ from webhook.policy.match_resources import MatchResources, RequestMatcher, Resou
 from webhook.policy.matching.exceptions import excused
 from webhook.policy.matching.index import entry_for
 from webhook.policy.model import Policy
+from webhook.policy.pod_templates import Targets
 from webhook.policy.request import Request
 
 
@@ -17,7 +18,7 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     """Say why a policy says nothing about a request; `now` is in seconds, for exceptions."""
     obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
-    context = ReviewContext(request, facts, obj, old)
+    context = ReviewContext(request, facts, Targets(obj, old))
     target = ResourceOperation.of(request)
     if policy.name in excused(bundle.exceptions, request, obj, old, now):
         return "an exception exempts the request"
@@ -79,6 +80,6 @@ def _matcher(match: MatchResources, matcher: RequestMatcher, context: ReviewCont
         return f'namespaceSelector does not match namespace "{context.request.namespace}" (labels: {shown})'
     if not matcher.named(context.request):
         return "resourceNames or scope do not match"
-    if not matcher.selects(context.object, context.old):
+    if not matcher.selects(context.targets.object, context.targets.old):
         return "objectSelector does not match the object's labels"
     return ""

@@ -27,28 +27,29 @@ def mutate(policies: Sequence[BoundPolicy], context: ReviewContext) -> dict[str,
     In the second round those that may be invoked again are, where another policy has since changed what their mutations
     read or write (docs/decisions/0064, 0106).
     """
-    if context.object is None:
+    targets = context.targets
+    if targets.object is None:
         return None
     done = list(invocations(policies, context))
     for invocation in done:
         invoke(invocation)
-    before = context.object
+    before = targets.object
     again = [invocation for invocation in done if invocation.ran and invocation.policy.reinvoke]
     for invocation in again:
         invoke(invocation)
-    if context.object is not before and not context.result.denials:
+    if targets.object is not before and not context.result.denials:
         _look_for_oscillation(again, context)
     context.close()
-    return context.object
+    return targets.object
 
 
 def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -> None:
     """Try another round on a copy of the context: whoever still changes something will never come to rest."""
     trial = context.copy()
     for invocation in again:
-        before = trial.object
+        before = trial.targets.object
         invoke(invocation.again(trial))
-        if trial.object is not before:
+        if trial.targets.object is not before:
             context.result.oscillating.append(invocation.policy.name)
     trial.close()
 
@@ -56,7 +57,7 @@ def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -
 def invoke(invocation: Invocation) -> None:
     """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
     bound, context, policy, left = invocation.bound, invocation.context, invocation.policy, invocation.left
-    for target in context.pod_templates() if bound.expanded else context.whole:
+    for target in context.targets.pod_templates() if bound.expanded else context.targets.whole:
         obj = target.object
         if obj is None or not target.writable or (bound.selecting and not bound.selects(target)):
             continue
@@ -142,7 +143,7 @@ def _changed(
     kept = None
     if policy.mode == "enforce":
         warning = "" if policy.warning is None else _warning(policy.name, policy.warning, first)
-        kept = invocation.context.put_back(target, after)
+        kept = invocation.context.targets.put_back(target, after)
         result.changing[policy.name] = None
     else:
         warning = f"{policy.name} would change this object (mode {policy.mode})"

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from webhook.jobs.describe import Templates, describe, templates
+from webhook.jobs.describe import describe
 from webhook.jobs.job import Job
-from webhook.jobs.normalise import replace_at
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.evaluation.result import EvaluationResult, Observer
 from webhook.policy.facts import Facts
 from webhook.policy.match_resources import labels_of
-from webhook.policy.pod_templates import EvaluationTarget, target_at
+from webhook.policy.pod_templates import Targets
 from webhook.policy.request import Request
 
 
@@ -25,52 +24,40 @@ class Closes(Protocol):
 
 
 class ReviewContext:
-    """A request, the facts, what was derived from both, the `result` so far. `object` is replaced, never changed."""
+    """A request, the facts, what was derived from both, what policies are evaluated on, and the `result` so far."""
 
     __slots__ = (
         "_authorizers",
         "_job",
-        "_targets",
-        "_targets_of",
-        "_templates",
         "activations",
         "facts",
         "namespace",
-        "object",
-        "old",
         "owned",
         "request",
         "result",
-        "whole",
+        "targets",
     )
 
     def __init__(
         self,
         request: Request,
         facts: Facts,
-        obj: dict[str, Any] | None,
-        old: dict[str, Any] | None,
-        found: Templates | None = None,
+        targets: Targets,
         observer: Observer | None = None,
     ) -> None:
-        self.request, self.facts, self.object, self.old = request, facts, obj, old
-        self._templates = found
+        self.request, self.facts, self.targets = request, facts, targets
         self.namespace: dict[str, Any] | None = None
         """The request's Namespace, once `namespace_labels` has looked it up; None for what is in none."""
         self._authorizers: tuple[Any, Any] | None = None
         self.owned: bool | None = None
         """Whether the object is part of a job that a queue looks at as a whole; None until `look_for_owner` knows."""
         self._job: Job | None = None
-        self._targets: list[EvaluationTarget] | None = None
-        self._targets_of: dict[str, Any] | None = None
-        self.whole = (EvaluationTarget(None, True, obj, old),)
-        """The object as it is now, for policies that are evaluated on it as it stands."""
         self.activations: list[Closes] = []
         self.result = EvaluationResult(observer)
 
     def copy(self) -> ReviewContext:
         """Give a context of the same request and object with a result of its own; its object may be replaced."""
-        context = ReviewContext(self.request, self.facts, self.object, self.old)
+        context = ReviewContext(self.request, self.facts, Targets(self.targets.object, self.targets.old))
         context.namespace = self.namespace
         return context
 
@@ -86,7 +73,7 @@ class ReviewContext:
         """
         request = self.request
         if request.kind.kind == "Namespace" and request.kind.group == "":
-            return labels_of(self.object or self.old or {})
+            return labels_of(self.targets.object or self.targets.old or {})
         if not request.namespace:
             return None
         self.namespace = self.facts.namespace(request.namespace)
@@ -95,37 +82,9 @@ class ReviewContext:
     def job(self) -> Job | None:
         """Give the object (of a DELETE, the old one) as a job."""
         if self._job is None:
-            obj = self.object if self.object is not None else self.old
+            obj = self.targets.present
             self._job = None if obj is None else describe(obj)
         return self._job
-
-    def pod_templates(self) -> Sequence[EvaluationTarget]:
-        """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
-
-        Where templates are is looked up once; a target stays the same for as long as its template does.
-        """
-        obj = self.object
-        if self._targets is None:
-            found = self._templates if self._templates is not None or obj is None else templates(obj)
-            self._targets = [target_at(obj, self.old, *one) for one in found or ()]
-            self._targets_of = obj
-        elif self._targets_of is not obj:
-            self._targets = [target.moved(obj) for target in self._targets]
-            self._targets_of = obj
-        return self._targets
-
-    def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
-        """Put what a mutation made of a target into the object; give what later policies see at that place."""
-        if target.path is None:
-            self.object = after
-            self.whole = (EvaluationTarget(None, True, after, self.old),)
-            return after
-        changed = target.changed(after)
-        if changed is not target:
-            self.object = obj = self._targets_of = replace_at(self.object, target.path, changed.template)
-            self.whole = (EvaluationTarget(None, True, obj, self.old),)
-            self._targets = [changed if one is target else one for one in self._targets or ()]
-        return changed.object
 
     def authorizers(self) -> tuple[Any, Any]:
         """Give `authorizer` and `authorizer.requestResource`."""
@@ -136,6 +95,6 @@ class ReviewContext:
     def look_for_owner(self) -> bool:
         """Give `owned`, which is looked up once. Raises Unanswered, FactError."""
         if self.owned is None:
-            obj = self.object if self.object is not None else self.old
+            obj = self.targets.present
             self.owned = obj is not None and owned(obj, self.request.namespace, self.facts)
         return self.owned

@@ -33,7 +33,7 @@ def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
     """Evaluate the policies on the request, and collect what comes of it in the context's result."""
     for invocation in invocations(policies, context):
         bound = invocation.bound
-        for target in context.pod_templates() if bound.expanded else context.whole:
+        for target in context.targets.pod_templates() if bound.expanded else context.targets.whole:
             if bound.selecting and not bound.selects(target):
                 continue
             try:
