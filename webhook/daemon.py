@@ -26,6 +26,7 @@ from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PARENTS, PROVISIONING, 
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
+from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import BUDGET, QueueCore
@@ -34,7 +35,6 @@ from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.shadow import ComparisonMetrics, Shadow
 from webhook.config import Config, PageMode, QueueMode
 from webhook.dashboard.page import Page
 from webhook.dashboard.sources import Sources
@@ -130,8 +130,10 @@ class Daemon:
             gate = view_gate(self.view, self.core, self._clocks.milliseconds, config.queues)
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
-        self._shadow_core = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
-        self.shadow = Shadow(self.view, self._shadow_core, self._clocks.milliseconds) if self._shadow_core else None
+        self._compared = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
+        self.beside_kueue = (
+            BesideKueue(self.view, self._compared, self._clocks.milliseconds) if self._compared else None
+        )
         self._recorder: Recorder | None = None
         self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -171,7 +173,7 @@ class Daemon:
         self._spawn(self.certificate.follow(), "certificate")
         if self._certificates is not None:
             self._spawn(self._certificates.follow(self.certificate.reload), "certificates in the Secret")
-        for part in (self.controller, self.shadow):
+        for part in (self.controller, self.beside_kueue):
             if part is not None:
                 part.start()
         log.info("serving on port %d, mode %s", self.port, self.config.mode)
@@ -185,7 +187,7 @@ class Daemon:
             listener.drain()
         await asyncio.sleep(self.config.shutdown_delay)
         await asyncio.gather(*(listener.stop() for listener in self._listeners))
-        for part in (self.controller, self.shadow):
+        for part in (self.controller, self.beside_kueue):
             if part is not None:
                 await part.stop()
         tasks, self._tasks = self._tasks, []
@@ -231,7 +233,7 @@ class Daemon:
         """Make the page, and let it hear of reviews; where no queues run here it shows the policies alone."""
         config, controller, clocks = self.config, self.controller, self._clocks
         sources = Sources(
-            core=self.core or self._shadow_core or QueueCore(self.policies.current.rules),
+            core=self.core or self._compared or QueueCore(self.policies.current.rules),
             view=self.view,
             counts=controller.counts if controller is not None else WorkloadCounts(),
             policies=self.policies,
@@ -254,7 +256,7 @@ class Daemon:
         return Decider(self._identity, epoch, self._rules, bundle.digest)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        for part in (self.controller, self.shadow, self._page):
+        for part in (self.controller, self.beside_kueue, self._page):
             if part is not None:
                 part.heard(gvk, old, new)
 
@@ -278,7 +280,7 @@ class Daemon:
         """Take a set of policies into force: what they ask of the cluster is followed from now on."""
         self.params.add(policies.bundle.param_kinds)
         self._facts.give(policies.bundle.objects)
-        for core in filter(None, (self.core, self._shadow_core)):
+        for core in filter(None, (self.core, self._compared)):
             core.use(policies.rules)
 
     def _observe(self) -> None:

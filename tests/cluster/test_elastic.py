@@ -5,7 +5,7 @@ import asyncio
 from tests.cluster.world import JOB, job, queues, world
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import POD, WORKLOAD
-from webhook.cluster.jobs.ungater import to_let_go
+from webhook.cluster.jobs.slice_ungater import to_let_go
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import GroupVersionKind

@@ -17,8 +17,8 @@ from tests.docs.markdown import DOCS
 from webhook.cli import exits
 from webhook.cli.commands.serve import serve
 from webhook.cli.group import cli
+from webhook.cluster.beside_kueue import ComparisonMetrics
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.shadow import ComparisonMetrics
 from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config, QueueMode
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState

@@ -10,9 +10,9 @@ from pathlib import Path
 from tests.editor.marked import MARK, POLICY, placed
 from tests.shared import ROOT
 from webhook.editor.completion import complete
+from webhook.editor.cursor import spot_at
 from webhook.editor.findings import findings_of
 from webhook.editor.hover import hover
-from webhook.editor.spot import spot_at
 from webhook.editor.workspace import Workspace
 
 COUNT, TIMES = 500, 20

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.editor.marked import MARK, POLICY, placed
+from webhook.editor.cursor import spot_at
 from webhook.editor.definition import definitions
-from webhook.editor.spot import spot_at
 from webhook.editor.workspace import Workspace
 
 SUITE = "apiVersion: sluice.dev/v1alpha1\nkind: Suite\npolicies: [policy.yaml]\ncases:\n- name: a\n  object: CASE\n"

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.editor.marked import MARK, POLICY, opened
+from webhook.editor.cursor import spot_at
 from webhook.editor.hover import hover
-from webhook.editor.spot import spot_at
 
 CASES = {
     f"object.spec.cont{MARK}ainers.size() > 0": ["containers: list", "gives `bool`", "units"],

@@ -12,8 +12,8 @@ from tests.journal.test_command import MINUTE, MONDAY, told
 from webhook.cli.group import cli
 from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS
 from webhook.cluster.api.view import View
+from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
 from webhook.cluster.core.queue_core import BUDGET, QueueCore
-from webhook.cluster.shadow import ComparisonMetrics, Shadow
 from webhook.journal.compare import ComparingJournal
 from webhook.journal.journal import Decider
 from webhook.journal.writer import JournalWriter
@@ -37,7 +37,7 @@ class Beside:
         self.core.decide(self.now)
 
     def sees(self, *workloads, minutes=0):
-        """A change at a later time: decided about before it counts, as `Shadow` does it."""
+        """A change at a later time: decided about before it counts, as `BesideKueue` does it."""
         self.now += minutes * MINUTE
         self.core.decide(self.now)
         for workload in workloads:
@@ -124,7 +124,7 @@ def test_nothing_to_compare(tmp_path):
 
 
 @asynccontextmanager
-async def shadowed(store, folder, registry):
+async def beside_kueue(store, folder, registry):
     """The core beside whoever decides in a store."""
     writer = JournalWriter(folder)
     core = QueueCore(
@@ -133,7 +133,7 @@ async def shadowed(store, folder, registry):
     )
     box = []
     view = View(store, (*BUILT_IN, *QUEUE_KINDS), lambda *change: box[0].heard(*change))
-    box.append(Shadow(view, core, CLOCKS.milliseconds))
+    box.append(BesideKueue(view, core, CLOCKS.milliseconds))
     view.start()
     box[0].start()
     await view.wait()
@@ -150,7 +150,7 @@ def test_beside_itself_the_queue_is_equal(tmp_path):
 
     async def go():
         registry = CollectorRegistry()
-        async with world(*queues("4"), seconds=0.02) as cluster, shadowed(cluster.store, tmp_path, registry):
+        async with world(*queues("4"), seconds=0.02) as cluster, beside_kueue(cluster.store, tmp_path, registry):
             for number in range(40):
                 await cluster.create(job(f"j{number}", str(1 + number % 3)))
 

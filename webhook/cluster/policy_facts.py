@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Labels, Question, Selector
+from webhook.cluster.api.access_review import access_review
 from webhook.cluster.api.kinds import NAMESPACE, WORKLOAD
 from webhook.cluster.api.live_reads import LiveReads
 from webhook.cluster.api.param_kinds import ParamKinds
@@ -128,38 +129,6 @@ def _named(given: Mapping[tuple[str, str], Object], name: str, namespace: str | 
     if namespace is None:
         return [obj for (_, own), obj in given.items() if own == name]
     return [given[key] for key in (("", name), (namespace, name)) if key in given]
-
-
-def access_review(check: Check) -> Object:
-    """Give the SubjectAccessReview (authorization.k8s.io/v1) that asks a check."""
-    spec: dict[str, Any] = {"user": check.user, "groups": list(check.groups)}
-    if check.user_uid:
-        spec["uid"] = check.user_uid
-    if check.extra:
-        spec["extra"] = {key: list(values) for key, values in check.extra}
-    if check.path:
-        spec["nonResourceAttributes"] = {"path": check.path, "verb": check.verb}
-    else:
-        spec["resourceAttributes"] = _resource_attributes(check)
-    return {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}, "spec": spec}
-
-
-def _resource_attributes(check: Check) -> dict[str, Any]:
-    texts: dict[str, Any] = {
-        "verb": check.verb,
-        "group": check.group,
-        "version": check.version,
-        "resource": check.resource,
-        "subresource": check.subresource,
-        "namespace": check.namespace,
-        "name": check.name,
-    }
-    attributes = {key: text for key, text in texts.items() if text}
-    if check.field_selector:
-        attributes["fieldSelector"] = {"rawSelector": check.field_selector}
-    if check.label_selector:
-        attributes["labelSelector"] = {"rawSelector": check.label_selector}
-    return attributes
 
 
 def _labels(obj: Mapping[str, Any]) -> Labels:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import Any, Final
 
-from webhook.cluster.policy_facts import access_review
+from webhook.cluster.api.access_review import access_review
 from webhook.dashboard.rows import Sees
 from webhook.policy.facts import Check
 from webhook.store.errors import StoreError

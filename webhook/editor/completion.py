@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from webhook.editor.cursor import fields_at, spot_at, value_at
 from webhook.editor.environments import known_in
 from webhook.editor.fields import fields_below, values_at
 from webhook.editor.members import Name, names_at
 from webhook.editor.scan import Cursor, cursor
-from webhook.editor.spot import fields_at, spot_at, value_at
 from webhook.editor.workspace import Workspace
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from webhook.diagnostics import Place
+from webhook.editor.cursor import Spot
 from webhook.editor.scan import cursor, word_at
-from webhook.editor.spot import Spot
 from webhook.editor.workspace import Workspace
 from webhook.offline.lint.context import Subject
 from webhook.offline.lint.reading.policies import BINDINGS, POLICIES

@@ -22,11 +22,11 @@ from pygls.uris import from_fs_path, to_fs_path
 from webhook import __version__
 from webhook.diagnostics import Diagnostic, Place, Severity
 from webhook.editor.completion import complete
+from webhook.editor.cursor import Spot, spot_at
 from webhook.editor.definition import definitions
 from webhook.editor.findings import findings_of, stays
 from webhook.editor.hover import hover
 from webhook.editor.members import Sort
-from webhook.editor.spot import Spot, spot_at
 from webhook.editor.workspace import Workspace
 from webhook.offline.files import SUFFIXES
 from webhook.offline.lint.context import Edit

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.jobs import counts
+from webhook.jobs.app_wrapper import wrapped_pod_sets
 from webhook.jobs.job import GroupKind, JobKind, Template
 from webhook.jobs.made_up_templates import beside_ray_head, of_ray_submitter, of_spark_role, of_trainer
-from webhook.jobs.wrapped import wrapped_pod_sets
 
 _SUSPEND: Final = ("spec", "suspend")
 _POLICY_SUSPEND: Final = ("spec", "runPolicy", "suspend")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from webhook.jobs.app_wrapper import wraps
 from webhook.jobs.describe import queue_of, row_of, suspended
 from webhook.jobs.finish import finish_of
-from webhook.jobs.wrapped import wraps
 from webhook.kube.gvk import gvk_of, split_api_version
 
 DEPTH: Final = 10

@@ -1,4 +1,4 @@
-"""How the fields by which an object asks for a feature of Kueue are written down. Helpers of the tables only."""
+"""How the fields by which an object asks for a feature of Kueue are written down. For the tables alone."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from webhook.cel.errors import Interrupted
 
-PATIENCE: Final = 1.0
+SECONDS: Final = 1.0
 """Seconds of processor time of one policy, on all samples together."""
 INTERRUPTED: Final = "operation interrupted"
 _RING: Final = 0.05
@@ -22,7 +22,7 @@ _waiting = [False]
 
 
 @contextmanager
-def patience(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Interrupt what is evaluated after so many seconds. Only the main thread can; in others nothing is interrupted."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -40,4 +40,4 @@ def patience(seconds: float) -> Iterator[None]:
 
 def _ring(*_: object) -> None:
     if _waiting[0]:
-        raise Interrupted(f"{INTERRUPTED}: more than {PATIENCE:g} s of processor time")
+        raise Interrupted(f"{INTERRUPTED}: more than {SECONDS:g} s of processor time")

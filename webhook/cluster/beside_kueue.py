@@ -34,7 +34,7 @@ MOST_PARTS: Final = 100
 """Calls of the core that one round may take."""
 
 
-class Shadow:
+class BesideKueue:
     """Decides whenever something changed; what comes of it is the journal's, which the core was given."""
 
     def __init__(self, view: View, core: Core, clock_ms: Callable[[], int]) -> None:
