@@ -113,7 +113,7 @@ def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
     """Lint runs each policy on ordinary objects, to find what fails or changes twice (CEL016, CEL017, MUT002 to
     MUT005). A policy that needs more than 20,000 units for one expression on one small object, or twice as many in all,
     is not run on the others, and those rules say nothing of it. That limit is in units of cost: the same everywhere.
-    A policy that takes more than a second of processor time is not run further either, whatever it costs: comparing
+    A policy that takes more than five seconds of processor time is not run further either, whatever it costs: comparing
     lists that hold the same list many times over costs next to nothing, and may take hours.
     """
     trial = trial_of(context)

@@ -1,4 +1,4 @@
-"""A second of processor time for each policy that is tried: some of what an expression does is free by the cost model.
+"""Five seconds of processor time for each policy that is tried: some of what expressions do is free by the cost model.
 
 Two lists that are shared many times over are compared for one unit and in hours (decision 0065 has more). Costs end
 what is dear, on every machine alike; this ends what costs alone would not.
@@ -14,7 +14,7 @@ from typing import Final
 
 from webhook.cel.errors import Interrupted
 
-SECONDS: Final = 1.0
+SECONDS: Final = 5.0
 """Seconds of processor time of one policy, on all samples together."""
 INTERRUPTED: Final = "operation interrupted"
 _RING: Final = 0.05
