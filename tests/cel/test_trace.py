@@ -74,3 +74,18 @@ def test_an_object_is_read_as_the_api_server_reads_it(tmp_path):
     text = f"quantity({asked}['nvidia.com/gpu']).isInteger() && !has(object.spec.hostPID)"
     result = CliRunner().invoke(eval_command, [text, "--object", str(file), "-o", "json"])
     assert json.loads(result.output)["value"] == {"t": "bool", "v": True}
+
+
+def test_parameters_and_the_namespace_are_read_as_the_api_server_keeps_them(tmp_path):
+    """They are objects of the cluster, too: a quantity is a text, a null is not there, a namespace has its name."""
+    quota = tmp_path / "quota.yaml"
+    quota.write_text("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, labels: null}\nspec: {hard: {cpu: 4}}")
+    namespace = tmp_path / "namespace.yaml"
+    namespace.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: team-a}")
+    text = (
+        "quantity(params.spec.hard.cpu).isInteger() && !has(params.metadata.labels)"
+        " && namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == 'team-a'"
+    )
+    given = ["--params", str(quota), "--namespace-object", str(namespace)]
+    result = CliRunner().invoke(eval_command, [text, *given, "-o", "json"])
+    assert json.loads(result.output)["value"] == {"t": "bool", "v": True}

@@ -6,6 +6,7 @@ from tests.policy.support import bundle, request, validating
 from webhook.admission import validate
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.kube.gvk import GroupVersionResource
+from webhook.offline.dryrun.requests import Resources, Sender, request_for
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "labels": {"x": "y"}}}
 DEPLOYMENT = {"apiVersion": "apps/v1beta1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "ns"}}
@@ -106,14 +107,23 @@ def test_cluster_scoped_objects_pass_every_namespace_selector():
     assert validate(request(NAMESPACE, namespace="ns"), bundle(text), MemoryFacts()).allowed
 
 
-def test_policies_never_see_themselves():
-    """Policies, webhooks and access reviews are not judged, so that a cluster cannot lock itself out."""
-    everything = rule(groups="['*']", versions="['*']", resources="['*']")
-    for version, kind in [
-        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
-        ("authorization.k8s.io/v1", "SubjectAccessReview"),
-    ]:
-        assert not denies(everything, request({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}))
+@pytest.mark.parametrize(
+    ("version", "kind", "judged"),
+    [
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", False),
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", False),
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", False),
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding", False),
+        ("authorization.k8s.io/v1", "SubjectAccessReview", False),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", True),
+        ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", True),
+    ],
+)
+def test_policies_never_see_themselves(version, kind, judged):
+    """Policies and access reviews are not judged, so that a cluster cannot lock itself out; webhooks are."""
+    everything = bundle(validating("false", rule(groups="['*']", versions="['*']", resources="['*']")))
+    asked = request_for({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}, Resources(), Sender())
+    assert validate(asked, everything, MemoryFacts()).allowed is not judged
 
 
 def test_expanded_policy_is_evaluated_in_every_template():

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.kube.typed.random_objects import KINDS, Maker
 from tests.kube.typed.recording import differences, recording
+from webhook.kube.schemas import built_in_scopes
+from webhook.kube.scope import Scope
 
 COUNT = 2000
 _REFUSED = 20
@@ -31,3 +34,11 @@ def test_what_the_webhook_gets_is_what_we_read(control_plane: ControlPlane, tmp_
                 found += [f"{place}: server {a!r}, ours {b!r}" for place, a, b in differences(obj, theirs)]
     assert found == []
     assert len(refused) < _REFUSED, refused[:3]
+
+
+def test_every_built_in_kind_is_in_the_scope_that_the_server_says(kube: Client) -> None:
+    """Whether the objects of a kind are in namespaces: ours beside discovery, for all kinds and served versions."""
+    for (group, kind), served in built_in_scopes().items():
+        for version in served.versions:
+            path = kube.path(f"{group}/{version}" if group else version, kind, "team-a")
+            assert ("/namespaces/team-a/" in path) == (served.scope is Scope.NAMESPACED), path

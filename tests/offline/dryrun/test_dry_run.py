@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,17 @@ def test_against_a_revision_reads_the_context_of_that_revision(run):
     assert (done.exit_code, done.stderr[:17]) == (exits.BAD_INPUT, "HEAD:queues.yaml:")
 
 
+def test_a_comment_says_each_note_once(run, tmp_path):
+    """What is noted of both sides stands there once, and no folder of this machine does."""
+    git("init", "-q")
+    git("add", "policies")
+    git("commit", "-q", "-m", "first")
+    Path("policies/gpu.yaml").write_text(GPU.replace(".isInteger()", ".isInteger() && false"))
+    text = run("-f", "job.yaml", "--against", "HEAD", "-o", "markdown").stdout
+    assert text.count("assumed to have no labels: team-a") == 1
+    assert not any(folder in text for folder in (tempfile.gettempdir(), str(tmp_path), "sluice-"))
+
+
 def test_a_bad_old_policy_is_named_by_its_revision(run):
     """A mistake in the policies of a commit is told as `REV:path`, not by a temporary folder."""
     Path("policies/gpu.yaml").write_text(GPU.replace("variables.all.all(", "variables.al.all("))
@@ -260,8 +272,50 @@ def test_a_bad_old_policy_is_named_by_its_revision(run):
 def test_policies_themselves_are_not_tried(run):
     """The API server asks nobody about them."""
     done = run("-f", "policies/gpu.yaml")
-    why = ": the API server asks no policy and no webhook about those of admissionregistration.k8s.io"
+    why = ": the API server asks no policy and no webhook about policies and bindings"
     assert (done.exit_code, done.stderr) == (exits.NOTHING_TO_RUN, f"sluice dry-run: no objects in these files{why}\n")
+
+
+HOOKS = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: hooks}
+spec:
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [admissionregistration.k8s.io]
+      apiVersions: [v1]
+      resources: [validatingwebhookconfigurations, mutatingwebhookconfigurations]
+      operations: [CREATE]
+  validations:
+  - expression: object.webhooks.all(w, w.failurePolicy == 'Ignore' && w.timeoutSeconds <= 10)
+    message: a webhook that is away may stop nobody
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: hooks}
+spec: {policyName: hooks, validationActions: [Deny]}
+"""
+HOOK = """apiVersion: admissionregistration.k8s.io/v1
+kind: KIND
+metadata: {name: ours}
+webhooks:
+- name: a.example.com
+  POLICY
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  clientConfig: {url: "https://hooks.example.com"}
+"""
+
+
+@pytest.mark.parametrize("kind", ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"])
+def test_webhook_configurations_are_tried(run, kind):
+    """The API server's own policies judge them, with their defaults; that it asks no webhook about them is said."""
+    Path("policies/hooks.yaml").write_text(HOOKS)
+    done = run("-f", "-", stdin=HOOK.replace("KIND", kind).replace("  POLICY\n", ""))
+    assert (done.exit_code, "hooks: a webhook that is away may stop nobody" in done.stdout) == (exits.FAILED, True)
+    assert f"no webhook is asked about {kind} ours: policies decide" in done.stdout
+    done = run("-f", "-", stdin=HOOK.replace("KIND", kind).replace("POLICY", "failurePolicy: Ignore"))
+    assert (done.exit_code, f"no webhook is asked about {kind} ours" in done.stdout) == (exits.PASSED, True)
 
 
 def test_a_pod_that_names_its_node_is_in_no_queue(run):

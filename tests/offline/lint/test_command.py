@@ -152,3 +152,28 @@ def test_a_library_has_one_line_for_what_the_cluster_has(run):
     ]
     Path("library.yaml").write_text(LIBRARY.replace("NAME", "Not_A_Name"))
     assert run("library.yaml", "--library").exit_code == exits.FAILED
+
+
+PARAMETERS = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAME}
+spec:
+  policyName: NAME
+  validationActions: [Deny]
+  paramRef: {name: limits, namespace: team-a, parameterNotFoundAction: Deny}
+---
+"""
+
+
+def test_parameters_of_a_library_are_one_line(run):
+    """So are parameters that the cluster has to have; in a repository each missing one is an error."""
+    policy = LIBRARY.replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n", 1)
+    Path("library.yaml").write_text("".join((policy + PARAMETERS).replace("NAME", name) for name in ("a", "b")))
+    told = [
+        f["severity"] for f in json.loads(run("library.yaml", "-o", "json").stdout)["findings"] if f["code"] == "REF003"
+    ]
+    assert told == ["error", "error"]
+    found = json.loads(run("library.yaml", "--library", "-o", "json").stdout)["findings"]
+    assert [(f["severity"], f["message"]) for f in found if f["code"] == "REF003"] == [
+        ("note", "2 bindings name parameters that are not here; the cluster has to have them")
+    ]

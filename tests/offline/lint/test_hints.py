@@ -1,14 +1,17 @@
 """A mistake in an expression comes with the way out."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from tests.offline.dryrun.files import GPU
 from webhook import documents
-from webhook.offline.files import read_text
+from webhook.offline.files import read_files, read_text
 from webhook.offline.lint.run import lint
 from webhook.offline.lint.trial.engine import loaded
+
+CASES = Path(__file__).parent / "cases"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,36 @@ def test_a_mutation_of_another_form_is_told_with_the_right_one(kind, expression,
     text = MUTATION % (kind, kind[0].lower() + kind[1:] if kind != "JSONPatch" else "jsonPatch", expression)
     found = lint(read_text(text, "m.yaml"), datetime(2026, 9, 1, tzinfo=UTC)).findings
     assert found[0].hint.startswith(hint), [f.render() for f in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("type-quoted-number.yaml", "CEL016", "write a number without quotes, a text with them"),
+        ("user-name.yaml", "CEL001", 'write "username"'),
+        ("less-or-equal.yaml", "CEL001", "write <="),
+        ("q-gpus.yaml", "QUE005", 'did you mean "nvidia.com/gpu"?'),
+        ("q-version.yaml", "SCH003", "write apiVersion: kueue.x-k8s.io/v1beta2"),
+        ("init-deployment.yaml", "BYP002", "(object.spec.template.spec.containers + object.spec.template.spec.?init"),
+        ("kind-map.yaml", "SCH002", "kind is a map, expected a string"),
+        ("kyverno-context.yaml", "CEL001", "this is Kyverno's; the API server has no such function"),
+    ],
+)
+def test_a_hint_leads_to_what_is_right(name, code, told):
+    """What is told of a mistake is the way out of that mistake, whatever else the file holds."""
+    found = [f for f in lint(read_files([CASES / name]), datetime(2026, 9, 1, tzinfo=UTC)).findings if f.code == code]
+    assert found
+    assert all(told in f"{f.message} {f.hint}" for f in found)
+    assert not any(word in f"{f.message} {f.hint}" for f in found for word in ("{'", "has()"))
+
+
+@pytest.mark.parametrize(
+    "name", ["type-quoted-number.yaml", "field-vap.yaml", "bind-none-crlf.yaml", "field-flow.yaml"]
+)
+def test_what_fails_for_certain_is_an_error(name):
+    """A text compared with a number, a misspelt field, a policy without a binding: CI does not stay green."""
+    found = lint(read_files([CASES / name]), datetime(2026, 9, 1, tzinfo=UTC)).findings
+    assert {str(f.severity) for f in found} == {"error"}
 
 
 def test_fields_of_suites_are_checked():

@@ -60,7 +60,7 @@ def eval_command(expression: str | None, batch: str | None, output: str, traced:
     files = {"object": options["object_"], "oldObject": options["old_object"], "params": options["params"]}
     files |= {"request": options["request"], "namespaceObject": options["namespace_object"]}
     values = {name: _read(file) for name, file in files.items()}
-    values |= {name: _as_sent(values[name]) for name in ("object", "oldObject")}
+    values |= {name: _as_sent(values[name]) for name in ("object", "oldObject", "params", "namespaceObject")}
     sys.exit(_single(expression, values, mutates=mutates, traced=traced, as_json=output == "json"))
 
 

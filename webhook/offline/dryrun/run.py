@@ -19,11 +19,13 @@ from webhook.offline.dryrun.requests import Resources, Sender, received, request
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.result import Observer
 from webhook.policy.loading.list_items import entries
-from webhook.policy.loading.policy_kinds import GROUP, OWN
+from webhook.policy.loading.policy_kinds import GROUP, OWN, SHAPES
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
 _REVIEW: Final = "AdmissionReview"
+_HOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""Kinds that the API server's own policies judge, and about which it asks no webhook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +55,22 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
                 found.append(_review_input(document))
             except BadReview as error:
                 wrong.append(document.diagnostic("REV001", (), str(error)))
-        elif str(value["apiVersion"]).partition("/")[0] not in (GROUP, OWN):
+        elif not _judges(value):
             found.append(Input(_ref(document, value, sender), value))
     return found, wrong
+
+
+def _judges(value: Object) -> bool:
+    """Say whether an object is a policy, a binding or one of Sluice's own files: nobody is asked about these."""
+    group = str(value["apiVersion"]).partition("/")[0]
+    return group == OWN or (group == GROUP and value["kind"] in SHAPES)
 
 
 def nothing(documents: Iterable[Document]) -> str:
     """Say why there is nothing to try in documents."""
     values = (document.value for whole in documents for document in entries(whole))
     groups = {str(value.get("apiVersion")).partition("/")[0] for value in values if isinstance(value, dict)}
-    why = f": the API server asks no policy and no webhook about those of {GROUP}" if GROUP in groups else ""
+    why = ": the API server asks no policy and no webhook about policies and bindings" if GROUP in groups else ""
     return f"no objects in these files{why}"
 
 
@@ -102,7 +110,8 @@ def dry_run(
     resources = Resources.of([*bundle.objects, *(i.obj for i in given)], facts)
     outcomes = [outcome(item, bundle, facts, resources, sender, gate, clock) for item in given]
     missing = (*missing_facts(facts, bundle), *(missing_queues(outcomes) if gate is None else ()))
-    return Trial(tuple(outcomes), tuple(_notes(facts, bundle)), tuple(dict.fromkeys(missing)))
+    notes = (*_notes(facts, bundle), *_unasked(outcomes))
+    return Trial(tuple(outcomes), notes, tuple(dict.fromkeys(missing)))
 
 
 def outcome(
@@ -154,3 +163,13 @@ def _notes(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
     for note in bundle.notes:
         if note.severity is not Severity.NOTE:
             yield f"{note.place}: {note.message}"
+
+
+def _unasked(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
+    """Say whose verdict is that of policies in the cluster alone."""
+    names = [str(o.ref) for o in outcomes if o.ref.kind in _HOOKS and o.policies]
+    if names:
+        yield (
+            f"no webhook is asked about {', '.join(names)}: policies decide about these where they are applied to the "
+            "cluster itself, not through sluice serve"
+        )

@@ -17,9 +17,12 @@ from webhook.policy.request import Request
 
 _KEPT: Final = 2048
 """Kinds of requests to remember; a cluster has a few hundred resources."""
-_EXEMPT_GROUP: Final = "admissionregistration.k8s.io"
-_REVIEWS: Final = frozenset(
+_NEVER_ASKED: Final = frozenset(
     {
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
         ("authentication.k8s.io", "selfsubjectreviews"),
         ("authentication.k8s.io", "tokenreviews"),
         ("authorization.k8s.io", "localsubjectaccessreviews"),
@@ -28,6 +31,10 @@ _REVIEWS: Final = frozenset(
         ("authorization.k8s.io", "subjectaccessreviews"),
     }
 )
+"""Resources that no policy judges (apiserver 1.36, admission/plugin/policy/generic): policies, and access reviews.
+
+Webhook configurations are judged by the API server's own engine, though no webhook is asked about them.
+"""
 _PODS: Final = ("", "v1", "pods")
 
 
@@ -64,7 +71,7 @@ class Index:
         return found
 
     def _bound(self, target: ResourceOperation) -> Iterator[BoundPolicy]:
-        if target.group == _EXEMPT_GROUP or (target.group, target.resource) in _REVIEWS:
+        if (target.group, target.resource) in _NEVER_ASKED:
             return
         for policy in self._policies:
             entry = entry_for(policy, target)
