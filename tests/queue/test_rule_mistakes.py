@@ -34,6 +34,7 @@ ROWS = [
     ("history: {resourceWeights: {gpu: two}}", "RUL002", "5:36", "must be a number", ""),
     ("laws: {keeps: [QuotaKep]}", "RUL002", "5:18", 'invalid value "QuotaKep"', 'did you mean "QuotaKept"?'),
     ("laws: {givesUp: [{law: '', why: no}]}", "RUL002", "5:26", "law", ""),
+    ("headsPerCycle: -3", "RUL001", "5:3", "headsPerCycle", ""),
     ("histroy: {}", "RUL001", "5:3", "histroy", 'did you mean "history"?'),
     ("extends: kueue", "RUL002", "5:12", "must be a list", "write [kueue]"),
     ("extends: [kueu]", "RUL006", "5:13", 'QueuePolicy "kueu" does not exist', 'did you mean "kueue"?'),

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.policy import support
+from tests.shared import ROOT
 from webhook.cli.commands.test import test as command
 from webhook.diagnostics import SourceError
 from webhook.offline.suite.session import run_session
@@ -222,6 +223,21 @@ def test_coverage_of_mutations(suite):
         "mutations[0] was never changed",
         "mutations[0]: the branch after : was never evaluated",
     ]
+
+
+def test_coverage_is_that_of_ones_own_policies(suite):
+    """A shipped policy that a suite takes along has its own suite, which covers it; one's own still counts."""
+    session = run_session([suite(case(), head="policies: [policy.yaml, sluice.dev/job-user]")])
+    assert {branch.policy for branch in session.branches} == {"p"}
+
+
+def test_a_policy_is_covered_however_suites_name_it(monkeypatch):
+    """By folder, by `..` and by reference: what one suite runs is run for all, wherever the command is started."""
+    monkeypatch.chdir(ROOT)
+    folders = ("job-user", "library/user-quota", "queue/user-caps")
+    session = run_session([Path("policies", folder) for folder in folders], examples=0)
+    assert {branch.policy for branch in session.branches} >= {"job-user", "job-user-stays"}
+    assert [branch.finding.render() for branch in session.missed] == []
 
 
 def run(folder, *options):

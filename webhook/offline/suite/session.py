@@ -17,6 +17,7 @@ from webhook.offline.suite.run_case import Result
 from webhook.offline.suite.run_suite import SuiteResult, picked
 from webhook.offline.suite.suite_file import suites_of
 from webhook.offline.suite.workers import run_parts, worker_count
+from webhook.policy.loading.shipped import is_shipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,22 @@ def run_session(
     broken = tuple(dict.fromkeys((*wrong, *(d for part in parts for d in part.broken))))
     results = tuple(result for part in parts for result in part.results)
     left = sum(len(suite.cases) for suite in suites) - total
-    return Session(results, _unique(parts), left, time.perf_counter() - start, broken)
+    return Session(results, _covered(parts, paths), left, time.perf_counter() - start, broken)
 
 
-def _unique(parts: Iterable[SuiteResult]) -> tuple[Branch, ...]:
-    """Join the branches of a policy that several suites load: it ran where one of them ran it."""
+def _covered(parts: Iterable[SuiteResult], paths: Sequence[Path]) -> tuple[Branch, ...]:
+    """Join the branches of a policy that several suites load, however they name it: it ran where one of them ran it.
+
+    Shipped policies that suites only take along (`sluice.dev/NAME`) are tested elsewhere, and do not count.
+    """
     found: dict[object, Branch] = {}
+    mine = {path.resolve() for path in paths}
     for branch in (branch for part in parts for branch in part.branches):
-        key = (branch.finding.place, branch.what)
+        place = branch.finding.place
+        file = Path(place.file).resolve()
+        key = (file, place.line, place.column, branch.what)
+        if is_shipped(file) and mine.isdisjoint((file, *file.parents)):
+            continue
         if key not in found or branch.ran:
             found[key] = branch
     return tuple(found.values())
