@@ -1,6 +1,5 @@
 """What the API server's own policies judge in the group of admission: webhooks, and neither policies nor bindings."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane
-from webhook.documents import Document, dump, read
+from webhook.documents import Document, read
 from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Sender
@@ -115,8 +114,8 @@ def test_webhooks_are_judged_and_policies_are_not(judged: Client) -> None:
 
 def test_webhooks_are_read_as_the_server_reads_them(kube: Client) -> None:
     """Defaults and nulls: what the server would store is what a dry run shows to policies."""
-    for document in read(OBJECTS):
+    for document in read(OBJECTS.replace("judged-", "read-")):
         obj = document.value
         if "webhooks" in obj:
             stored = kube.create(obj, dry_run=True)
-            assert json.loads(json.dumps(defaulted(obj)))["webhooks"] == stored["webhooks"], dump(obj)
+            assert defaulted(obj)["webhooks"] == stored["webhooks"]

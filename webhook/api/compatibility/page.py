@@ -44,10 +44,10 @@ def _differences() -> Iterator[str]:
     yield "## Where decisions differ from Kueue's\n"
     yield "Compared with the real scheduler in 64 single cycles and 150 traces, `sluice plan --batch` and `--trace`"
     yield "decide as Kueue does, except for the rows of this table.\n"
-    yield "| Sluice | why | how to get Kueue's decision |"
-    yield "|---|---|---|"
+    yield "| Sluice | why | how to get Kueue's decision | traces that show it |"
+    yield "|---|---|---|---|"
     for d in DIFFERENCES:
-        yield f"| {d.what} | {d.why} | {d.setting} |"
+        yield f"| {d.what} | {d.why} | {d.setting} | {', '.join(d.traces)} |"
     yield ""
 
 
