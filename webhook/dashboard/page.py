@@ -10,19 +10,19 @@ from webhook import __version__
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import Request
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.dashboard.access import Access, Sessions
-from webhook.dashboard.app import DashboardApp
-from webhook.dashboard.events import Listeners
-from webhook.dashboard.files import static_files
-from webhook.dashboard.history import EVERY, Runs, Samples
-from webhook.dashboard.life import Lives
-from webhook.dashboard.long_work import LongWork
 from webhook.dashboard.model.session import SessionView
 from webhook.dashboard.pace import in_slices
-from webhook.dashboard.past import Past
-from webhook.dashboard.policy_page import PolicyLog
+from webhook.dashboard.past.history import EVERY, Runs, Samples
+from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources
-from webhook.dashboard.views import Views
+from webhook.dashboard.views.life import Lives
+from webhook.dashboard.views.policies import PolicyLog
+from webhook.dashboard.web.access import Access, Sessions
+from webhook.dashboard.web.answers import Views
+from webhook.dashboard.web.app import DashboardApp
+from webhook.dashboard.web.events import Listeners
+from webhook.dashboard.web.files import static_files
+from webhook.dashboard.web.long_work import LongWork
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.evaluation.result import Observer
 from webhook.policy_reload.policies import Policies

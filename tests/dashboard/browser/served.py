@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import msgspec
 from aiohttp import web
 
-from webhook.dashboard.files import static_files
 from webhook.dashboard.model.answer import Answer
 from webhook.dashboard.model.session import Changed
+from webhook.dashboard.web.files import static_files
 
 POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 ALL = ("cluster", "queues", "workloads", "policies")

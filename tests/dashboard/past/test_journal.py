@@ -5,7 +5,7 @@ import asyncio
 from tests.cluster.world import job
 from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import reading
-from webhook.dashboard.journal_past import read_past
+from webhook.dashboard.past.journal import read_past
 
 
 def test_the_past_comes_from_the_journal(tmp_path, policies):  # noqa: F811

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from webhook.api.amounts import text
 from webhook.api.pending_message import message_of
 from webhook.dashboard.model.workloads import Outlook
-from webhook.dashboard.rows import JobOf, Sees, shortage_rows
+from webhook.dashboard.views.rows import JobOf, Sees, shortage_rows
 from webhook.offline.plan.make_plan import settle
 from webhook.queue.decisions import Decisions
 from webhook.queue.explain import explain

@@ -14,7 +14,7 @@ from webhook.api.state_of_workload import ADMITTED, FINISHED
 from webhook.cluster.workloads.conditions import PAST
 from webhook.dashboard.model.queues import HistoryPoint, QueueHistory
 from webhook.dashboard.pace import Pass, every
-from webhook.dashboard.quota_tree import columns_of
+from webhook.dashboard.views.cluster import columns_of
 from webhook.jobs.describe import at
 from webhook.journal.timeline import total
 from webhook.kube.conditions import find, holds

@@ -13,10 +13,10 @@ from webhook.cluster.api.view import View
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import QueueHistory
 from webhook.dashboard.pace import at_once, in_order
-from webhook.dashboard.queue_page import Wanted, queue_view
-from webhook.dashboard.quota_tree import amounts_in, cluster_view
 from webhook.dashboard.sources import Sources
-from webhook.dashboard.what_if import Deadline, Wish, changed, needed, outlook
+from webhook.dashboard.views.cluster import amounts_in, cluster_view
+from webhook.dashboard.views.queue import Wanted, queue_view
+from webhook.dashboard.views.what_if import Deadline, Wish, changed, needed, outlook
 from webhook.offline.plan.make_plan import make_plan, settle
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named

@@ -7,11 +7,11 @@ from typing import Literal
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
-from webhook.dashboard.clause import clause_of
-from webhook.dashboard.life import Lives, in_time
 from webhook.dashboard.model.workloads import LifeEvent, PodSetRow, WorkloadView
-from webhook.dashboard.rows import Sees, any_row, jobs_of, shortage_rows
 from webhook.dashboard.sources import Sources
+from webhook.dashboard.views.clause import clause_of
+from webhook.dashboard.views.life import Lives, in_time
+from webhook.dashboard.views.rows import Sees, any_row, jobs_of, shortage_rows
 from webhook.offline.plan.objects import is_named, owner_of
 from webhook.queue.explain import explain
 from webhook.queue.pending.queue import Entry

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from webhook.dashboard.access import Access, Reader
-from webhook.dashboard.life import Lives
 from webhook.dashboard.model.policies import PoliciesView
 from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaNode
 from webhook.dashboard.model.workloads import WorkloadView
 from webhook.dashboard.pace import in_slices
-from webhook.dashboard.past import Past
-from webhook.dashboard.policy_page import PolicyLog, policies_view
-from webhook.dashboard.query import Query, lists, nodes, number, text
-from webhook.dashboard.queue_page import find, queue_view
-from webhook.dashboard.quota_tree import cluster_view
-from webhook.dashboard.rows import Sees
+from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources
-from webhook.dashboard.workload_page import find_workload, workload_view
+from webhook.dashboard.views.cluster import cluster_view
+from webhook.dashboard.views.job import find_workload, workload_view
+from webhook.dashboard.views.life import Lives
+from webhook.dashboard.views.policies import PolicyLog, policies_view
+from webhook.dashboard.views.queue import find, queue_view
+from webhook.dashboard.views.rows import Sees
+from webhook.dashboard.web.access import Access, Reader
+from webhook.dashboard.web.query import Query, lists, nodes, number, text
 from webhook.jobs.describe import row_of
 from webhook.server.responses import StatusError
 from webhook.store.objects import Object

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from webhook.dashboard.model.queues import FoundWorkloads, QueueHistory, QueueView, WorkloadPage
 from webhook.dashboard.pace import Pass, every, in_order
-from webhook.dashboard.quota_tree import column_rows, columns_of, queue_node
-from webhook.dashboard.rows import Sees, any_row, waiting_row
 from webhook.dashboard.sources import Sources
+from webhook.dashboard.views.cluster import column_rows, columns_of, queue_node
+from webhook.dashboard.views.rows import Sees, any_row, waiting_row
 from webhook.queue.explain import Gathered, explain
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from webhook.dashboard.history import QueueSample
 from webhook.dashboard.model.workloads import LifeEvent
+from webhook.dashboard.past.history import QueueSample
 from webhook.journal.read import JournalFile, journal_files
 from webhook.journal.records import Begin, Decided, Record
 from webhook.journal.timeline import Happening, What, timeline

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final, TypeVar
 
-from webhook.dashboard.access import Reader
 from webhook.dashboard.model.simulation import SimulatedSeries, SimulationView
 from webhook.dashboard.model.workloads import Outlook, WhatIf
-from webhook.dashboard.query import Query, other_quota, text, wish
-from webhook.dashboard.rows import Sees, jobs_of
-from webhook.dashboard.simulated import from_start, nominal, run, with_quota
-from webhook.dashboard.views import Views
-from webhook.dashboard.what_if import Deadline, OutOfTime, changed, gpu_of, needed, outlook
+from webhook.dashboard.views.rows import Sees, jobs_of
+from webhook.dashboard.views.simulate import from_start, nominal, run, with_quota
+from webhook.dashboard.views.what_if import Deadline, OutOfTime, changed, gpu_of, needed, outlook
+from webhook.dashboard.web.access import Reader
+from webhook.dashboard.web.answers import Views
+from webhook.dashboard.web.query import Query, other_quota, text, wish
 from webhook.diagnostics import SourceError
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.policy.queue_rules.configured import Configured

@@ -10,7 +10,7 @@ from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import FLAVOR, cluster_queue, local_queue, namespace, reading, workload
 from tests.patience import until
 from webhook.config import PageMode
-from webhook.dashboard.access import LASTS, Sessions
+from webhook.dashboard.web.access import LASTS, Sessions
 from webhook.store.errors import Unavailable
 from webhook.store.memory import MemoryStore
 

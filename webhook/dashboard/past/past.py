@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
-from webhook.dashboard.history import Runs, Samples, point_of
-from webhook.dashboard.journal_past import JournalPast, read_past
 from webhook.dashboard.model.queues import QueueHistory
 from webhook.dashboard.model.workloads import LifeEvent
-from webhook.dashboard.quota_tree import columns_of
+from webhook.dashboard.past.history import Runs, Samples, point_of
+from webhook.dashboard.past.journal import JournalPast, read_past
+from webhook.dashboard.views.cluster import columns_of
 from webhook.diagnostics import SourceError
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.state import State

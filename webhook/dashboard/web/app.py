@@ -16,14 +16,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 from aiohttp import hdrs, web
 
-from webhook.dashboard.access import ANYBODY, Reader, Sessions, TooMany
-from webhook.dashboard.events import Listeners
-from webhook.dashboard.files import StaticFile
-from webhook.dashboard.long_work import LongWork
 from webhook.dashboard.model.answer import Answer
 from webhook.dashboard.model.session import SessionView
-from webhook.dashboard.query import Query
-from webhook.dashboard.views import Views
+from webhook.dashboard.web.access import ANYBODY, Reader, Sessions, TooMany
+from webhook.dashboard.web.answers import Views
+from webhook.dashboard.web.events import Listeners
+from webhook.dashboard.web.files import StaticFile
+from webhook.dashboard.web.long_work import LongWork
+from webhook.dashboard.web.query import Query
 from webhook.server.body import read_body
 from webhook.server.limits import KIB, MIB, Limits
 from webhook.server.responses import StatusError, status_response

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.api.amounts import amount
-from webhook.dashboard.queue_page import Wanted
-from webhook.dashboard.quota_tree import LIMIT
-from webhook.dashboard.simulated import OtherQuota
-from webhook.dashboard.what_if import Wish
+from webhook.dashboard.views.cluster import LIMIT
+from webhook.dashboard.views.queue import Wanted
+from webhook.dashboard.views.simulate import OtherQuota
+from webhook.dashboard.views.what_if import Wish
 from webhook.kube.quantity import QuantityError
 from webhook.server.responses import StatusError
 

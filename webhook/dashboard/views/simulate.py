@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries
-from webhook.dashboard.what_if import OutOfTime
+from webhook.dashboard.views.what_if import OutOfTime
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.offline.simulate.simulation import SimulationResult, simulate
 from webhook.offline.simulate.summary import capacity, summarise

@@ -13,7 +13,7 @@ from secrets import token_urlsafe
 from typing import Any, Final
 
 from webhook.cluster.api.access_review import access_review
-from webhook.dashboard.rows import Sees
+from webhook.dashboard.views.rows import Sees
 from webhook.policy.facts import Check
 from webhook.store.errors import StoreError
 from webhook.store.objects import ObjectStore

@@ -1,0 +1,1 @@
+"""What was: from the journal where one is written, else from what this replica saw."""
