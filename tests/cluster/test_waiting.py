@@ -157,6 +157,28 @@ def test_what_puts_one_back_into_its_queue(reason, around, at, said):
     )
 
 
+@pytest.mark.parametrize(
+    ("reason", "at", "over"),
+    [
+        ("PodsReadyTimeout", PAST, True),
+        ("AdmissionCheck", None, True),
+        ("PodsReadyTimeout", "2030-01-01T00:00:00Z", False),
+        ("Deactivated", PAST, False),
+    ],
+)
+def test_a_back_off_may_end_before_an_evicted_workload_gave_its_quota_back(reason, at, over):
+    """What is said of the queue has to wait for that; and nothing is said of a back-off that was not begun."""
+    conditions = (("QuotaReserved", "True", "QuotaReserved"), ("Evicted", "True", reason))
+    old = workload(*conditions, ("Requeued", "False", reason), requeueState={"count": 2, "requeueAt": at})
+    status = waiting.still_held(old, NOW)
+    row = find({"status": status}, "Requeued")
+    assert (row["status"], row["reason"]) == (("True", "BackoffFinished") if over else ("False", reason))
+    assert status["requeueState"] == {"count": 2, "requeueAt": None if over else at}
+    assert find({"status": status}, "QuotaReserved")["status"] == "True"
+    unmarked = workload(*conditions, requeueState={"count": 2, "requeueAt": PAST})
+    assert waiting.still_held(unmarked, NOW) == unmarked["status"]
+
+
 def held(state, **fields):
     return workload(
         ("QuotaReserved", "True", "QuotaReserved"),

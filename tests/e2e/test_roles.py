@@ -59,7 +59,7 @@ RIGHTS: dict[str, JSON] = {
         "pods/finalizers": "update",
         "jobs/status.batch": "patch",
         "jobs/finalizers.batch": "update",
-        "events": "create",
+        "events": "create patch",
         "podtemplates": "create patch",
         "provisioningrequests.autoscaling.x-k8s.io": f"{READ} create delete",
         "workloads.kueue.x-k8s.io": f"{READ} create update patch delete",

@@ -52,4 +52,11 @@ DIFFERENCES: Final = (
         "none: a bug of Kueue",
         ("trace-a1-00034", "trace-a3-00037"),
     ),
+    Difference(
+        "a waiting workload always says what it lacks, never `Bypassed scheduling evaluation because an equivalent "
+        "workload recently failed`",
+        "Kueue does not look at a workload like one that failed before; Sluice does not either, and yet explains each "
+        "by its own numbers",
+        "none: only the message of the condition QuotaReserved differs, its reason does not",
+    ),
 )

@@ -1,7 +1,8 @@
 """Events: what was done with an object, for `kubectl describe` and for clients that wait for a reason.
 
 They are written beside the work, one at a time, and are never waited for. What cannot be written is dropped: an Event
-is news, no state.
+is news, no state. What is told of one object for one reason again and again within a minute is one Event that counts,
+with the note of the first time, as Kubernetes' own recorder of events.k8s.io does it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Final
@@ -28,7 +30,18 @@ MOST: Final = 1000
 """Events that may wait to be written."""
 REMEMBERED: Final = 4096
 AGAIN: Final = timedelta(minutes=1)
-"""The same Event of one object is not written again earlier."""
+"""For how long an Event counts what is told again; after that there is a new one."""
+
+
+@dataclass(slots=True)
+class _Series:
+    """An Event, since when it counts, and the note told last; whether it is written, and waits to be."""
+
+    event: Object
+    since: datetime
+    note: str
+    written: bool = False
+    waits: bool = False
 
 
 class EventRecorder:
@@ -36,8 +49,8 @@ class EventRecorder:
 
     def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
         self._store, self._now = store, now
-        self._waiting: asyncio.Queue[Object] = asyncio.Queue(MOST)
-        self._told: OrderedDict[tuple[str, str, str], datetime] = OrderedDict()
+        self._waiting: asyncio.Queue[_Series] = asyncio.Queue(MOST)
+        self._told: OrderedDict[tuple[str, str, bool], _Series] = OrderedDict()
         self._numbers = count()
         self._task: asyncio.Task[None] | None = None
 
@@ -53,23 +66,35 @@ class EventRecorder:
             self._task = None
 
     def tell(self, obj: Object, reason: str, note: str, *, warning: bool = False) -> None:
-        """Say what was done with an object. `reason` is one word, `note` a sentence."""
-        now, key = self._now().astimezone(UTC), (uid_of(obj), reason, note)
-        if (last := self._told.get(key)) is not None and now < last + AGAIN:
+        """Say what was done with an object. `reason` is one word, `note` a sentence; the same one twice is one."""
+        now, key = self._now().astimezone(UTC), (uid_of(obj), reason, warning)
+        series = self._told.get(key)
+        if series is None or now >= series.since + AGAIN:
+            event = self._event(obj, reason, note[:NOTE_LIMIT], "Warning" if warning else "Normal")
+            series = self._told[key] = _Series(event, now, note)
+            self._told.move_to_end(key)
+            if len(self._told) > REMEMBERED:
+                self._told.popitem(last=False)
+        elif note == series.note:
             return
-        self._told[key] = now
-        self._told.move_to_end(key)
-        if len(self._told) > REMEMBERED:
-            self._told.popitem(last=False)
+        else:
+            series.note = note
+            series.event |= {"count": series.event["count"] + 1, "lastTimestamp": _stamp(now)}
+        self._write_soon(series)
+
+    def _write_soon(self, series: _Series) -> None:
+        if series.waits:
+            return
         try:
-            self._waiting.put_nowait(self._event(obj, reason, note[:NOTE_LIMIT], "Warning" if warning else "Normal"))
+            self._waiting.put_nowait(series)
+            series.waits = True
         except asyncio.QueueFull:
-            log.debug("an Event is dropped: %s %s", reason, note)
+            log.debug("an Event is dropped: %s %s", series.event["reason"], series.note)
 
     def _event(self, obj: Object, reason: str, note: str, type_: str) -> Object:
         namespace, name = key_of(obj)
         now = self._now().astimezone(UTC)
-        stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        stamp = _stamp(now)
         regarding = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": name, "uid": uid_of(obj)}
         if namespace:
             regarding["namespace"] = namespace
@@ -93,8 +118,24 @@ class EventRecorder:
 
     async def _run(self) -> None:
         while True:
-            event = await self._waiting.get()
+            series = await self._waiting.get()
+            series.waits = False
             try:
-                await self._store.create(event)
+                await self._write(series)
             except StoreError as error:
                 log.debug("an Event is not written: %s", error)
+
+    async def _write(self, series: _Series) -> None:
+        """Write an Event, or only what has become of its count."""
+        event = series.event
+        if not series.written:
+            await self._store.create(dict(event))
+            series.written = True
+            return
+        counted = {name: event[name] for name in ("count", "lastTimestamp")}
+        metadata = event["metadata"]
+        await self._store.patch(EVENT, metadata["name"], metadata["namespace"], counted)
+
+
+def _stamp(now: datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

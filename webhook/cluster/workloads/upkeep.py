@@ -132,6 +132,9 @@ class Upkeep:
             await self._hold(key, workload)
         elif not waiting.is_active(workload) and not at(workload, ("metadata", "ownerReferences")):
             await self._write(key, workload, released(workload, self._writer.stamp()))
+        else:
+            await self._write(key, workload, waiting.still_held(workload, self._writer.stamp()))
+            self._look_after_back_off(key, workload)
 
     async def _wait(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
         """See to one that holds no quota."""
@@ -143,6 +146,9 @@ class Upkeep:
         found = self._view.mirror(CLUSTER_QUEUE).get(target)
         around = Around(local, target, found, target in inactive, self._told.get(key), self._core.pod_sets(key))
         await self._write(key, workload, waiting.status_of(workload, around, self._writer.stamp()))
+        self._look_after_back_off(key, workload)
+
+    def _look_after_back_off(self, key: str, workload: Object) -> None:
         again = milliseconds(at(workload, ("status", "requeueState", "requeueAt")))
         if again > self._clock_ms():
             self._look_at(key, again)

@@ -156,6 +156,16 @@ def _back_in_queue(workload: Object, around: Around, now: str) -> Mapping[str, A
     return {**part, "conditions": with_condition(conditions_of(workload), REQUEUED, True, *said, now, generation)}
 
 
+def still_held(workload: Object, now: str) -> dict[str, Any]:
+    """Give the status of one that is evicted and holds its quota still: only its back-off may end meanwhile.
+
+    `Requeued` says False before the quota is back where who stops the job says so himself.
+    """
+    held = find(workload, REQUEUED) or {}
+    backs_off = held.get("status") == "False" and str(held.get("reason")).startswith(_UNTIL_TIME)
+    return {**(workload.get("status") or {}), **(_back_in_queue(workload, Around(None), now) if backs_off else {})}
+
+
 def _is_undone(reason: str, workload: Object, around: Around, now: str) -> bool:
     if not is_active(workload):
         return False

@@ -1,0 +1,63 @@
+"""Events: one for each thing that happens to an object, and a count where it happens again and again."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from tests.patience import until
+from webhook.cluster.api.event_recorder import AGAIN, EVENT, EventRecorder
+from webhook.store.memory import MemoryStore
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HIGH = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Workload",
+    "metadata": {"name": "high", "namespace": "team-a", "uid": "1"},
+}
+
+
+def written(notes, expected):
+    """What is stored when `notes` (what is told, and how long after noon) have led to the `expected` counts."""
+
+    async def go():
+        store, now = MemoryStore(), [NOON]
+        recorder = EventRecorder(store, lambda: now[0])
+        recorder.start()
+
+        async def counts():
+            return sorted(e["count"] for e in (await store.list(EVENT)).items)
+
+        for number, (note, later) in enumerate(notes):
+            now[0] = NOON + later
+            recorder.tell(HIGH, "PreemptedWorkload", note)
+            if number == 0:
+                await until(lambda: _are(counts, [1]), "the first is written")
+
+        await until(lambda: _are(counts, expected), f"the counts are {expected}")
+        await recorder.stop()
+        return (await store.list(EVENT)).items
+
+    return asyncio.run(go())
+
+
+async def _are(counts, expected):
+    return await counts() == expected
+
+
+SOON = timedelta(seconds=5)
+
+
+def test_what_happens_again_within_a_minute_is_counted():
+    """The note stays that of the first time, the time is that of the last."""
+    (event,) = written([("took a", SOON), ("took b", SOON), ("took c", 2 * SOON)], [3])
+    assert event["message"] == "took a"
+    assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2026-01-01T12:00:05Z", "2026-01-01T12:00:10Z")
+
+
+def test_the_same_sentence_is_told_once():
+    (event,) = written([("took a", SOON), ("took a", 2 * SOON), ("took b", 3 * SOON)], [2])
+    assert event["lastTimestamp"] == "2026-01-01T12:00:15Z"
+
+
+def test_after_a_minute_there_is_a_new_event():
+    rows = written([("took a", SOON), ("took b", SOON + AGAIN)], [1, 1])
+    assert {row["message"] for row in rows} == {"took a", "took b"}
