@@ -177,3 +177,12 @@ def test_parameters_of_a_library_are_one_line(run):
     assert [(f["severity"], f["message"]) for f in found if f["code"] == "REF003"] == [
         ("note", "2 bindings name parameters that are not here; the cluster has to have them")
     ]
+
+
+def test_a_policy_that_a_library_ships_twice_is_no_error(run):
+    """Alone and in a bundle of all: the API server takes both files. In a repository it is a mistake."""
+    for name in ("alone.yaml", "bundle.yaml"):
+        Path(name).write_text(LIBRARY.replace("NAME", "a"))
+    for options, severity in (((), "error"), (("--library",), "warning")):
+        found = json.loads(run("alone.yaml", "bundle.yaml", "-o", "json", *options).stdout)["findings"]
+        assert [f["severity"] for f in found if f["code"] == "LOAD004"] == [severity]

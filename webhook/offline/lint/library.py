@@ -21,6 +21,10 @@ _SUMMED: Final = {
 _REFUSED: Final = ("FILE", "YAML", "LOAD", "POL", "CEL001", "RUL", "SCH", "REF005", "REF008", "RCH004", "EXC001", "SUI")
 """Codes, and families of codes, of what is refused when the file is applied, or cannot be read at all."""
 
+_TAKEN: Final = "LOAD004"
+"""One name twice: where both files are applied the second replaces the first. Libraries ship a policy alone and in a
+bundle."""
+
 
 def of_a_library(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Give the findings as they are told of a library, in their order."""
@@ -33,6 +37,6 @@ def of_a_library(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _weighed(finding: Diagnostic) -> Diagnostic:
-    if finding.severity == Severity.ERROR and not finding.code.startswith(_REFUSED):
+    if finding.severity == Severity.ERROR and (finding.code == _TAKEN or not finding.code.startswith(_REFUSED)):
         return replace(finding, severity=Severity.WARNING)
     return finding
