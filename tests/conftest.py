@@ -16,7 +16,7 @@ from tests.image.fixtures import image
 
 __all__ = ["control_plane", "image", "kube", "namespace"]
 
-LIVE = {"control_plane", "image", "scene"}
+LIVE = {"control_plane", "image", "two_replicas"}
 """What costs a minute to start, and is started once."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

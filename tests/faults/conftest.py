@@ -1,18 +1,18 @@
-"""One scene for all faults: a control plane of its own, since some of them stop it."""
+"""The same two replicas for all faults, with a control plane of its own, since some of them stop it."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.controlplane.cluster import start
-from tests.faults.scene import Scene
+from tests.faults.two_replicas import TwoReplicas
 
 
 @pytest.fixture(scope="package")
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def two_replicas(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoReplicas]:
     """Two replicas of Sluice and two teams."""
     plane = start()
-    made = Scene(plane, tmp_path_factory.mktemp("faults"))
+    made = TwoReplicas(plane, tmp_path_factory.mktemp("faults"))
     try:
         made.open()
         yield made

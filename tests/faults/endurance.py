@@ -19,7 +19,7 @@ from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane, start
 from tests.faults.judge import JOBS, WORKLOADS, Judge
 from tests.faults.pending import memory
-from tests.faults.scene import TEAMS, Replica, Scene, job_of
+from tests.faults.two_replicas import TEAMS, Replica, TwoReplicas, job_of
 
 CREATORS = 4
 SAMPLES = 30
@@ -87,19 +87,19 @@ class Stream:
             return
 
 
-def run(scene: Scene, minutes: float, unfinished: int, ttl: int) -> bool:
+def run(two_replicas: TwoReplicas, minutes: float, unfinished: int, ttl: int) -> bool:
     """Let Jobs come and go, print the table; give whether every law was kept."""
-    judge = Judge(scene.plane)
-    stream = Stream(scene.plane, judge, unfinished, ttl)
+    judge = Judge(two_replicas.plane)
+    stream = Stream(two_replicas.plane, judge, unfinished, ttl)
     rows: list[Sample] = []
     begun = time.monotonic()
     print("".join(f"{name:>13}" for name in COLUMNS), flush=True)
     while time.monotonic() - begun < minutes * 60:
         time.sleep(minutes * 60 / SAMPLES)
-        rows.append(sample(scene, stream, judge, begun, rows))
+        rows.append(sample(two_replicas, stream, judge, begun, rows))
         show(rows[-1])
     stream.close()
-    scene.plane.wait("the last Job is complete", lambda: judge.complete(stream.names) == len(stream.names))
+    two_replicas.plane.wait("the last Job is complete", lambda: judge.complete(stream.names) == len(stream.names))
     judge.close()
     print(f"{len(stream.names):,} Jobs created and ended; {judge.events:,} events judged, {judge.gaps} gaps")
     for line in judge.broken[:10]:
@@ -108,13 +108,13 @@ def run(scene: Scene, minutes: float, unfinished: int, ttl: int) -> bool:
     return not judge.broken
 
 
-def sample(scene: Scene, stream: Stream, judge: Judge, begun: float, rows: Sequence[Sample]) -> Sample:
+def sample(two_replicas: TwoReplicas, stream: Stream, judge: Judge, begun: float, rows: Sequence[Sample]) -> Sample:
     """Look at everything once."""
-    leader, follower = scene.leader, scene.follower
+    leader, follower = two_replicas.leader, two_replicas.follower
     now, ended = time.monotonic() - begun, judge.ended
     last = rows[-1] if rows else None
     rate = (ended - (last.ended if last else 0)) / (now - (last.seconds if last else 0.0))
-    raw, _, _ = scene.plane.client.exchange("GET", "/metrics", None, {"Accept": "text/plain"})
+    raw, _, _ = two_replicas.plane.client.exchange("GET", "/metrics", None, {"Accept": "text/plain"})
     watches = sum(
         float(line.rpartition(" ")[2])
         for line in raw.decode().splitlines()
@@ -171,10 +171,10 @@ def main() -> int:
     plane = start()
     try:
         with tempfile.TemporaryDirectory(prefix="sluice-endurance-") as home:
-            scene = Scene(plane, Path(home), lease=15)
-            scene.open()
-            kept = run(scene, given.minutes, given.unfinished, given.ttl)
-            scene.close()
+            two_replicas = TwoReplicas(plane, Path(home), lease=15)
+            two_replicas.open()
+            kept = run(two_replicas, given.minutes, given.unfinished, given.ttl)
+            two_replicas.close()
     finally:
         plane.stop()
     print("every law was kept" if kept else "a law was broken")

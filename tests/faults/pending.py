@@ -21,7 +21,7 @@ from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane, start
 from tests.e2e.sluice import managed
 from tests.faults.judge import WORKLOADS, condition, finished, name_of
-from tests.faults.scene import LEASE, Replica
+from tests.faults.two_replicas import LEASE, Replica
 from tests.server.serving import review
 from tests.server.wire import Talk, post
 

@@ -4,28 +4,28 @@ import time
 
 import pytest
 
-from tests.faults.scene import Scene, size
+from tests.faults.two_replicas import TwoReplicas, size
 
 pytestmark = pytest.mark.cluster
 
 
-def test_etcd_is_stopped(scene: Scene) -> None:
+def test_etcd_is_stopped(two_replicas: TwoReplicas) -> None:
     """SIGSTOP of etcd, longer than a lease: no call is answered; afterwards all goes on where it was."""
-    with scene.jobs(size(12, 200)) as run:
-        scene.plane.wait("the first Job is complete", lambda: run.complete)
-        with scene.plane.child("etcd").paused():
+    with two_replicas.jobs(size(12, 200)) as run:
+        two_replicas.plane.wait("the first Job is complete", lambda: run.complete)
+        with two_replicas.plane.child("etcd").paused():
             time.sleep(size(6, 20))
 
 
-def test_the_api_server_is_restarted(scene: Scene) -> None:
+def test_the_api_server_is_restarted(two_replicas: TwoReplicas) -> None:
     """SIGKILL of the API server and its start anew: connections are lost, and the versions that watches go on from."""
     for _ in range(size(1, 5)):
-        with scene.jobs(size(12, 100), gaps=True) as run:
-            scene.plane.wait("the first Job is complete", lambda: run.complete)
-            scene.plane.restart_api_server()
+        with two_replicas.jobs(size(12, 100), gaps=True) as run:
+            two_replicas.plane.wait("the first Job is complete", lambda: run.complete)
+            two_replicas.plane.restart_api_server()
 
 
-def test_many_jobs_at_once(scene: Scene) -> None:
+def test_many_jobs_at_once(two_replicas: TwoReplicas) -> None:
     """As many Jobs as can be sent, without a pause between them."""
-    with scene.jobs(size(100, 10_000), rate=1e6):
+    with two_replicas.jobs(size(100, 10_000), rate=1e6):
         pass

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.proxy import Answer, Fault, Lose, some
-from tests.faults.scene import Scene, repeated, size
+from tests.faults.two_replicas import TwoReplicas, repeated, size
 
 pytestmark = pytest.mark.cluster
 
@@ -28,23 +28,23 @@ FAULTS: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_calls_that_fail(scene: Scene, fault: Fault) -> None:
+def test_calls_that_fail(two_replicas: TwoReplicas, fault: Fault) -> None:
     """Whatever is answered in the API server's place, every Job is admitted once and comes to its end."""
-    before = scene.hits()
-    with scene.faulty(fault), scene.jobs(JOBS):
-        end_watches(scene)
-    assert scene.hits() > before
+    before = two_replicas.hits()
+    with two_replicas.faulty(fault), two_replicas.jobs(JOBS):
+        end_watches(two_replicas)
+    assert two_replicas.hits() > before
 
 
-def end_watches(scene: Scene) -> None:
+def end_watches(two_replicas: TwoReplicas) -> None:
     """Let new watches begin."""
-    for replica in scene.replicas:
+    for replica in two_replicas.replicas:
         replica.proxy.cut_watches()
 
 
-def test_watches_are_cut_again_and_again(scene: Scene) -> None:
+def test_watches_are_cut_again_and_again(two_replicas: TwoReplicas) -> None:
     """Both replicas lose all watches every third of a second; nothing is missed, and nothing seen twice."""
-    before = scene.hits()
-    with scene.jobs(JOBS) as run, repeated(0.3, lambda: end_watches(scene)):
-        scene.plane.wait("half of the Jobs are complete", lambda: run.complete > JOBS / 2)
-    assert scene.hits() > before
+    before = two_replicas.hits()
+    with two_replicas.jobs(JOBS) as run, repeated(0.3, lambda: end_watches(two_replicas)):
+        two_replicas.plane.wait("half of the Jobs are complete", lambda: run.complete > JOBS / 2)
+    assert two_replicas.hits() > before

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.processes import Child, free_ports
-from tests.faults.scene import size
+from tests.faults.two_replicas import size
 from tests.server.wire import BODY, LIVE, Talk, post
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure

@@ -4,20 +4,20 @@ import resource
 
 import pytest
 
-from tests.faults.scene import Scene, size
+from tests.faults.two_replicas import TwoReplicas, size
 
 pytestmark = pytest.mark.cluster
 
 
-def test_a_full_disk_delays_nobody(scene: Scene) -> None:
+def test_a_full_disk_delays_nobody(two_replicas: TwoReplicas) -> None:
     """No file of the leader may grow any more: the journal has a gap, and says so; every Job comes through."""
-    leader = scene.leader
+    leader = two_replicas.leader
     assert leader.child is not None
     pid = leader.child.process.pid
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     try:
-        with scene.jobs(size(12, 200)):
-            scene.plane.wait("the journal loses records", lambda: dropped(leader.state("/metrics")))
+        with two_replicas.jobs(size(12, 200)):
+            two_replicas.plane.wait("the journal loses records", lambda: dropped(leader.state("/metrics")))
     finally:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
@@ -30,11 +30,11 @@ def dropped(metrics: str) -> float:
     return float(line.split()[-1])
 
 
-def test_what_was_decided_under_faults_is_decided_again(scene: Scene) -> None:
+def test_what_was_decided_under_faults_is_decided_again(two_replicas: TwoReplicas) -> None:
     """The journals of both replicas replay to the same decisions, file by file."""
-    with scene.jobs(2):
+    with two_replicas.jobs(2):
         pass
-    told = scene.replicas[0].command(
-        "journal", "replay", *(str(r.journal) for r in scene.replicas if r.journal.exists())
+    told = two_replicas.replicas[0].command(
+        "journal", "replay", *(str(r.journal) for r in two_replicas.replicas if r.journal.exists())
     )
     assert "all the same" in told

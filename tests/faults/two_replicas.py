@@ -1,4 +1,4 @@
-"""The scene of all faults: a control plane, two teams that share a quota, two replicas of Sluice, and their Jobs."""
+"""What every fault needs: a control plane, two teams that share a quota, two replicas of Sluice, and Jobs."""
 
 import itertools
 import os
@@ -51,7 +51,7 @@ class Replica(Sluice):
         return self.child is not None and self.child.running and self.ready()
 
 
-class Scene:
+class TwoReplicas:
     """Everything that a fault needs. `open` once, `close` at the end; `jobs` for each fault."""
 
     def __init__(self, plane: ControlPlane, home: Path, lease: float = LEASE_SECONDS) -> None:
