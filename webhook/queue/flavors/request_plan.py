@@ -6,7 +6,7 @@ they would use. Pods that can never run on a flavor are known here; how much is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from webhook.queue.flavors.node_match import match
@@ -99,34 +99,32 @@ def _pod_set_plan(
             indexes.setdefault(covering[resource])
         elif requests[resource] * pod_set.count and not missing and not queue.ignores_undeclared:
             missing = resource
-    groups = [_group_plan(i, queue.groups[i], pod_set, requests, node, flavors, rules, covering) for i in indexes]
+    groups = []
+    for index in indexes:
+        asked = {r: requests[r] for r in sorted(requests) if covering.get(r) == index}
+        groups.append(GroupPlan(index, tuple(_choices(queue.groups[index], asked, pod_set, node, flavors, rules))))
     least = pod_set.count if pod_set.min_count is None else pod_set.min_count
     return PodSetPlan(pod_set.name, pod_set.count, least, tuple(groups), missing)
 
 
-def _group_plan(
-    index: int,
+def _choices(
     group: ResourceGroup,
+    asked: Mapping[str, int],
     pod_set: PodSet,
-    requests: Mapping[str, int],
     node: Node,
     flavors: Mapping[str, Flavor],
     rules: Rules,
-    covering: Mapping[str, int],
-) -> GroupPlan:
+) -> Iterator[Choice]:
+    """Give what each flavor of a group is for a pod set; `asked` are its requests, for one pod, of this group."""
     queue = node.definition
     assert isinstance(queue, ClusterQueue)
-    asked = [r for r in sorted(requests) if r in group.resources and covering[r] == index]
-    choices = []
     for quotas in group.flavors:
         flavor = flavors.get(quotas.flavor)
         why = _why_not(pod_set, flavor, queue, rules) if flavor else f"flavor {quotas.flavor} not found"
         if other := next((f for r in asked if (f := pod_set.flavors.get(r, quotas.flavor)) != quotas.flavor), ""):
             why = f"pods of the job run on flavor {other}"
         columns = ((r, node.tree.column(quotas.flavor, r)) for r in asked)
-        asks = tuple((r, c, requests[r]) for r, c in columns if c is not None)
-        choices.append(Choice(quotas.flavor, why, asks))
-    return GroupPlan(index, tuple(choices))
+        yield Choice(quotas.flavor, why, tuple((r, c, asked[r]) for r, c in columns if c is not None))
 
 
 def _why_not(pod_set: PodSet, flavor: Flavor, queue: ClusterQueue, rules: Rules) -> str:
