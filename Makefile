@@ -8,7 +8,7 @@ COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies p
 VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon $(addprefix e2e/test_,article003.py clients.py conditions.py dry_run_live.py gpu_rules.py install.py owned.py pods.py roles.py takeover.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench versions kueue-suite cluster soak living faults endurance pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench page versions kueue-suite cluster soak living faults endurance pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -53,6 +53,10 @@ $(VENV)/.bench: .ci/requirements-bench.txt $(VENV)/.dev
 bench: $(VENV)/.bench ## every benchmark, ratios side by side
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.bench $(ARGS)
+
+page: dev ## how long a reader of the page waits, and how long its answers keep the event loop; ARGS="queues pending"
+	$(BIN)/python -m tests.dashboard.measure $(ARGS)
+	$(BIN)/python -m tests.dashboard.measure_browser $(ARGS)
 
 kueue-suite: dev ## Kueue's own tests against Sluice; KUEUE=dir of a copy, SUITES and ARGS for some
 	$(BIN)/python -m tests.controlplane build
