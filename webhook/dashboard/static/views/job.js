@@ -3,6 +3,7 @@
 import { ask } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { address } from "../page/route.js";
+import { said } from "../page/sentences.js";
 import { ahead, amounts, duration, moment, number } from "../page/units.js";
 import { words, worded } from "../page/words.js";
 import { facts, section, table } from "../parts/table.js";
@@ -61,7 +62,7 @@ function waits(answer) {
   const { workload: row, rule } = answer;
   if (!waitsForQuota(row)) return null;
   return section(words().whyWaits,
-    h("p", {}, h("strong", {}, worded("reasons", row.reason ?? "")), row.message && h("span", { class: "message" }, row.message)),
+    h("p", {}, h("strong", {}, worded("reasons", row.reason ?? "")), row.message && h("span", { class: "message" }, said(row.message))),
     rule && h("figure", { class: "clause" },
       h("figcaption", {}, words().decidedBy, " ", h("strong", {}, rule.rule), " · ", worded("points", rule.point),
         rule.file && h("small", {}, ` ${rule.file}${rule.line ? `:${rule.line}` : ""}`)),

@@ -3,6 +3,7 @@
 import { ask } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { address, withQuery } from "../page/route.js";
+import { said } from "../page/sentences.js";
 import { ahead, amount, amounts, clock, duration, isBytes, number } from "../page/units.js";
 import { words, worded } from "../page/words.js";
 import { legend, quotaLine } from "../parts/bar.js";
@@ -29,7 +30,7 @@ function draw(answer, route, { width }) {
         node.parent && [" / ", h("a", { href: address("cluster", [], { filter: node.parent }) }, node.parent)]),
       h("h1", { tabindex: "-1" }, node.name),
       h("p", { class: "quiet" }, words().queueSummary(number(node.admitted ?? 0), number(node.pending ?? 0)))),
-    node.inactive && h("p", { class: "notice" }, words().inactive(node.inactive)),
+    node.inactive && h("p", { class: "notice" }, words().inactive(said(node.inactive))),
     section(words().quota, legend(),
       h("div", { class: "cells alone" }, (node.cells ?? []).map((cell) => quotaLine(cell, answer.columns))),
       facts([
@@ -69,7 +70,7 @@ function waitingTable({ rows = [] }, { at }) {
 
 function reason(row) {
   if (!row.reason && !row.message) return "";
-  return [h("strong", {}, worded("reasons", row.reason ?? "")), row.message && h("span", { class: "message" }, row.message)];
+  return [h("strong", {}, worded("reasons", row.reason ?? "")), row.message && h("span", { class: "message" }, said(row.message))];
 }
 
 function runningTable({ rows = [] }, { at }) {

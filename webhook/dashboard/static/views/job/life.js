@@ -1,6 +1,7 @@
 /** The life of a job: a line whose lengths are times, and what happened, in order. */
 
 import { h } from "../../page/elements.js";
+import { said } from "../../page/sentences.js";
 import { duration, second } from "../../page/units.js";
 import { words, worded } from "../../page/words.js";
 
@@ -52,7 +53,7 @@ function step({ at, what, by, queue, detail, changes = [] }, before, place) {
       before && at - before.at >= 1000 && h("small", {}, ` +${duration(at - before.at)}`)),
     h("div", {},
       h("p", {}, h("strong", {}, worded("events", what)), by && [" ", words().by(by)], queue && [" ", words().inQueue(queue)]),
-      detail && h("p", { class: "message" }, detail),
+      detail && h("p", { class: "message" }, said(detail)),
       changes.length > 0 && h("details", { open: true }, h("summary", {}, words().changes(changes.length)),
         h("ul", { class: "diff" }, changes.map(change)))));
 }

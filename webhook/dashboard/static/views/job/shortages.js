@@ -2,6 +2,7 @@
 
 import { h } from "../../page/elements.js";
 import { address } from "../../page/route.js";
+import { said } from "../../page/sentences.js";
 import { ahead, amount } from "../../page/units.js";
 import { words } from "../../page/words.js";
 import { table } from "../../parts/table.js";
@@ -27,7 +28,7 @@ function first({ note, holders = [], resource }, at, own) {
   const items = holders.map((holder) => h("li", {},
     h("strong", {}, amount(resource, holder.amount)), " ", who(holder, own),
     holder.ends ? ` · ${words().endsIn(ahead(holder.ends, at))}` : ""));
-  return [note && h("span", { class: "message" }, note), items.length > 0 && h("ul", { class: "plain" }, items)];
+  return [note && h("span", { class: "message" }, said(note)), items.length > 0 && h("ul", { class: "plain" }, items)];
 }
 
 function who({ workload, job, clusterQueue }, own) {

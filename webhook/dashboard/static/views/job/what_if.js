@@ -1,6 +1,7 @@
 /** A question to the queue's core: how would this job stand with fewer GPUs, in another queue, at another priority? */
 
 import { h } from "../../page/elements.js";
+import { said } from "../../page/sentences.js";
 import { ahead, amount, number, took as quick } from "../../page/units.js";
 import { words, worded } from "../../page/words.js";
 import { choice, field, queryForm } from "../../parts/form.js";
@@ -51,7 +52,7 @@ function outlook(title, { admitted, clusterQueue, flavors = {}, position, reason
     admitted && h("p", {}, Object.entries(flavors).map(([name, flavor]) => `${name}: ${flavor}`).join(", ")),
     preempts > 0 && h("p", {}, words().wouldPreempt(number(preempts))),
     position > 0 && h("p", {}, words().atPosition(number(position))),
-    reason && h("p", {}, worded("reasons", reason), message && h("span", { class: "message" }, message)),
+    reason && h("p", {}, worded("reasons", reason), message && h("span", { class: "message" }, said(message))),
     !admitted && h("p", {}, words().startsAt(start ? ahead(start, at) : words().unknown)),
     shortages(lacks, at, clusterQueue));
 }

@@ -2,6 +2,7 @@
 
 import { h } from "../../page/elements.js";
 import { address, go } from "../../page/route.js";
+import { said } from "../../page/sentences.js";
 import { number } from "../../page/units.js";
 import { words } from "../../page/words.js";
 import { quotaLine } from "../../parts/bar.js";
@@ -47,7 +48,7 @@ function row(rows, place, tops, columns, isCursor, tools) {
     h("div", { role: "gridcell", class: "number", "data-head": words().admitted }, number(node.admitted ?? 0)),
     h("div", { role: "gridcell", class: "number", "data-head": words().pending }, pending(node)),
     h("div", { role: "gridcell", class: "cells" },
-      node.inactive && h("p", { class: "inactive", title: node.inactive }, words().inactive(node.inactive)),
+      node.inactive && h("p", { class: "inactive", title: said(node.inactive) }, words().inactive(said(node.inactive))),
       cells.map((cell) => quotaLine(cell, columns))));
 }
 
