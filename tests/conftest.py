@@ -2,7 +2,7 @@
 
 Whoever starts the tests, they listen to Ctrl-C, and what they start does: a shell tells its background jobs not to.
 No example fails for being slow: the machine may be busy with other work.
-Tests run side by side, a file in one process, and all that ask for the control plane in one: it is started once.
+Tests run side by side, a file in one process; each process has a control plane of its own, started on first use.
 """
 
 import signal
@@ -16,8 +16,8 @@ from tests.image.fixtures import image
 
 __all__ = ["control_plane", "image", "kube", "namespace"]
 
-LIVE = {"control_plane", "image", "two_replicas"}
-"""What costs a minute to start, and is started once."""
+TOGETHER = ("image", "two_replicas")
+"""Fixtures that are made once: the files that ask for one stay in one process."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,13 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay in one process: those of a file, and those of the control plane.
+    """Say which tests stay in one process: those of a file, and those of a fixture that is made once.
 
     First of all hooks: pytest-xdist reads the marks in its own.
     """
     for item in items:
-        shared = LIVE & set(getattr(item, "fixturenames", ()))
-        item.add_marker(pytest.mark.xdist_group("live" if shared else item.location[0]))
+        shared = [name for name in TOGETHER if name in getattr(item, "fixturenames", ())]
+        item.add_marker(pytest.mark.xdist_group(*shared or [item.location[0]]))
 
 
 @pytest.hookimpl(wrapper=True)
