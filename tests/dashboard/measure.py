@@ -7,6 +7,7 @@ decision to the event that tells of it. Nothing here is a test: figures depend o
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import tempfile
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from time import perf_counter
 import aiohttp
 
 from tests.dashboard.serving import KUEUE, local_queue, namespace, workload
+from webhook.cli.commands.serve import SWITCH, YOUNG, settle
 from webhook.config import Config, PageMode
 from webhook.daemon import Daemon
 from webhook.store.memory import MemoryStore
@@ -57,7 +59,10 @@ async def fill(store, queues, pending):
 
 @asynccontextmanager
 async def served(queues, pending):
-    """A daemon over the filled store, at rest, with the address of its page."""
+    """A daemon over the filled store, at rest, with the address of its page; the process is set as `sluice serve`'s."""
+    gc.set_threshold(*YOUNG)
+    sys.setswitchinterval(SWITCH)
+    settle()
     store = MemoryStore()
     await fill(store, queues, pending)
     with tempfile.TemporaryDirectory() as folder:
