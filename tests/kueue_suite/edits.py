@@ -81,7 +81,7 @@ _BY_STATUS: Final = (
 
 def _metric(function: str, metric: str, test: str) -> Edit:
     """Let a metric assertion look at Sluice's metrics in place of the registry of the test's own process."""
-    look = rf"\1\tif true {{\n\t\tsluiceMetric({metric}, func(v float64) bool {{ {test} }})\n\t\treturn\n\t}}\n"
+    look = rf"\1\tif true {{\n\t\tSluiceMetric({metric}, func(v float64) bool {{ {test} }})\n\t\treturn\n\t}}\n"
     return rf"(func {function}\([^\n]*\{{\n)", look
 
 
@@ -129,6 +129,13 @@ _EDITED: Final[dict[str, tuple[Edit, ...]]] = {
             r"conditionCmpOpts := IgnoreConditionTimestampsAndObservedGeneration\1",
         ),
         (r"&& cond\.Message == msg \{", "&& (lenient || cond.Message == msg) {"),
+    ),
+    "test/integration/singlecluster/scheduler/fairsharing/fair_sharing_test.go": (
+        (
+            r"(\tmetric := metrics\.CohortWeightedShare\.WithLabelValues\(lvs\.\.\.\)\n)",
+            r"\1\tif true {\n\t\tutil.SluiceMetric(metric, func(v float64) bool { return v == weightedShare })\n"
+            r"\t\treturn\n\t}\n",
+        ),
     ),
 }
 """Files of the tests: no manager, Sluice's metrics, time-outs that are variables (`go/timeouts.go`)."""

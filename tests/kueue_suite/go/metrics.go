@@ -23,9 +23,9 @@ var SluiceState string
 
 var fqName = regexp.MustCompile(`fqName: "([^"]*)"`)
 
-// sluiceMetric looks for the metric in what Sluice serves, and notes the outcome; the spec goes on either way, so that
+// SluiceMetric looks for the metric in what Sluice serves, and notes the outcome; the spec goes on either way, so that
 // what it says of behaviour is judged by itself.
-func sluiceMetric(metric any, matches func(value float64) bool) {
+func SluiceMetric(metric any, matches func(value float64) bool) {
 	m, ok := metric.(prometheus.Metric)
 	if !ok {
 		return
