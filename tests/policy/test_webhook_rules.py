@@ -150,13 +150,13 @@ def by_operation(obj, subs=("",)):
 
 
 def test_conditions_of_any_of_the_shipped_policies_never_fail():
-    """Whichever of the shipped policies are in use, with the gate or without: no condition fails on any request.
+    """Up to three of the shipped policies, all, or all but one, with the gate or without: no condition ever fails.
 
     An error would refuse the request. The conditions are tried on everything, whatever their entry's rules take.
     """
     conditions = set()
     policies = {folder: load_bundle([folder]).policies for folder in FOLDERS}
-    for size in range(1, len(FOLDERS) + 1):
+    for size in (1, 2, 3, len(FOLDERS) - 1, len(FOLDERS)):
         for folders in itertools.combinations(FOLDERS, size):
             chosen = [policy for folder in folders for policy in policies[folder]]
             conditions |= {hook.condition for gate in (False, True) for hook in hooks(chosen, gate=gate)} - {""}
