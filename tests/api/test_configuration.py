@@ -191,7 +191,12 @@ def test_the_file_of_an_option_is_read_and_told(tmp_path):
             ("kueue",),
             Configured(
                 settings={
-                    "history": {"halfLife": "1000ms", "samplingInterval": "500ms", "resourceWeights": {"cpu": 2.0}}
+                    "history": {
+                        "halfLife": "1000ms",
+                        "samplingInterval": "500ms",
+                        "resourceWeights": {"cpu": 2.0},
+                        "always": True,
+                    }
                 }
             ),
         ),

@@ -8,13 +8,15 @@ import pytest
 from tests.cluster.test_core_revision import workload
 from tests.cluster.world import job, make_controller, queues, world
 from tests.patience import until
+from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings
 from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.status import status_of, tally
-from webhook.policy.queue_rules.files import rules_named
+from webhook.policy.queue_rules.configured import configured
+from webhook.policy.queue_rules.files import rules_configured, rules_named
 from webhook.queue.model import History
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
@@ -59,7 +61,7 @@ def held(made, decision, at):
     return {**made, "status": {"conditions": rows, "admission": admission}}
 
 
-def published(core, objects):
+def published(core, objects, now):
     """The queues with the status that is written for them."""
     known = [o for o in objects if o["kind"] in ("ClusterQueue", "LocalQueue")]
     shown = [[o for o in known if o["kind"] == kind] for kind in ("ClusterQueue", "LocalQueue")]
@@ -70,7 +72,7 @@ def published(core, objects):
             local = obj["kind"] == "LocalQueue"
             table = counts.local_queues if local else counts.cluster_queues
             name = "team-a/main" if local else "cq"
-            used = core.used(name, local=local)
+            used = core.used(name, now, local=local)
             obj = {**obj, "status": status_of(obj, table[name], "2026-01-01T00:00:00Z", used, local=local)}
         out.append(obj)
     return out
@@ -87,10 +89,10 @@ def test_a_restart_keeps_a_budget():
     core.heard(None, asking("next", 1))
     later = now + 201 * HOUR
     assert core.decide(later).admitted == ()
-    kept = published(core, objects)
+    kept = published(core, objects, later)
     fresh, made = core_of([*kept, asking("next", 1)], later)
     assert made.admitted == ()
-    before, after = (c.used("team-a/main", local=True) for c in (core, fresh))
+    before, after = (c.used("team-a/main", later, local=True) for c in (core, fresh))
     assert (after.at, after.usage[GPU]) == (before.at, pytest.approx(before.usage[GPU]))
     _, made = core_of([*objects, asking("next", 1)], later)
     assert [a.workload for a in made.admitted] == ["team-a/next"]
@@ -103,7 +105,7 @@ def test_who_used_it_is_kept_too():
     core, made = core_of([*objects, asking("big", 40)], now)
     core.heard(None, held(asking("big", 40), made.admitted[0], "2026-01-01T00:00:00Z"))
     core.decide(now + 10 * HOUR)
-    status = next(o for o in published(core, objects) if o["kind"] == "LocalQueue")["status"]
+    status = next(o for o in published(core, objects, now + 10 * HOUR) if o["kind"] == "LocalQueue")["status"]
     kept = status["fairSharing"]["admissionFairSharingStatus"]
     assert kept["users"] == [{"name": "ann", "consumedResources": kept["consumedResources"]}]
     assert kept["lastUpdate"] == "2026-01-01T10:00:00Z"
@@ -115,11 +117,9 @@ def test_it_is_written_once_per_sampling_point():
     core, made = core_of([*objects, asking("big", 40)], now)
     core.heard(None, held(asking("big", 40), made.admitted[0], "2026-01-01T00:00:00Z"))
     core.decide(now + 300_000)
-    first = published(core, objects)
-    core.decide(now + 301_000)
-    assert published(core, first) == first
-    core.decide(now + 600_000)
-    assert published(core, first) != first
+    first = published(core, objects, now + 300_000)
+    assert published(core, first, now + 301_000) == first
+    assert published(core, first, now + 600_000) != first
 
 
 def test_a_status_is_read_as_it_was_written():
@@ -138,8 +138,29 @@ def test_without_a_rule_that_asks_nothing_is_written():
     for obj in queues():
         core.heard(None, obj)
     core.decide(0)
-    assert core.used("cq", local=False) is None
-    assert core.used("team-a/main", local=True) is None
+    assert core.used("cq", HOUR, local=False) is None
+    assert core.used("team-a/main", HOUR, local=True) is None
+
+
+def test_admission_fair_sharing_is_shown_of_every_queue():
+    """With the setting it is counted for queues whose order is another, too, while time passes and nothing happens."""
+    objects, now = gpu_queues(), 1_767_225_600_000
+    asked = QueueSettings(admission_fair_sharing=AdmissionFairSharing(HOUR, 300_000))
+    core = QueueCore(rules_configured((), configured(asked)))
+    for obj in [*objects, asking("big", 40)]:
+        core.heard(None, obj)
+    core.heard(None, held(asking("big", 40), core.decide(now).admitted[0], "2026-01-01T00:00:00Z"))
+    core.follow(now)
+    halves = [core.used("team-a/main", now + hours * HOUR, local=True).usage[GPU] for hours in (1, 2, 2)]
+    assert halves == pytest.approx([20, 30, 30], rel=0.1)
+
+
+def test_a_queue_that_used_nothing_is_not_written_again():
+    """The first status says so; those after it would say the same."""
+    objects, now = gpu_queues(), 1_767_225_600_000
+    core, _ = core_of(objects, now)
+    first = published(core, objects, now)
+    assert published(core, first, now + 10 * HOUR) == first
 
 
 def test_the_status_is_in_the_cluster_and_comes_back():

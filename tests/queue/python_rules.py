@@ -55,6 +55,7 @@ class KueueRules:
     half_life: int = 0
     sampling: int = 300_000
     resource_weights: Mapping[str, float] = field(default_factory=dict)
+    metered: bool = False
     conditional: bool = False
     hold: bool = False
     by_priority: bool = True

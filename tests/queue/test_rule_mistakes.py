@@ -87,6 +87,7 @@ def test_files_that_extend_each_other_are_told(tmp_path: Path) -> None:
         ("history: {halfLife: 1h}", "history: {samplingInterval: 1m}", {"half_life": 3_600_000, "sampling": 60_000}),
         ("history: {resourceWeights: {a: 2}}", "history: {resourceWeights: {b: 3}}",
          {"resource_weights": {"a": 2.0, "b": 3.0}}),
+        ("history: {always: true}", "history: {halfLife: 1h}", {"metered": True, "half_life": 3_600_000}),
         ("reserve: {for: UntilAdmitted}", "reserve: {amount: '1'}", {"hold": True}),
         ("reserve: {for: UntilAdmitted}", "reserve: {for: Cycle}", {"hold": False}),
         ("recomputeVictims: false", "partialAdmission: false", {"recompute": False, "partial": False}),

@@ -253,6 +253,10 @@ class Rules(Protocol):
         """How much a unit of a resource counts in decayed usage; 1 where it is not named."""
 
     @property
+    def metered(self) -> bool:
+        """Whether usage is counted where no rule reads it, for the status of the queues."""
+
+    @property
     def conditional(self) -> bool:
         """Whether there is any condition in `admit`."""
 

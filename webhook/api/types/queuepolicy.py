@@ -156,6 +156,7 @@ class History(Api, frozen=True, kw_only=True):
     resource_weights: Annotated[dict[str, float], doc("Weight of a unit of a resource. Default: 1.")] = msgspec.field(
         default_factory=dict
     )
+    always: Annotated[bool | None, doc("Whether usage is also counted, and shown, where no rule reads it.")] = None
 
 
 class QueuePolicySpec(Api, frozen=True, kw_only=True):

@@ -29,8 +29,8 @@ class Core(Protocol):
     def inactive(self) -> Mapping[str, str]:
         """Say why ClusterQueues take nothing, by name; those that do are left out."""
 
-    def used(self, name: str, *, local: bool) -> History | None:
-        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where no rule asks."""
+    def used(self, name: str, now: int, *, local: bool) -> History | None:
+        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where nobody asks."""
 
     def shares(self) -> StandingShares | None:
         """Give the shares of ClusterQueues and cohorts; None where the rules do not share fairly."""

@@ -126,13 +126,13 @@ class QueueCore:
         """Say why ClusterQueues take nothing, by name; those that do are left out."""
         return {name: line.inactive for name, line in self._state.by_queue.items() if line.inactive}
 
-    def used(self, name: str, *, local: bool) -> History | None:
-        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where no rule asks."""
+    def used(self, name: str, now: int, *, local: bool) -> History | None:
+        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where nobody asks."""
         state = self._state
         queue = state.local_queues.get(name) if local else state.cluster_queues.get(name)
         if queue is None or state.rules is None:
             return None
-        kept = state.accounting.history(queue)
+        kept = state.accounting.history(queue, now)
         return kept if kept.at else None
 
     def shares(self) -> StandingShares | None:

@@ -79,11 +79,11 @@ class Publisher:
         stamp = self._writer.stamp()
         for queue in queues:
             name = key_of(queue)[1]
-            used = self._core.used(name, local=False)
+            used = self._core.used(name, self._last, local=False)
             await self._write(queue, status_of(queue, counts.cluster_queues[name], stamp, used, local=False))
         for door in doors:
             name = "/".join(key_of(door))
-            used = self._core.used(name, local=True)
+            used = self._core.used(name, self._last, local=True)
             await self._write(door, status_of(door, counts.local_queues[name], stamp, used, local=True))
         for cohort in self._view.mirror(COHORT).all():
             await self._write(cohort, with_share(cohort, counts.shares))

@@ -124,7 +124,8 @@ def _local_queue(queue: Object, key: str, target: QueueCount | None) -> QueueCou
 def status_of(queue: Object, counts: QueueCount, now: str, used: History | None, *, local: bool) -> dict[str, Any]:
     """Give the status object of a queue; equal to what it has where nothing changed.
 
-    `used` is what it used lately, None where no rule asks for that. It is written once per sampling point.
+    `used` is what it used lately, None where nobody asks for that. It is written once per sampling point, while
+    there is some.
     """
     is_active = counts.activity.status == "active"
     reason, message = counts.activity.reason, counts.activity.message
@@ -156,8 +157,10 @@ def _fair_sharing(obj: Object, share: float | None, used: History | None) -> dic
         new["weightedShare"] = MOST if math.isinf(share) else math.ceil(share)
     elif "weightedShare" in old:
         new["weightedShare"] = None
-    if used is not None and used.at > history(old.get("admissionFairSharingStatus")).at:
-        new["admissionFairSharingStatus"] = history_status(used)
+    if used is not None:
+        told = history(old.get("admissionFairSharingStatus"))
+        if used.at > told.at and (not told.at or used.usage != told.usage):
+            new["admissionFairSharingStatus"] = history_status(used)
     return {"fairSharing": new} if new != old else {}
 
 

@@ -70,6 +70,7 @@ SETTINGS: Final = (
     ("history.halfLife", "`0s`: past usage does not count"),
     ("history.samplingInterval", "`5m`"),
     ("history.resourceWeights", "`{}`: each resource counts 1"),
+    ("history.always", "`false`; `true` with Kueue's `admissionFairSharing`"),
     ("laws.keeps", "`[]`"),
     ("laws.givesUp", "`[]`"),
 )

@@ -67,4 +67,5 @@ def _history(settings: AdmissionFairSharing) -> dict[str, Any]:
         "halfLife": f"{settings.usage_half_life_time}ms",
         "samplingInterval": f"{settings.usage_sampling_interval}ms",
         "resourceWeights": dict(settings.resource_weights),
+        "always": True,
     }

@@ -52,6 +52,7 @@ class FileRules:
     half_life: int
     sampling: int
     resource_weights: Mapping[str, float]
+    metered: bool
     hold: bool
     failures: tuple[type[Exception], ...]
     conditions: tuple[AdmitCondition, ...]

@@ -189,6 +189,7 @@ def _assemble(loaded: _Loaded, settings: Settings) -> Rules:
         half_life=settings.half_life,
         sampling=settings.sampling,
         resource_weights=settings.resource_weights,
+        metered=settings.metered,
         hold=settings.hold,
         failures=(cel.EvalError,),
         conditions=tuple(loaded.admit),

@@ -16,10 +16,11 @@ STRATEGIES: Final = ("fairSharing", "strategies")
 HALF_LIFE: Final = ("history", "halfLife")
 WEIGHTS: Final = ("history", "resourceWeights")
 SAMPLING: Final = ("history", "samplingInterval")
+ALWAYS: Final = ("history", "always")
 PARTIAL: Final = ("partialAdmission",)
 RECOMPUTE: Final = ("recomputeVictims",)
 HOLD: Final = ("reserve", "for")
-ALL: Final = (ENABLED, STRATEGIES, HALF_LIFE, WEIGHTS, SAMPLING, PARTIAL, RECOMPUTE, HOLD)
+ALL: Final = (ENABLED, STRATEGIES, HALF_LIFE, WEIGHTS, SAMPLING, ALWAYS, PARTIAL, RECOMPUTE, HOLD)
 SECTIONS: Final = tuple(dict.fromkeys(setting[0] for setting in ALL))
 DURATIONS: Final = (HALF_LIFE, SAMPLING)
 UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -36,6 +37,7 @@ class Settings:
     half_life: int = 0
     sampling: int = 300_000
     resource_weights: Mapping[str, float] = field(default_factory=dict)
+    metered: bool = False
     hold: bool = False
 
 
@@ -69,6 +71,7 @@ def settings_of(values: Mapping[Setting, Any]) -> Settings:
         half_life=milliseconds(values.get(HALF_LIFE, "0s")),
         sampling=milliseconds(values.get(SAMPLING, "5m")),
         resource_weights={resource: float(weight) for resource, weight in values.get(WEIGHTS, {}).items()},
+        metered=values.get(ALWAYS, False),
         hold=values.get(HOLD) == "UntilAdmitted",
     )
 

@@ -1,6 +1,6 @@
 """Whose usage is how much, now and lately: what `admit` and `order` may look at besides the workload itself.
 
-Counted only as far as the rules in force read it. Trees and quota are `tree.py`'s; nothing is decided here.
+Counted only as far as the rules in force read it or ask for it. Trees and quota are `tree.py`'s; nothing is decided.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Accounting:
         self.rules, self.now, self.by_owner = rules, max(now, self.now), {}
         self._owners = tuple(dict.fromkeys(HELD[name] for name in sorted(HELD) if name in self._read))
         self._order = self._orders(rules, defined)
-        self._metered = self._order or not LATELY.isdisjoint(self._read)
+        self._metered = rules.metered or self._order or not LATELY.isdisjoint(self._read)
         for meters, table in tables:
             for name in table.keys() - meters.by_name.keys():
                 meters.define(name, table[name].history, self.now, rules)
@@ -216,18 +216,17 @@ class Accounting:
         """Give a snapshot with what is to be kept of usage over a restart."""
         return replace(
             snapshot,
-            local_queues=tuple(replace(q, history=self.history(q)) for q in snapshot.local_queues),
-            cluster_queues=tuple(replace(q, history=self.history(q)) for q in snapshot.cluster_queues),
+            local_queues=tuple(replace(q, history=self.history(q, self.now)) for q in snapshot.local_queues),
+            cluster_queues=tuple(replace(q, history=self.history(q, self.now)) for q in snapshot.cluster_queues),
         )
 
-    def history(self, queue: LocalQueue | ClusterQueue) -> History:
-        """Give what is to be kept of a queue's usage over a restart."""
+    def history(self, queue: LocalQueue | ClusterQueue, now: int) -> History:
+        """Give what is to be kept of a queue's usage over a restart, as it is at a time; nothing is changed by that."""
         meters, name = self._meters_of(queue)
         meter = meters.by_name.get(name)
         if meter is None or self.rules is None or not self._metered:
             return queue.history
-        meter.sample(self.now, self.rules)
-        return meter.history()
+        return meter.as_of(max(now, self.now), self.rules).history()
 
     def _meters_of(self, queue: LocalQueue | ClusterQueue) -> tuple[Meters, str]:
         if isinstance(queue, LocalQueue):

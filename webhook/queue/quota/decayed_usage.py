@@ -7,7 +7,7 @@ an admission adds to it. So value and time of a LocalQueue's meter, by user, are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from webhook.queue.model import History
 from webhook.queue.rules import Rules
@@ -42,6 +42,12 @@ class Meter:
         }
         self.past = {part: value for part, value in mixed.items() if value > NEGLIGIBLE}
         self.at, self._total = point, None
+
+    def as_of(self, now: int, rules: Rules) -> Meter:
+        """Give a copy brought up to a time, for who only looks."""
+        copy = replace(self, past=dict(self.past))
+        copy.sample(now, rules)
+        return copy
 
     def charge(self, amounts: Mapping[Part, int], weight: float) -> None:
         """Count amounts at once, as if they had been held for a while."""
