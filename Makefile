@@ -37,7 +37,7 @@ run: install ## the main job on sample queues, no cluster needed; ARGS=--once en
 test: dev ## every test, the real control plane included
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.chart.helm
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 check: dev ## format, lint, types, imports
 	$(BIN)/ruff format --check webhook tests

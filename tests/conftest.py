@@ -35,11 +35,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests stay in one process: those of a file, and those of a fixture that is made once.
 
-    First of all hooks: pytest-xdist reads the marks in its own.
+    What takes longest comes first, so that no process is left alone with it. First of all hooks: pytest-xdist reads the
+    marks in its own.
     """
     for item in items:
         shared = [name for name in TOGETHER if name in getattr(item, "fixturenames", ())]
         item.add_marker(pytest.mark.xdist_group(*shared or [item.location[0]]))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    names = getattr(item, "fixturenames", ())
+    return next((turn for turn, name in enumerate((*TOGETHER, "control_plane")) if name in names), len(TOGETHER) + 1)
 
 
 @pytest.hookimpl(wrapper=True)
