@@ -57,10 +57,10 @@ def made(*objects, gate=False, options=OPTIONS, target=None):
 
 
 def test_an_entry_for_each_failure_policy():
-    """One entry where one failurePolicy is in use; two, each with its own path, where both are."""
+    """One entry where one failurePolicy is in use; two, each with its own path, where both are, for other resources."""
     (only,) = made(policy("a"), policy("b", "services"))[VALIDATING.kind]
     assert (only["failurePolicy"], only["clientConfig"]["url"]) == ("Fail", "https://h:1/validate")
-    both = made(policy("a"), policy("b", failure="Ignore"))[VALIDATING.kind]
+    both = made(policy("a"), policy("b", "services", failure="Ignore"))[VALIDATING.kind]
     assert [(e["failurePolicy"], e["clientConfig"]["url"]) for e in both] == [
         ("Fail", "https://h:1/validate/fail"),
         ("Ignore", "https://h:1/validate/ignore"),

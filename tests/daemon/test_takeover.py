@@ -92,7 +92,11 @@ def test_a_set_taken_over_judges_as_one_loaded_here():
 
 
 def test_parts_are_kept_apart(folder):
-    """At the path of one failurePolicy only its policies judge."""
+    """At the path of one webhook call only its policies judge; one with Ignore alone has a path of its own."""
+    assert judge(load([folder]), create(), "fail") == ("jobs says no", "soft says no")
+    assert judge(load([folder]), create(), "ignore") == ()
+    soft = folder / "soft.yaml"
+    soft.write_text(soft.read_text().replace("operations: [CREATE]", "operations: [CREATE, UPDATE]"))
     policies = load([folder])
     assert judge(policies, create()) == ("jobs says no", "soft says no")
     assert judge(policies, create(), "fail") == ("jobs says no",)

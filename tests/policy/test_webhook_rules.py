@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.policy.support import bundle, mutating, request, validating
+from tests.policy.support import PODS, bundle, mutating, request, validating
 from tests.shared import ROOT
 from webhook import cel
 from webhook.cel.env import validation_env
@@ -27,18 +27,80 @@ def holds(condition, asked):
     return cel.compile(condition, validation_env(params=False)).evaluate(given)
 
 
-def test_one_entry_per_failure_policy():
-    """Policies of a kind share a webhook, unless their failure policies differ."""
-    ignoring = validating("true", name="b").replace("spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match", 1)
-    found = registration(
-        bundle(validating("true", name="a") + ignoring + mutating("[1].map(i, JSONPatch{op: 'test'})")).policies
+def ignoring(rules=PODS, name="b", extra=""):
+    """A validating policy with failurePolicy Ignore, as YAML text."""
+    return validating("true", rules, extra, name=name).replace(
+        "spec:\n  match", "spec:\n  failurePolicy: Ignore\n  match", 1
     )
+
+
+def test_one_entry_per_failure_policy():
+    """Policies of a phase share a webhook, unless their failure policies differ."""
+    services = PODS.replace("pods", "services")
+    patch = mutating("[1].map(i, JSONPatch{op: 'test'})")
+    found = registration(bundle(validating("true", name="a") + ignoring(services) + patch).policies)
     assert [(e.mutating, e.failure_policy, e.policies) for e in found] == [
         (True, "Fail", ("m",)),
         (False, "Fail", ("a",)),
         (False, "Ignore", ("b",)),
     ]
     assert [e.reinvocation_policy for e in found] == ["IfNeeded", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("failing", "ignored", "joins"),
+    [
+        ({}, {}, True),
+        ({"operations": ["*"]}, {"operations": ["CREATE", "UPDATE"]}, True),
+        ({}, {"operations": ["CREATE", "UPDATE"]}, False),
+        ({"apiVersions": ["*"]}, {}, True),
+        ({}, {"apiVersions": ["v1", "v2"]}, False),
+        ({"apiGroups": ["", "apps"]}, {}, True),
+        ({}, {"apiGroups": ["*"]}, False),
+        ({"resources": ["*"]}, {}, True),
+        ({"resources": ["*"]}, {"resources": ["pods/resize"]}, False),
+        ({"resources": ["pods/*"]}, {"resources": ["pods/resize"]}, True),
+        ({"resources": ["*/*"]}, {"resources": ["pods/resize", "pods"]}, True),
+        ({"resources": ["pods/resize"]}, {"resources": ["*/resize"]}, False),
+        ({"scope": "Namespaced"}, {}, False),
+        ({}, {"scope": "Namespaced"}, True),
+    ],
+)
+def test_who_ignores_failures_goes_with_who_does_not(failing, ignored, joins):
+    """A policy with Ignore costs no call of its own where every request of its rules is sent for one with Fail."""
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
+    text = validating("true", json.dumps([{**pods, **failing}]), name="a") + ignoring(json.dumps([{**pods, **ignored}]))
+    policies = bundle(text)
+    found = [entry.policies for entry in registration(policies.policies)]
+    assert found == ([("a", "b")] if joins else [("a",), ("b",)])
+    assert [p.name for p in policies.part("fail").policies] == [*found[0]]
+    assert [p.name for p in policies.part("ignore").policies] == [name for names in found[1:] for name in names]
+
+
+def test_a_condition_keeps_failure_policies_apart():
+    """Where not every request is sent for those with Fail, one that ignores failures must not widen what is refused."""
+    found = registration(bundle(validating("true", extra=CONDITION, name="a") + ignoring()).policies)
+    assert [entry.policies for entry in found] == [("a",), ("b",)]
+    (joined,) = registration(bundle(validating("true", name="a") + ignoring(extra=CONDITION)).policies)
+    assert (joined.policies, joined.condition) == (("a", "b"), "")
+
+
+def test_a_rule_that_another_covers_is_not_written():
+    """Two that say the same, in other words, are written once."""
+    rules = [
+        {"apiGroups": [""], "apiVersions": ["v1"], "resources": resources, "operations": operations}
+        for resources, operations in (
+            (["pods", "services"], ["CREATE"]),
+            (["services", "pods"], ["CREATE"]),
+            (["pods"], ["CREATE", "UPDATE"]),
+            (["pods"], ["UPDATE"]),
+        )
+    ]
+    (entry,) = registration(bundle(validating("true", json.dumps(rules))).policies)
+    assert [(rule["resources"], rule["operations"]) for rule in entry.rules] == [
+        (["pods"], ["CREATE", "UPDATE"]),
+        (["services", "pods"], ["CREATE"]),
+    ]
 
 
 def test_conditions_are_joined():
@@ -112,12 +174,12 @@ def test_unbound_policies_are_not_registered():
 
 
 def test_shipped_policies():
-    """The shipped policies need two webhooks that fail and one that does not; one asks the authorizer."""
+    """The shipped policies need one call of each phase; one asks the authorizer."""
     policies = load_bundle(
         p for p in sorted(Path(ROOT, "policies").iterdir()) if p.name not in ("queue", "library")
     ).policies
     found = registration(policies)
-    assert [(e.mutating, e.failure_policy) for e in found] == [(True, "Fail"), (True, "Ignore"), (False, "Fail")]
+    assert [(e.mutating, e.failure_policy) for e in found] == [(True, "Fail"), (False, "Fail")]
     assert [policy.name for policy in policies if mentions_authorizer(policy)] == ["gated-pods"]
 
 

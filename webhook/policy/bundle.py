@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from webhook.diagnostics import Diagnostic
@@ -14,6 +15,7 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.matching.exceptions import PolicyException
 from webhook.policy.matching.index import Index
 from webhook.policy.model import Policy
+from webhook.policy.webhook_rules import calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,12 @@ class Bundle:
         return tuple(dict.fromkeys(p.param_kind for p in self.policies if p.param_kind is not None))
 
     def part(self, only: str) -> Bundle:
-        """Give the policies of one failurePolicy, `fail` or `ignore`, with all else; the whole for the empty name."""
+        """Give the policies of one webhook call, `fail` or `ignore`, with all else; the whole for the empty name."""
         if not only:
             return self
-        policies = [policy for policy in self.policies if policy.ignore_failure is (only == "ignore")]
+        policies = chain.from_iterable(
+            found for (_, name), found in calls(self.policies).items() if name.lower() == only
+        )
         return Bundle.of(policies, objects=self.objects, exceptions=self.exceptions)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a webhook registration needs to know of a bundle: one entry per failure policy, for all policies together.
+"""What a webhook registration needs to know of a bundle: a call per failure policy, for all policies together.
 
 Data only; writing WebhookConfigurations is the server's part.
 """
@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 from webhook.jobs.kinds import KINDS
 from webhook.policy.match_resources import MatchResources, ResourceRule, synonyms
 from webhook.policy.model import Policy
 
+FAIL: Final = "Fail"
+IGNORE: Final = "Ignore"
 MAX_CONDITIONS: Final = 64
 """The API server takes no more matchConditions of one webhook (admissionregistration.k8s.io/v1)."""
 SUB_RESOURCE: Final = "request.?subResource.orValue('')"
 _HIDDEN: Final = ("params", "namespaceObject", "variables")
 """What a webhook's own match conditions cannot speak of."""
+
+
+Rule = dict[str, Any]
+"""One of a webhook's `rules` (admissionregistration.k8s.io/v1, RuleWithOperations)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class WebhookEntry:
 
     mutating: bool
     failure_policy: str
-    rules: tuple[dict[str, Any], ...]
+    rules: tuple[Rule, ...]
     condition: str
     reinvocation_policy: str
     policies: tuple[str, ...]
@@ -37,21 +44,32 @@ class WebhookEntry:
 
 def registration(policies: Iterable[Policy]) -> tuple[WebhookEntry, ...]:
     """Give the webhooks for the policies that are bound: mutating before validating, Fail before Ignore."""
-    found = []
+    return tuple(_entry(*call, group) for call, group in calls(policies).items())
+
+
+def calls(policies: Iterable[Policy]) -> dict[tuple[bool, str], list[Policy]]:
+    """Give the policies that are bound, by the webhook that sends requests for them: mutating, failurePolicy.
+
+    A policy that ignores failures goes with those that do not where every request of its rules is sent for these: it
+    costs no call of its own, and where the call fails the request is refused anyhow.
+    """
+    found = {}
     bound = [policy for policy in policies if policy.bindings]
     for mutating in (True, False):
-        for ignore in (False, True):
-            group = [p for p in bound if p.mutating is mutating and p.ignore_failure is ignore]
-            if group:
-                found.append(_entry(group, mutating=mutating, ignore=ignore))
-    return tuple(found)
+        phase = [policy for policy in bound if policy.mutating is mutating]
+        failing = [policy for policy in phase if not policy.ignore_failure]
+        sent = [] if condition_of(failing) else rules_of(failing)
+        alone = [p for p in phase if p.ignore_failure and not all(is_covered(rule, sent) for rule in rules_of([p]))]
+        together = [policy for policy in phase if policy not in alone]
+        found.update({(mutating, name): group for name, group in ((FAIL, together), (IGNORE, alone)) if group})
+    return found
 
 
-def _entry(group: Sequence[Policy], *, mutating: bool, ignore: bool) -> WebhookEntry:
+def _entry(mutating: bool, failure_policy: str, group: Sequence[Policy]) -> WebhookEntry:
     again = any(policy.reinvoke for policy in group)
     return WebhookEntry(
         mutating,
-        "Ignore" if ignore else "Fail",
+        failure_policy,
         tuple(rules_of(group)),
         condition_of(group),
         ("IfNeeded" if again else "Never") if mutating else "",
@@ -59,9 +77,12 @@ def _entry(group: Sequence[Policy], *, mutating: bool, ignore: bool) -> WebhookE
     )
 
 
-def rules_of(policies: Iterable[Policy]) -> list[dict[str, Any]]:
-    """Give the rules of the policies as a webhook writes them, each once; an expanded policy also has the job kinds."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+def rules_of(policies: Iterable[Policy]) -> list[Rule]:
+    """Give the rules of the policies as a webhook writes them, none that another one covers.
+
+    A policy that is expanded also has the job kinds.
+    """
+    found: dict[tuple[Any, ...], Rule] = {}
     for policy in policies:
         rules = list(policy.match.rules) or [EVERYTHING]
         if policy.expand:
@@ -75,7 +96,32 @@ def rules_of(policies: Iterable[Policy]) -> list[dict[str, Any]]:
                 "scope": rule.scope,
             }
             found.setdefault(tuple(map(str, written.values())), written)
-    return [found[key] for key in sorted(found)]
+    kept = [found[key] for key in sorted(found)]
+    for written in tuple(kept):
+        others = [other for other in kept if other is not written]
+        if is_covered(written, others):
+            kept = others
+    return kept
+
+
+def is_covered(rule: Rule, others: Iterable[Rule]) -> bool:
+    """Say whether one of the others takes all that the rule takes."""
+    return any(
+        all(_has(other[field], rule[field]) for field in ("apiGroups", "apiVersions", "operations"))
+        and all(any(map(_has_resource, other["resources"], repeat(name))) for name in rule["resources"])
+        and other["scope"] in ("*", rule["scope"])
+        for other in others
+    )
+
+
+def _has(words: Collection[str], wanted: Collection[str]) -> bool:
+    return "*" in words or set(wanted) <= set(words)
+
+
+def _has_resource(name: str, wanted: str) -> bool:
+    """Say whether `name` takes all that `wanted` does: `*` stands for all resources, `*/*` for subresources too."""
+    (resource, _, sub), (other, _, of) = name.partition("/"), wanted.partition("/")
+    return resource in ("*", other) and sub in ("*", of)
 
 
 EVERYTHING: Final = ResourceRule(

@@ -13,7 +13,7 @@ import pickle
 import subprocess
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -43,7 +43,7 @@ RULES: Final = Configured()
 """The rules of the queues where nothing else is said: they come with Sluice, as a file like any other."""
 
 Kind = tuple[Fields, str]
-"""A kind of request, and the failurePolicy asked for, or none."""
+"""A kind of request, and the webhook call asked for, or none."""
 
 
 class LoaderError(Exception):
@@ -60,19 +60,16 @@ class Policies:
     bundle: Bundle
     rules: Rules
     lazy: LazyBundle
-    parts: Mapping[str, Bundle]
-    """The policies by failurePolicy, `fail` and `ignore`: each has a path of its own at the server."""
     known: dict[Kind, Bundle] = field(default_factory=dict)
     """What there is for the kinds of requests that came."""
 
     @classmethod
     def of(cls, lazy: LazyBundle, rules: Rules) -> Policies:
         """Make them of what was taken over."""
-        parts = {only: lazy.whole.part(only) for only in ("fail", "ignore")}
-        return cls(lazy.whole, rules, lazy, parts)
+        return cls(lazy.whole, rules, lazy)
 
     def part(self, request: Request, only: str = "") -> Bundle:
-        """Give the policies for a request like this one: of one part, or of all for the empty name."""
+        """Give the policies for a request like this one: of one webhook call, or all for the empty name."""
         kind = fields_of(request), only
         found = self.known.get(kind)
         if found is None:
@@ -83,8 +80,8 @@ class Policies:
 
     @property
     def gate_part(self) -> str:
-        """The part whose requests go on to the gate: that of the first entry that is registered."""
-        return "fail" if any(not p.mutating for p in self.parts["fail"].policies) else "ignore"
+        """The webhook call whose requests go on to the gate: that of the first entry that is registered."""
+        return "fail" if any(p.call == "fail" and not p.stub.mutating for p in self.lazy.policies) else "ignore"
 
 
 def load(paths: Iterable[Path], wanted: Configured = RULES) -> Policies:

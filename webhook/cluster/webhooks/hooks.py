@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from webhook.cluster.api.kinds import MANAGED
 from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
 from webhook.policy.model import Policy
-from webhook.policy.webhook_rules import SUB_RESOURCE, WebhookEntry, registration
+from webhook.policy.webhook_rules import IGNORE, SUB_RESOURCE, Rule, WebhookEntry, is_covered, registration
 
-IGNORE: Final = "Ignore"
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)
 _NAMES_A_QUEUE: Final = " || ".join(
     f"(has(object.metadata.{where}) && '{QUEUE}' in object.metadata.{where})" for where in ("labels", "annotations")
@@ -30,7 +29,7 @@ class Hook:
     mutating: bool
     failure: str
     path: str
-    rules: tuple[dict[str, Any], ...]
+    rules: tuple[Rule, ...]
     condition: str
     reinvocation: str = ""
 
@@ -43,9 +42,9 @@ class Hook:
 def hooks(policies: Iterable[Policy], *, gate: bool) -> list[Hook]:
     """Give the entries for these policies; with `gate`, queued jobs are sent to be judged in any case.
 
-    Where both failure policies are in use, each has a path of its own, at which only its policies are evaluated.
-    The gate is asked at the first validating entry only. Where it is the only one, its failurePolicy is Ignore: a
-    job that is not judged waits in its queue like any other.
+    Where there are two calls of a phase, each has a path of its own, at which only its policies are evaluated. The gate
+    is asked at the first validating entry only. Where it is the only one, its failurePolicy is Ignore: a job that is
+    not judged waits in its queue like any other.
     """
     entries = registration(policies)
     found = []
@@ -62,13 +61,14 @@ def hooks(policies: Iterable[Policy], *, gate: bool) -> list[Hook]:
 def _hook(entry: WebhookEntry, path: str, *, gate: bool) -> Hook:
     rules, condition = list(entry.rules), entry.condition
     if gate:
-        rules += [rule for kind in _QUEUED if (rule := _rule(kind.group, kind.versions, kind.resource)) not in rules]
+        queued = (_rule(kind.group, kind.versions, kind.resource) for kind in _QUEUED)
+        rules += [rule for rule in queued if not is_covered(rule, rules)]
         if entry.policies and condition:
             condition = f"{condition} || {_is_queued()}"
     return Hook(entry.mutating, entry.failure_policy, path, tuple(rules), condition, entry.reinvocation_policy)
 
 
-def _rule(group: str, versions: Sequence[str], resource: str) -> dict[str, Any]:
+def _rule(group: str, versions: Sequence[str], resource: str) -> Rule:
     return {
         "apiGroups": [group],
         "apiVersions": sorted(versions),

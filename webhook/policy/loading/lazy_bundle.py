@@ -20,6 +20,7 @@ from webhook.policy.loading.assemble import assemble
 from webhook.policy.match_resources import MatchResources, ResourceOperation
 from webhook.policy.matching.index import entry_for
 from webhook.policy.model import Binding, Mode, Policy
+from webhook.policy.webhook_rules import calls
 
 SLICE: Final = 20
 """Policies in a piece: reading one takes a fraction of a millisecond."""
@@ -30,7 +31,8 @@ _ANY: Final = (Binding("", (), None, None),)
 class PolicyHead:
     """What of a policy is needed to know whether it is for a kind of request. `body` holds its documents, pickled.
 
-    `place` is where it is written, `digest` that of its documents.
+    `call` is the webhook call that it is evaluated in, `fail` or `ignore`; empty where it is not bound. `place` is
+    where it is written, `digest` that of its documents.
     """
 
     name: str
@@ -38,6 +40,7 @@ class PolicyHead:
     match: dict[str, Any]
     expand: bool
     ignore_failure: bool
+    call: str
     param_kind: GroupVersionKind | None
     mode: Mode
     place: Place
@@ -69,7 +72,11 @@ def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
         if gvk.group == policy_kinds.GROUP and gvk.kind.endswith(policy_kinds.BINDING):
             key = gvk.kind.startswith(policy_kinds.MUTATING), str(document.at(("spec", "policyName")))
             bindings.setdefault(key, []).append(document)
-    heads = [_head(policy, bindings.get((policy.mutating, policy.name), [])) for policy in bundle.policies]
+    called = {id(policy): name.lower() for (_, name), found in calls(bundle.policies).items() for policy in found}
+    heads = [
+        _head(policy, called.get(id(policy), ""), bindings.get((policy.mutating, policy.name), []))
+        for policy in bundle.policies
+    ]
     for pieces in (heads, bundle.objects):
         for start in range(0, len(pieces), SLICE):
             yield pickle.dumps(list(pieces[start : start + SLICE]), pickle.HIGHEST_PROTOCOL)
@@ -78,7 +85,7 @@ def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
     yield pickle.dumps(rest, pickle.HIGHEST_PROTOCOL)
 
 
-def _head(policy: Policy, bindings: Sequence[Document]) -> PolicyHead:
+def _head(policy: Policy, call: str, bindings: Sequence[Document]) -> PolicyHead:
     assert policy.document is not None
     documents = [_bare(document) for document in (policy.document, *bindings)]
     return PolicyHead(
@@ -87,6 +94,7 @@ def _head(policy: Policy, bindings: Sequence[Document]) -> PolicyHead:
         policy.spec.get("matchConstraints") or {},
         policy.expand,
         policy.ignore_failure,
+        call,
         policy.param_kind,
         policy.mode,
         policy.document.place(("metadata", "name")),
@@ -104,6 +112,7 @@ class LazyPolicy:
     """A policy of which only the head is known; `compile` compiles it, once."""
 
     stub: Policy
+    call: str
     place: Place
     digest: str
     body: bytes
@@ -137,7 +146,8 @@ class LazyBundle:
             return True
         for item in found:
             if isinstance(item, PolicyHead):
-                self.policies.append(LazyPolicy(_stub(item), item.place, item.digest, item.body, self.lines))
+                lazy = LazyPolicy(_stub(item), item.call, item.place, item.digest, item.body, self.lines)
+                self.policies.append(lazy)
             else:
                 self.objects.append(item)
         return False
@@ -159,11 +169,11 @@ class LazyBundle:
     def compiling(self, target: ResourceOperation, only: str) -> Iterator[Bundle | None]:
         """Compile the policies for a kind of request one by one, with None behind each; give the bundle of them last.
 
-        `only`: those of one failurePolicy, `fail` or `ignore`; empty: all.
+        `only`: those of one webhook call, `fail` or `ignore`; empty: all.
         """
         found = []
         for policy in self.policies:
-            if only and policy.stub.ignore_failure is not (only == "ignore"):
+            if only and policy.call != only:
                 continue
             if entry_for(policy.stub, target) is not None:
                 new = policy.compiled is None
