@@ -7,6 +7,9 @@ COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies p
 
 VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon $(addprefix e2e/test_,article003.py clients.py conditions.py dry_run_live.py gpu_rules.py install.py owned.py pods.py roles.py takeover.py))
 
+# Tests start hundreds of processes: without bytecode each would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install dev shell run test check bench page versions kueue-suite cluster soak living faults endurance pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 

@@ -6,6 +6,7 @@ client shares the cores with the servers: read ratios, not absolutes. CPU is the
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -70,6 +71,7 @@ class Bench:
         flags = [*(f"--policies={path}" for path in policies), f"--cert-dir={self.certificates.path}"]
         flags += ["--no-cluster", "--mode=none"]
         command = ["-m", "webhook.cli.main", "serve"]
+        with_bytecode(source or self.source)
         return self._start(name, lambda port: [*command, f"--listen=127.0.0.1:{port}", *flags], source)
 
     def _start(self, name: str, command: Callable[[int], list[str]], source: Path | None = None) -> Server:
@@ -102,6 +104,12 @@ class Bench:
             for server in servers:
                 found[server.name].append(self.measure(server, path, body, connections))
         return [sorted(found[server.name], key=lambda r: r.rate)[self.rounds // 2] for server in servers]
+
+
+def with_bytecode(source: Path) -> None:
+    """Let Python keep its bytecode, as the image does: compiling the sources at the start leaves memory in pieces."""
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run([sys.executable, "-P", "-c", "import webhook.cli.commands.serve"], env=environment, check=True)
 
 
 def compare(bench: Bench, servers: list[Server], cases: list[tuple[str, str, bytes]], base: str) -> None:

@@ -38,7 +38,6 @@ class Program:
     text: str
     env: Env
     checked: Checked
-    exact: Eval
     size: int
     names: tuple[str, ...]
     source: str = ""
@@ -47,6 +46,7 @@ class Program:
     metered: Callable[[tuple[object, ...], Budget | None], object] = field(default=_uncalled, repr=False)
     """Evaluate within a budget: by the fast form where it can answer, else exactly. Raises EvalError."""
     cost: int = 0
+    _exact: Eval | None = field(default=None, repr=False)
     _fast: functions.Fast | None = field(default=None, repr=False)
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
     _traced: tuple[Eval, int] | None = field(default=None, repr=False)
@@ -64,6 +64,13 @@ class Program:
             self._estimate = estimate.estimate(self.checked, self.env)
         return self._estimate
 
+    @property
+    def exact(self) -> Eval:
+        """The exact form, made when it is first asked for: most programs only ever answer by the fast one."""
+        if self._exact is None:
+            self._exact = Planner(self.checked, self.env).run()
+        return self._exact
+
     def prepare(self) -> None:
         """Make the fast form, as it is called where the program comes from; where there is none, the exact one is.
 
@@ -76,6 +83,7 @@ class Program:
             return
         with suppress(Unsupported):
             self._fast = emitter.emit(self.checked, self.env)
+            self._exact = None
             self.source = self._fast.counted()
             self.metered, self.call = self._metered_first, self._call_first
             (self._load_call if self.env.trusted else self._load_metered)()
@@ -198,6 +206,6 @@ def compile(text: str, env: Env) -> Program:
         exact = planner.run()
     except CelError as error:
         raise CompileError(text, (Issue(-1, error.message),), prefix="program instantiation failed: ") from None
-    program = Program(text, env, checked, exact, planner.size, tuple(env.variables))
+    program = Program(text, env, checked, planner.size, tuple(env.variables), _exact=exact)
     program.prepare()
     return program
