@@ -71,6 +71,8 @@ class Config:
     kubeconfig: Path | None = None
     context: str = ""
     mode: QueueMode = QueueMode.EMBEDDED
+    refuse_impossible: bool = True
+    """Whether a job that its queue can never admit is denied at once; else it is let in with a warning, and waits."""
     namespace: str = "sluice-system"
     """Sluice's own namespace: of the lease."""
     namespace_selector: str = ""

@@ -127,7 +127,9 @@ class Daemon:
         self.core = QueueCore(rules, settings=config.queues, journal=journal) if embedded else None
         gate = None
         if self.core is not None:
-            gate = view_gate(self.view, self.core, self._clocks.milliseconds, config.queues)
+            gate = view_gate(
+                self.view, self.core, self._clocks.milliseconds, config.queues, refuses=config.refuse_impossible
+            )
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
         self.controller = self._make_controller(store) if self.core is not None else None
         self._compared = QueueCore(rules, settings=config.queues, journal=journal) if compares else None

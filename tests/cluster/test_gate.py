@@ -6,7 +6,6 @@ from tests.cluster.world import CLOCKS, JOB, job, queues, world
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.jobs.describe import describe
-from webhook.kube.conditions import find
 from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.store.objects import merge
 
@@ -34,14 +33,31 @@ def test_what_is_not_supported_is_said_at_once():
             await w.until_condition("busy", "Admitted")
             answer = view_gate(w.view, core, CLOCKS.milliseconds).ask(describe(wanted), wanted, "team-a", False)
             await w.create(wanted)
-            return answer, await w.until_condition("a", "QuotaReserved", "False")
+            return answer, await w.until_waits("a", "Misconfigured")
 
-    answer, waiting = asyncio.run(go())
+    answer, message = asyncio.run(go())
     assert answer.allowed
     [warning] = answer.warnings
     assert "spec.podSets[0].template.spec.resourceClaims uses dynamic resource allocation" in warning
-    assert find(waiting, "QuotaReserved")["reason"] == "Misconfigured"
-    assert find(waiting, "QuotaReserved")["message"] in warning
+    assert message in warning
+
+
+def test_what_can_never_be_admitted_may_wait():
+    """Refused with its numbers by default; where that is not wanted, let in with the same words."""
+    wanted = job("a", cpu="5")
+
+    async def go(refuses):
+        core = QueueCore(rules_named(["kueue"]))
+        async with world(*queues("1"), core=core, seconds=None) as w:
+            await w.create(job("busy"))
+            await w.until_condition("busy", "Admitted")
+            gate = view_gate(w.view, core, CLOCKS.milliseconds, refuses=refuses)
+            return gate.ask(describe(wanted), wanted, "team-a", False)
+
+    denied, warned = asyncio.run(go(True)), asyncio.run(go(False))
+    assert not denied.allowed
+    assert "this job can never be admitted: requests 5" in denied.message
+    assert (warned.allowed, warned.warnings) == (True, (denied.message,))
 
 
 def test_a_cap_by_user_holds_in_the_cluster():
@@ -56,10 +72,9 @@ def test_a_cap_by_user_holds_in_the_cluster():
             await w.until_condition("a", "Admitted")
             await w.create(of("ann", "b"), of("bob", "c"))
             await w.until_condition("c", "Admitted")
-            return await w.until_condition("b", "QuotaReserved", "False")
+            return await w.until_waits("b", "DeniedByRule")
 
-    waiting = find(asyncio.run(go()), "QuotaReserved")
-    assert (waiting["reason"], waiting["message"]) == ("DeniedByRule", "user ann runs a job")
+    assert asyncio.run(go()) == "user ann runs a job"
 
 
 def test_a_job_starts_when_it_asks_no_more_for_what_is_not_there():

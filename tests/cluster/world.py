@@ -19,6 +19,7 @@ from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.jobs.finish import finish_of
+from webhook.kube.conditions import find
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.memory import MemoryStore
 from webhook.store.mirror import Mirror
@@ -187,6 +188,16 @@ class World:
         found = await self.workload(name)
         assert found is not None
         return found
+
+    async def until_waits(self, name: str, reason: str) -> str:
+        """Wait until a job's Workload has no quota for this reason; give the message."""
+
+        async def told() -> bool:
+            found = find(await self.workload(name) or {}, "QuotaReserved") or {}
+            return (found.get("status"), found.get("reason")) == ("False", reason)
+
+        await self.until(told, f"{name} waits, with the reason {reason}")
+        return str((find(await self.workload(name) or {}, "QuotaReserved") or {}).get("message"))
 
     async def until_runs(self, name: str) -> None:
         """Wait until the Job controller has seen the start, and says so: an admitted job does not run yet."""

@@ -18,10 +18,11 @@ from tests.shared import ROOT
 
 SUITES: Final = ("scheduler", "controller/core", "controller/jobs/job", "webhook/core", "kueuectl")
 POLICIES: Final = (
-    "queue", "suspend-jobs", "suspend-pods", "queue-name", "priority-class", "stays-queued", "valid-jobs",
+    "suspend-jobs", "suspend-pods", "queue-name", "priority-class", "stays-queued", "valid-jobs",
     "gpu-defaults", "gpu-integer", "gpu-tolerations", "limit-range", "suspend-serving", "valid-pods",
 )  # fmt: skip
-"""What `sluice serve` loads, of policies/. Without frozen-while-admitted a job that grows is stopped, as by Kueue."""
+"""What `sluice serve` loads of policies/, beside its folder queue. Without frozen-while-admitted a job that grows is
+stopped, as by Kueue."""
 FROM_KUEUE: Final = ("multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs", "topologies")
 """CRDs of Kueue that Sluice has none of."""
 GO_FLAGS: Final = "-mod=vendor -buildvcs=false -trimpath"
@@ -66,7 +67,8 @@ def run(kueue: Path, work: Path, suite: str, asked: argparse.Namespace) -> Path:
     logs, report = work / "logs" / name, work / "reports" / f"{name}.json"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir()
-    loaded = [*(ROOT / "policies" / policy for policy in POLICIES), Path(__file__).parent / "policies"]
+    queues = sorted(path for path in (ROOT / "policies/queue").iterdir() if path.is_dir())
+    loaded = [*queues, *(ROOT / "policies" / policy for policy in POLICIES), Path(__file__).parent / "policies"]
     environment = {
         **os.environ,
         "KUBEBUILDER_ASSETS": str(work / "assets"),

@@ -1,7 +1,8 @@
 """What the queue core would say to a job that asks to come in: one function for `serve` and for the offline tools.
 
 Answers from memory and records nothing, so a dry run leaves no trace. A job that can never fit is refused with the
-numbers; one that has to wait is let in, with a line on where it stands; one that can start is let in silently.
+numbers, or only warned of; one that has to wait is let in, with a line on where it stands; one that can start is let in
+silently.
 """
 
 from __future__ import annotations
@@ -64,8 +65,11 @@ class QueueGate:
         core: DecidingCore,
         clock_ms: Callable[[], int],
         settings: QueueSettings | None = None,
+        *,
+        refuses: bool = True,
     ) -> None:
-        """Take the settings by which the core counts what jobs ask for."""
+        """Take the settings by which the core counts what jobs ask for; `refuses`: jobs that can never be admitted."""
+        self._refuses = refuses
         self._objects, self._core, self._clock_ms = objects, core, clock_ms
         self._settings = settings or QueueSettings()
 
@@ -99,9 +103,8 @@ class QueueGate:
             return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
         if found.never:
             way_out = "request less, or use another queue" + self._others(namespace, but=job.queue or "")
-            return GateAnswer(
-                False, "Forbidden", f"queue {name}: this job can never be admitted: {found.never} ({way_out})"
-            )
+            text = f"queue {name}: this job can never be admitted: {found.never} ({way_out})"
+            return GateAnswer(False, "Forbidden", text) if self._refuses else _let_in(text)
         row = found.tightest
         if row is None or (found.fits and found.position == 1):
             return GateAnswer(allowed=True)

@@ -66,7 +66,10 @@ var gateOf = map[string]featuregate.Feature{
 	"stays-queued":   features.ValidateRayAndSparkJobUpdates,
 }
 
-var refuses = map[string]bool{"valid-jobs": true, "stays-queued": true}
+// What Kueue's webhooks do; a suite that registers none of them runs without.
+var ofWebhooks = map[string]bool{
+	"valid-jobs": true, "stays-queued": true, "valid-workloads": true, "valid-quotas": true, "valid-flavors": true, "in-use": true,
+}
 
 func sluiceCRDs() string { return os.Getenv("SLUICE_CRDS") }
 
@@ -146,7 +149,7 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 	arguments := []string{
 		"serve", "--listen", address, "--state-listen", state, "--cert-dir", options.LocalServingCertDir,
 		"--kubeconfig", base + ".kubeconfig", "--no-leader-election", "--writes-per-second", "500",
-		"--kueue-config", base + ".json",
+		"--kueue-config", base + ".json", "--no-refuse-impossible",
 	}
 	for _, path := range f.policies() {
 		arguments = append(arguments, "--policies", path)
@@ -184,13 +187,12 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 	}
 }
 
-// policies are those in force: what is a feature gate in Kueue may be a policy here, and a suite without webhooks of Kueue
-// refuses no job.
+// policies are those in force: what is a feature gate in Kueue may be a policy here.
 func (f *Framework) policies() []string {
 	var out []string
 	for _, path := range strings.Split(os.Getenv("SLUICE_POLICIES"), ":") {
 		name := filepath.Base(path)
-		if gate, ok := gateOf[name]; (!ok || features.Enabled(gate)) && (f.WebhookPath != "" || !refuses[name]) {
+		if gate, ok := gateOf[name]; (!ok || features.Enabled(gate)) && (f.WebhookPath != "" || !ofWebhooks[name]) {
 			out = append(out, path)
 		}
 	}

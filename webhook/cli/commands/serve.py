@@ -101,6 +101,11 @@ Examples:
 @click.option("--context", type=TEXT, help="The kubeconfig's context.")
 @click.option("--cluster/--no-cluster", default=None, help="--no-cluster serves the policies only.")
 @click.option("--mode", type=click.Choice([mode.value for mode in QueueMode]), help="Who runs the queues.")
+@click.option(
+    "--refuse-impossible/--no-refuse-impossible",
+    default=None,
+    help="Whether to deny jobs that their queue can never admit. Kueue lets them wait.  [default: deny]",
+)
 @click.option("--namespace", type=Setting("name"), help="Sluice's own namespace.  [default: sluice-system]")
 @click.option(
     "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose jobs are queued."

@@ -12,10 +12,15 @@ from webhook.cluster.api.view import View
 
 
 def view_gate(
-    view: View, core: DecidingCore, clock_ms: Callable[[], int], settings: QueueSettings | None = None
+    view: View,
+    core: DecidingCore,
+    clock_ms: Callable[[], int],
+    settings: QueueSettings | None = None,
+    *,
+    refuses: bool = True,
 ) -> QueueGate:
     """Judge jobs by the queues in the view and the state of the core, counted by the settings."""
-    return QueueGate(ViewObjects(view), core, clock_ms, settings)
+    return QueueGate(ViewObjects(view), core, clock_ms, settings, refuses=refuses)
 
 
 class ViewObjects:
