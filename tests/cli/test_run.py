@@ -78,7 +78,7 @@ def test_story_of_the_samples_fits_a_screen(tmp_path):
     assert "position 1, requests 6 cpu, 3 free" in told
     assert "✗ Job default/half-a-gpu: gpu-integer: spec.template: container train asks for 500m" in told
     assert "✗ Job default/sixteen-gpus: queue default/default: this job can never be admitted" in told
-    assert "8 of 8 queued jobs ran to their end. Longest wait: " in told
+    assert "8 of 8 queued jobs finished. Longest wait: " in told
     assert "does not exist; the job waits for it" not in told, "a queue that was sent is there when its job comes"
     assert "kube-system" not in told, "Sluice never reviews what is the system's"
 
@@ -89,7 +89,7 @@ def test_many_jobs_of_a_file_are_counted(tmp_path):
     assert done.returncode == 0, done.stderr
     assert len(re.findall(r"^  ~ Job default/job-", done.stdout, re.MULTILINE)) == 8
     assert "    and 2 more\n" in done.stdout
-    assert "10 of 10 queued jobs ran to their end." in done.stdout
+    assert "10 of 10 queued jobs finished." in done.stdout
 
 
 def test_no_key_is_left_behind(tmp_path):

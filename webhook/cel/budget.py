@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
+
 from webhook.cel.interpreter.planner import CALL_LIMIT
 
 POLICY_LIMIT = 10_000_000
@@ -18,7 +20,7 @@ class Metered(Protocol):
         """Give what an evaluation with these values costs, exactly."""
 
 
-class Budget:
+class Budget(msgspec.Struct, eq=False):
     """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
 
     The fast form knows only an upper bound of what it spends. As long as these bounds fit together (`uncounted` is
@@ -26,12 +28,11 @@ class Budget:
     exact form, which counts. So a budget is out after the very evaluation that takes it below 0, in either form.
     """
 
-    __slots__ = ("call_limit", "noted", "remaining", "uncounted")
-
-    # No data class, and not compiled: each policy needs one, and generated code reads it after each expression.
-    def __init__(self, remaining: int = POLICY_LIMIT, call_limit: int = CALL_LIMIT) -> None:
-        self.remaining, self.call_limit, self.uncounted = remaining, call_limit, 0
-        self.noted: list[tuple[Metered, tuple[object, ...]]] = []
+    # A struct, and not compiled: each policy makes one, and generated code reads it after each expression.
+    remaining: int = POLICY_LIMIT
+    call_limit: int = CALL_LIMIT
+    uncounted: int = 0
+    noted: list[tuple[Metered, tuple[object, ...]]] = msgspec.field(default_factory=list)
 
     def settle(self) -> None:
         """Take what the noted evaluations cost from `remaining`."""

@@ -61,16 +61,16 @@ class Targets:
     """The `object` of a review as it is now, which is replaced, never changed; the `old` one; and their pod templates.
 
     `found` are the object's templates where they are known. `whole` is the object for policies that are evaluated on
-    it as it stands.
+    it as it stands; `templates` are its pod templates, None where they must be looked up (`pod_templates`).
     """
 
-    __slots__ = ("_found", "_templates", "_templates_of", "object", "old", "whole")
+    __slots__ = ("_found", "_last", "object", "old", "templates", "whole")
 
     def __init__(self, obj: dict[str, Any] | None, old: dict[str, Any] | None, found: Templates | None = None) -> None:
         self.object, self.old, self._found = obj, old, found
         self.whole = (EvaluationTarget(None, True, obj, old),)
-        self._templates: list[EvaluationTarget] | None = None
-        self._templates_of: dict[str, Any] | None = None
+        self.templates: list[EvaluationTarget] | None = None
+        self._last: list[EvaluationTarget] | None = None
 
     @property
     def present(self) -> dict[str, Any] | None:
@@ -83,26 +83,25 @@ class Targets:
         Where templates are is looked up once; a target stays the same for as long as its template does.
         """
         obj = self.object
-        if self._templates is None:
+        if self.templates is None and self._last is None:
             found = self._found if self._found is not None or obj is None else templates(obj)
-            self._templates = [target_at(obj, self.old, *one) for one in found or ()]
-            self._templates_of = obj
-        elif self._templates_of is not obj:
-            self._templates = [target.moved(obj) for target in self._templates]
-            self._templates_of = obj
-        return self._templates
+            self.templates = [target_at(obj, self.old, *one) for one in found or ()]
+        elif self.templates is None:
+            self.templates = [target.moved(obj) for target in self._last or ()]
+        self._last = self.templates
+        return self.templates
 
     def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
         """Put what a mutation made of a target into the object; give what later policies see at that place."""
         if target.path is None:
-            self.object = after
+            self.object, self.templates = after, None
             self.whole = (EvaluationTarget(None, True, after, self.old),)
             return after
         changed = target.changed(after)
         if changed is not target:
-            self.object = obj = self._templates_of = replace_at(self.object, target.path, changed.template)
+            self.object = obj = replace_at(self.object, target.path, changed.template)
             self.whole = (EvaluationTarget(None, True, obj, self.old),)
-            self._templates = [changed if one is target else one for one in self._templates or ()]
+            self.templates = self._last = [changed if one is target else one for one in self._last or ()]
         return changed.object
 
 

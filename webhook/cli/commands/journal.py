@@ -108,7 +108,7 @@ def show(
 @journal_command.command(epilog=EXPORT_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=THERE)
 def export(files: tuple[Path, ...]) -> None:
-    """Write the jobs that ran to their end as a trace for `sluice simulate`: JSON lines.
+    """Write the jobs that finished as a trace for `sluice simulate`: JSON lines.
 
     Exit code 2: a file cannot be used, 3: no job ran to its end.
     """

@@ -33,9 +33,9 @@ LEGEND: Final = (
 def opening(url: str, page: str, files: int) -> list[Text]:
     """Give the lines before everything else: what is shown, and where."""
     sent = "1 file is" if files == 1 else f"{files} files are"
-    told = f"{sent} sent to it, as by kubectl apply. Told: queued jobs, denials."
+    told = f"{sent} sent to it, as by kubectl apply. Shown: queued jobs and denials."
     legend = Text("  ").join(Text.assemble((sign, style), f" {word}") for sign, word, style in LEGEND)
-    serves = f"Sluice serves admission and queues at {url}, without cluster."
+    serves = f"Sluice serves admission and queues at {url} (no cluster)."
     return [Text(serves), Text(f"Look at them: {page}"), Text(told), legend]
 
 
@@ -54,7 +54,7 @@ def closing(lives: Iterable[Life]) -> list[Text]:
     """Give the summary: how many jobs ran, who waited longest, and who is pending still."""
     queued = [life for life in lives if life.outcome.stored and _queue(life.outcome)]
     ran = [life for life in queued if life.finished is not None]
-    told = f"{len(ran)} of {len(queued)} queued jobs ran to their end."
+    told = f"{len(ran)} of {len(queued)} queued jobs finished."
     if started := [life for life in queued if life.started is not None]:
         longest = max(started, key=_waited)
         told += f" Longest wait: {_waited(longest):.1f} s, {name_of(longest.outcome.obj)}"

@@ -103,7 +103,7 @@ def point_of(sample: QueueSample, columns: Mapping[tuple[str, str], int]) -> His
 
 
 class Runs:
-    """The jobs that ran to their end, as arrivals at their time of creation; the oldest go first."""
+    """The jobs that finished, as arrivals at their time of creation; the oldest go first."""
 
     def __init__(self, facts: Callable[[str], Workload | None]) -> None:
         self._facts = facts

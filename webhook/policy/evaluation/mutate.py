@@ -57,7 +57,8 @@ def _look_for_oscillation(again: Sequence[Invocation], context: ReviewContext) -
 def invoke(invocation: Invocation) -> None:
     """Carry out one mutating policy on all its targets that are not at rest, and put the changes into the object."""
     bound, context, policy, left = invocation.bound, invocation.context, invocation.policy, invocation.left
-    for target in context.targets.pod_templates() if bound.expanded else context.targets.whole:
+    targets = context.targets
+    for target in (targets.templates or targets.pod_templates()) if bound.expanded else targets.whole:
         obj = target.object
         if obj is None or not target.writable or (bound.selecting and not bound.selects(target)):
             continue

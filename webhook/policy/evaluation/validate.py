@@ -31,9 +31,10 @@ Failure = tuple[int, str, str]
 
 def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
     """Evaluate the policies on the request, and collect what comes of it in the context's result."""
+    targets = context.targets
     for invocation in invocations(policies, context):
         bound = invocation.bound
-        for target in context.targets.pod_templates() if bound.expanded else context.targets.whole:
+        for target in (targets.templates or targets.pod_templates()) if bound.expanded else targets.whole:
             if bound.selecting and not bound.selects(target):
                 continue
             try:
