@@ -16,7 +16,10 @@ HIGH = {
 
 
 def written(notes, expected):
-    """What is stored when `notes` (what is told, and how long after noon) have led to the `expected` counts."""
+    """What is stored when `notes` have led to the `expected` counts.
+
+    A note is what is told, how long after noon, and the version that the object has then, where that matters.
+    """
 
     async def go():
         store, now = MemoryStore(), [NOON]
@@ -26,9 +29,10 @@ def written(notes, expected):
         async def counts():
             return sorted(e["count"] for e in (await store.list(EVENT)).items)
 
-        for number, (note, later) in enumerate(notes):
+        for number, (note, later, *version) in enumerate(notes):
             now[0] = NOON + later
-            recorder.tell(HIGH, "PreemptedWorkload", note)
+            about = {**HIGH, "metadata": {**HIGH["metadata"], "resourceVersion": (*version, "7")[0]}}
+            recorder.tell(about, "PreemptedWorkload", note)
             if number == 0:
                 await until(lambda: _are(counts, [1]), "the first is written")
 
@@ -60,4 +64,10 @@ def test_the_same_sentence_is_told_once():
 
 def test_after_a_minute_there_is_a_new_event():
     rows = written([("took a", SOON), ("took b", SOON + AGAIN)], [1, 1])
+    assert {row["message"] for row in rows} == {"took a", "took b"}
+
+
+def test_an_object_that_has_changed_has_a_new_event():
+    """Two Workloads of a job are deleted, the job is edited between: who waits for the second Event finds it."""
+    rows = written([("took a", SOON, "7"), ("took b", SOON, "8"), ("took b", SOON, "9")], [1, 1])
     assert {row["message"] for row in rows} == {"took a", "took b"}

@@ -1,8 +1,9 @@
 """Events: what was done with an object, for `kubectl describe` and for clients that wait for a reason.
 
 They are written beside the work, one at a time, and are never waited for. What cannot be written is dropped: an Event
-is news, no state. What is told of one object for one reason again and again within a minute is one Event that counts,
-with the note of the first time, as Kubernetes' own recorder of events.k8s.io does it.
+is news, no state. What is told of one version of an object for one reason again and again within a minute is one Event
+that counts, with the note of the first time, as Kubernetes' own recorder of events.k8s.io does it: of an object that has
+changed meanwhile there is something new to tell.
 """
 
 from __future__ import annotations
@@ -35,10 +36,14 @@ AGAIN: Final = timedelta(minutes=1)
 
 @dataclass(slots=True)
 class _Series:
-    """An Event, since when it counts, and the note told last; whether it is written, and waits to be."""
+    """An Event, since when it counts, for which version of the object, and the note told last.
+
+    `written` says whether it is there, `waits` whether it is to be written.
+    """
 
     event: Object
     since: datetime
+    version: str
     note: str
     written: bool = False
     waits: bool = False
@@ -69,9 +74,9 @@ class EventRecorder:
         """Say what was done with an object. `reason` is one word, `note` a sentence; the same one twice is one."""
         now, key = self._now().astimezone(UTC), (uid_of(obj), reason, warning)
         series = self._told.get(key)
-        if series is None or now >= series.since + AGAIN:
+        if series is None or now >= series.since + AGAIN or (note != series.note and series.version != version_of(obj)):
             event = self._event(obj, reason, note[:NOTE_LIMIT], "Warning" if warning else "Normal")
-            series = self._told[key] = _Series(event, now, note)
+            series = self._told[key] = _Series(event, now, version_of(obj), note)
             self._told.move_to_end(key)
             if len(self._told) > REMEMBERED:
                 self._told.popitem(last=False)
