@@ -5,9 +5,12 @@ import asyncio
 from tests.cluster.test_prebuilt import prebuilt, told, workloads
 from tests.cluster.world import queues, world
 from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.workloads.conditions import WAITING
 from webhook.jobs.elastic import ELASTIC, REPLACES
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import merge
+
+NOON = "2026-01-01T12:00:00Z"
 
 
 def by_hand(name, count=1, priority=0, **annotations):
@@ -80,3 +83,32 @@ def test_a_waiting_one_says_what_it_asks_for():
     waiting, admitted = asyncio.run(go())
     assert waiting["status"]["resourceRequests"] == [{"name": "main", "resources": {"cpu": "3"}}]
     assert not admitted["status"].get("resourceRequests")
+
+
+def test_one_that_got_its_quota_elsewhere_says_no_more_what_it_waits_for():
+    """Whoever reads its conditions must not find both; the core takes the word away with the quota that it gives."""
+
+    async def go():
+        async with world(*queues("1")) as w:
+            await w.create(by_hand("big", 2))
+
+            async def says():
+                return find((await workloads(w))["big"], WAITING) is not None
+
+            await w.until(says, "it says what it waits for")
+            rows = [
+                {"type": name, "status": "True", "reason": "ByHand", "message": "", "lastTransitionTime": NOON}
+                for name in ("QuotaReserved", "Admitted")
+            ]
+            assignment = {"name": "main", "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "2"}, "count": 2}
+            status = {"admission": {"clusterQueue": "cq", "podSetAssignments": [assignment]}}
+            status["conditions"] = [find((await workloads(w))["big"], WAITING), *rows]
+            await w.store.patch(WORKLOAD, "big", "team-a", {"status": status}, subresource="status")
+
+            async def settled():
+                return not await says()
+
+            await w.until(settled, "it says so no more")
+            return (await workloads(w))["big"]
+
+    assert holds(asyncio.run(go()), "Admitted")

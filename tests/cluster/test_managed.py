@@ -99,3 +99,20 @@ def test_the_child_of_a_job_without_a_queue_waits_with_it():
 
     _, workload = asyncio.run(go())
     assert workload is None
+
+
+def test_what_a_job_without_pods_made_waits_with_it():
+    """Its pods may be said later, or elsewhere: what runs by then runs without quota."""
+
+    async def go():
+        async with world(*queues()) as w:
+            (parent,) = await w.create(merge(jobset("parent"), {"spec": {"replicatedJobs": []}}))
+            await w.create(below(parent, unnamed(job("child"))))
+
+            async def held():
+                return (await w.job("child"))["spec"]["suspend"]
+
+            await w.until(held, "the child is suspended")
+            return await w.workload("child")
+
+    assert asyncio.run(go()) is None

@@ -47,3 +47,48 @@ def test_an_indexed_job_has_as_many_completions_as_pods():
     assert (runs["spec"]["parallelism"], runs["spec"]["completions"]) == (2, 2)
     rests = restored(runs, describe(runs), workload)
     assert (rests["spec"]["parallelism"], rests["spec"]["completions"]) == (4, 4)
+
+
+def spark(**spec):
+    return {
+        "apiVersion": "sparkoperator.k8s.io/v1beta2",
+        "kind": "SparkApplication",
+        "metadata": {"name": "s", "namespace": "ml"},
+        "spec": {"suspend": True, "driver": {"cores": 1}, "executor": {"instances": 2}, **spec},
+    }
+
+
+def admitted_in(described, **flavors):
+    templates = [{"name": pods.name, "count": pods.count, "template": pods.template} for pods in described.pod_sets]
+    assignments = [{"name": name, "flavors": {"cpu": flavor}} for name, flavor in flavors.items()]
+    return {"spec": {"podSets": templates}, "status": {"admission": {"podSetAssignments": assignments}}}
+
+
+def test_a_spark_application_is_placed_in_the_fields_of_its_roles():
+    """They are no templates: node selector and tolerations stand in driver and executor; both are given back."""
+    job = spark(executor={"instances": 2, "tolerations": [{"key": "own"}]})
+    workload = admitted_in(describe(job), driver="spot", executor="dear")
+    flavors = {**FLAVORS, "dear": {"spec": {"nodeLabels": {"zone": "b"}, "tolerations": [{"key": "dear"}]}}}
+    runs = started(job, describe(job), workload, flavors)
+    assert runs["spec"]["driver"] == {"cores": 1, "nodeSelector": {"zone": "a"}}
+    assert runs["spec"]["executor"]["nodeSelector"] == {"zone": "b"}
+    assert runs["spec"]["executor"]["tolerations"] == [{"key": "own"}, {"key": "dear"}]
+    rests = restored(runs, describe(runs), workload)
+    assert {**rests["spec"], "suspend": True} == job["spec"]
+
+
+def test_the_nodes_of_all_pods_of_a_spark_application_are_those_of_each():
+    """The operator refuses a node selector of the application beside one of a role."""
+    job = spark(nodeSelector={"disk": "ssd"})
+    described = describe(job)
+    assert [pods.template["spec"]["nodeSelector"] for pods in described.pod_sets] == [{"disk": "ssd"}] * 2
+    runs = started(job, described, admitted_in(described, driver="spot", executor="spot"), FLAVORS)
+    assert "nodeSelector" not in runs["spec"]
+    assert [runs["spec"][role]["nodeSelector"] for role in ("driver", "executor")] == [{"zone": "a", "disk": "ssd"}] * 2
+
+
+def test_a_spark_application_that_an_older_sluice_started_keeps_its_nodes():
+    """Its Workload knows nothing of them, and nothing of an admission was written."""
+    job = spark(driver={"cores": 1, "nodeSelector": {"disk": "ssd"}})
+    old = {"spec": {"podSets": [{"name": "driver", "count": 1, "template": {"spec": {"containers": []}}}]}}
+    assert restored(job, describe(job), old) == job

@@ -53,7 +53,7 @@ def prepare(kueue: Path, work: Path) -> None:
 def compile_suite(kueue: Path, work: Path, suite: str) -> Path:
     """Build the test binary of a suite, unless it is newer than the edited sources. Raises CalledProcessError."""
     built = work / "bin" / f"{_file(suite)}.test"
-    edited = max((kueue / name).stat().st_mtime for name in edits.edited())
+    edited = max((kueue / name).stat().st_mtime for name in edits.edited(suite))
     if not built.exists() or built.stat().st_mtime < edited:
         folder = f"./test/integration/singlecluster/{suite}"
         _go(kueue, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", f"{built}.part", folder)

@@ -86,6 +86,13 @@ def _metric(function: str, metric: str, test: str) -> Edit:
 
 
 _MATCHED: Final = "ok, err := matcher.Match({}); return ok && err == nil"
+_SUITES: Final = "test/integration/singlecluster/"
+_JOBS: Final = f"{_SUITES}controller/jobs"
+_USED: Final = r"\t+(?:util\.ExpectObjectToBeDeleted\([^\n]*Flavor, true\)|[^\n]*DeleteObject\([^\n]*Check\)[^\n]*)\n"
+_USER: Final = r"(?:[^\n]*DeleteNamespace[^\n]*\n)?\t+util\.ExpectObjectToBeDeleted\([^\n]*, clusterQueue\w*, true\)\n"
+_QUEUE_FIRST: Final = (rf"((?:{_USED})+)({_USER})", r"\2\1")
+"""A flavor that a ClusterQueue uses stays, by Kueue's core controllers, which these suites leave out, and by Sluice."""
+
 _EDITED: Final[dict[str, tuple[Edit, ...]]] = {
     "test/integration/framework/framework.go": (
         (
@@ -130,7 +137,11 @@ _EDITED: Final[dict[str, tuple[Edit, ...]]] = {
         ),
         (r"&& cond\.Message == msg \{", "&& (lenient || cond.Message == msg) {"),
     ),
-    "test/integration/singlecluster/scheduler/fairsharing/fair_sharing_test.go": (
+    f"{_JOBS}/appwrapper/appwrapper_controller_test.go": (_QUEUE_FIRST, _QUEUE_FIRST),
+    f"{_JOBS}/jaxjob/jaxjob_controller_test.go": (_QUEUE_FIRST,),
+    f"{_JOBS}/jobset/jobset_controller_test.go": (_QUEUE_FIRST, _QUEUE_FIRST),
+    f"{_JOBS}/pytorchjob/pytorchjob_controller_test.go": (_QUEUE_FIRST,),
+    f"{_SUITES}scheduler/fairsharing/fair_sharing_test.go": (
         (
             r"(\tmetric := metrics\.CohortWeightedShare\.WithLabelValues\(lvs\.\.\.\)\n)",
             r"\1\tif true {\n\t\tutil.SluiceMetric(metric, func(v float64) bool { return v == weightedShare })\n"
@@ -138,7 +149,8 @@ _EDITED: Final[dict[str, tuple[Edit, ...]]] = {
         ),
     ),
 }
-"""Files of the tests: no manager, Sluice's metrics, time-outs that are variables (`go/timeouts.go`)."""
+"""Files of the tests: no manager, Sluice's metrics, time-outs that are variables (`go/timeouts.go`), queues that are
+taken away before what they use."""
 
 
 def apply(root: Path) -> None:
@@ -152,9 +164,10 @@ def apply(root: Path) -> None:
         _edit(root / path, edits)
 
 
-def edited() -> tuple[str, ...]:
-    """Give the paths, in Kueue, of all files that differ from its own."""
-    return (*GO_FILES.values(), *_HOOKED, *_EDITED)
+def edited(suite: str) -> list[str]:
+    """Give the paths, in Kueue, of the files that a suite is built from and that differ from its own."""
+    paths = (*GO_FILES.values(), *_HOOKED, *_EDITED)
+    return [path for path in paths if not path.startswith(_SUITES) or path.startswith(f"{_SUITES}{suite}/")]
 
 
 def _edit(file: Path, edits: tuple[Edit, ...]) -> None:

@@ -69,12 +69,14 @@ def pod_sets(obj: dict[str, Any], kind: JobKind) -> Iterator[JobPodSet]:
         yield from kind.reader(obj, _inner_sets)
         return
     minimum = _min_count(obj, kind)
+    obj = kind.spread(obj) if kind.spread else obj
     for row in kind.templates:
         for nodes, path, name in _places(row, obj):
             template = nodes.pop()
             count = row.count(nodes or [obj])
             least = min(minimum, count) if minimum is not None else None
-            yield JobPodSet(name, count, _whole(row, nodes, template), path, least, row.made is not None)
+            whole = _whole(row, nodes, template)
+            yield JobPodSet(name, count, whole, path, least, made=row.made is not None, flat=row.flat)
         if row.default and at(obj, row.path) is None and (template := row.default(obj)) is not None:
             yield JobPodSet(row.name, 1, template, row.path, absent=True)
 
@@ -101,6 +103,7 @@ def templates(obj: dict[str, Any]) -> Templates | None:
     if kind.reader is not None:
         return tuple((s.path, s.template, s.made) for s in kind.reader(obj, _inner_sets))
     found: list[tuple[Path, dict[str, Any], bool]] = []
+    obj = kind.spread(obj) if kind.spread else obj
     for row in kind.templates:
         if row.straight:
             template = at(obj, row.path)

@@ -33,7 +33,9 @@ class Template:
     order: tuple[str, ...] = ()
     """The order of a map's keys that the kind's controller has; other keys follow in alphabetical order."""
     made: Callable[[Any], dict[str, Any]] | None = None
-    """Makes a template out of a node that is none (`spec.driver` of a SparkApplication); such a set is only read."""
+    """Makes a template out of a node that is none (`spec.driver` of a SparkApplication); rules only read it."""
+    flat: bool = False
+    """Whether that node has by itself what an admission writes: node selector, tolerations, labels and annotations."""
     default: Callable[[Any], dict[str, Any] | None] | None = None
     """Gives what the kind's controller takes where the object has no template; with an admission it is written."""
     beside: Callable[[Nodes], list[dict[str, Any]]] | None = None
@@ -60,6 +62,8 @@ class JobPodSet:
     min_count: int | None = None
     made: bool = False
     """The template is made up from fields that are none; rules may read it, but a patch cannot be mapped back."""
+    flat: bool = False
+    """What an admission writes stands at `path` itself, in fields of the same names, without metadata and spec."""
     absent: bool = False
     """The object has no template at `path` yet: this is the one that its controller would take."""
 
@@ -87,6 +91,8 @@ class JobKind:
     """Whether the object itself waits in a queue; a CronJob does not (its Jobs do), nor a Deployment (its Pods do)."""
     reader: Callable[[dict[str, Any], SetsOf], tuple[JobPodSet, ...]] | None = None
     """Reads the pod sets of a kind whose templates no path can name (AppWrapper), with a reader for what it wraps."""
+    spread: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Gives an object with what it says for all its roles said in each of them, where the kind refuses both."""
     note: str = ""
     priority_paths: tuple[tuple[str, ...], ...] = ()
     """Where the kind names a PriorityClass of its own, before the templates are asked."""

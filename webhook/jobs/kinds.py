@@ -11,7 +11,7 @@ from typing import Final
 from webhook.jobs import counts
 from webhook.jobs.app_wrapper import wrapped_pod_sets
 from webhook.jobs.job import GroupKind, JobKind, Template
-from webhook.jobs.made_up_templates import beside_ray_head, of_ray_submitter, of_spark_role, of_trainer
+from webhook.jobs.made_up_templates import beside_ray_head, of_ray_submitter, of_spark_role, of_trainer, spark_roles
 
 _SUSPEND: Final = ("spec", "suspend")
 _POLICY_SUSPEND: Final = ("spec", "runPolicy", "suspend")
@@ -157,15 +157,11 @@ KINDS: Final[tuple[JobKind, ...]] = (
         "sparkapplications",
         _SUSPEND,
         (
-            Template(("spec", "driver"), counts.one, name="driver", made=of_spark_role),
-            Template(
-                ("spec", "executor"),
-                counts.spark_executors,
-                "executor",
-                made=of_spark_role,
-            ),
+            Template(("spec", "driver"), counts.one, name="driver", made=of_spark_role, flat=True),
+            Template(("spec", "executor"), counts.spark_executors, "executor", made=of_spark_role, flat=True),
         ),
-        note="driver and executor are no pod templates: their cores, memory and GPU are read, nothing is patched",
+        spread=spark_roles,
+        note="driver and executor are no pod templates: rules read their cores, memory and GPU, and patch nothing",
         makes=(_POD,),
     ),
     JobKind(

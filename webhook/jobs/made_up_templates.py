@@ -22,7 +22,7 @@ def of_trainer(trainer: Any) -> dict[str, Any]:
 
 
 def of_spark_role(role: Any) -> dict[str, Any]:
-    """Make a template of a SparkApplication's driver or executor: cores, memory and GPU as one container.
+    """Make a template of a SparkApplication's driver or executor: cores, memory and GPU as one container, its nodes.
 
     Memory is in the JVM's notation (`512m` are MiB), which is turned into Kubernetes' own.
     """
@@ -39,7 +39,28 @@ def of_spark_role(role: Any) -> dict[str, Any]:
     gpu = role.get("gpu")
     if isinstance(gpu, dict) and isinstance(gpu.get("name"), str) and gpu.get("quantity") is not None:
         requests[gpu["name"]] = limits[gpu["name"]] = str(gpu["quantity"])
-    return _template("spark", {"requests": requests, "limits": limits})
+    template = _template("spark", {"requests": requests, "limits": limits})
+    for part, names in (("metadata", ("labels", "annotations")), ("spec", ("nodeSelector", "tolerations"))):
+        template[part] |= {name: role[name] for name in names if role.get(name)}
+    return template
+
+
+def spark_roles(app: dict[str, Any]) -> dict[str, Any]:
+    """Give a SparkApplication with the node selector of all its pods in driver and executor: it may not have both."""
+    spec = app.get("spec")
+    shared = spec.get("nodeSelector") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(shared, dict):
+        return app
+    roles = {name: spec[name] for name in ("driver", "executor") if isinstance(spec.get(name), dict)}
+    placed = {
+        name: {**role, "nodeSelector": {**shared, **(_dict(role.get("nodeSelector")))}} for name, role in roles.items()
+    }
+    rest = {name: value for name, value in spec.items() if name != "nodeSelector"}
+    return {**app, "spec": {**rest, **placed}}
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def of_ray_submitter(job: Any) -> dict[str, Any] | None:

@@ -2,8 +2,8 @@
 
 They are written beside the work, one at a time, and are never waited for. What cannot be written is dropped: an Event
 is news, no state. What is told of one version of an object for one reason again and again within a minute is one Event
-that counts, with the note of the first time, as Kubernetes' own recorder of events.k8s.io does it: of an object that has
-changed meanwhile there is something new to tell.
+that counts, with the note of the first time, as Kubernetes' own recorder of events.k8s.io does it. Of an object that
+has changed meanwhile there is something new to tell.
 """
 
 from __future__ import annotations

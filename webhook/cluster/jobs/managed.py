@@ -115,8 +115,13 @@ class ManagedJobs:
         A Pod is only ours where it was created with our gate: a Pod that ran before cannot be held, only deleted. One
         that names no queue is never held. The pods of a kind that is queued are, whether plain ones are or not.
         """
+        described = self.read_owner(job)
+        return described if described is not None and described.pod_sets else None
+
+    def read_owner(self, job: Object) -> Job | None:
+        """Read a job as one that a queue holds, with pods or without: what it makes waits for it."""
         described = describe(job)
-        if described is None or not described.pod_sets or not is_held(job, described.kind):
+        if described is None or not is_held(job, described.kind):
             return None
         if not described.queue and not (self._unnamed and not described.kind.gate):
             return None

@@ -56,17 +56,17 @@ def started(
     (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the same write.
     `marked` writes its role on a pod of a group. Raises PlacementConflict.
     """
-    out = job
+    out = described.kind.spread(job) if described.kind.spread else job
     assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
     for pods in described.pod_sets:
         assignment = assignments.get(pods.name) or {}
         if pods.absent:
             out = _with(out, pods.path, pods.template)
-        if not pods.made:
+        if not pods.made or pods.flat:
             names = list(dict.fromkeys((assignment.get("flavors") or {}).values()))
-            out = _place(out, pods.path, [flavors[name] for name in names if name in flavors])
+            out = _place(out, _way(pods, "spec"), [flavors[name] for name in names if name in flavors])
             for check, update in _updates(workload, pods.name):
-                out = _updated(out, pods.path, check, update)
+                out = _updated(out, pods, check, update)
         if pods.min_count is not None:
             out = _resize(out, described, pods.count, assignment.get("count"))
     if is_elastic(job):
@@ -78,6 +78,11 @@ def started(
     if out is not job:
         out = _with(out, ("metadata", "annotations", PLACED), "true")
     return suspend(out, described, False)
+
+
+def _way(pods: JobPodSet, part: str) -> Path:
+    """Give where the fields of a part of a template stand, its metadata or its spec."""
+    return pods.path if pods.flat else (*pods.path, part)
 
 
 def _marked(job: Object, described: Job, workload: Object) -> Object:
@@ -106,10 +111,10 @@ def _updates(workload: Object, pod_set: str) -> Iterator[tuple[str, dict[str, An
                 yield str(state.get("name")), update
 
 
-def _updated(job: Object, path: Path, check: str, update: Mapping[str, Any]) -> Object:
+def _updated(job: Object, pods: JobPodSet, check: str, update: Mapping[str, Any]) -> Object:
     """Give the job with a check's update in one template: maps grow, tolerations are added once."""
     for part, name in FIELDS:
-        wanted, where = update.get(name), (*path, part, name)
+        wanted, where = update.get(name), (*_way(pods, part), name)
         if not wanted:
             continue
         own = _at(job, where)
@@ -131,9 +136,9 @@ def restored(job: Object, described: Job, workload: Object) -> Object:
         if (old := before.get(pods.name)) is None:
             continue
         template = at(old, ("template",)) or {}
-        if not pods.made and differs(pods, template):
+        if (not pods.made or (pods.flat and is_placed(job))) and differs(pods, template):
             for part, name in FIELDS:
-                out = _with(out, (*pods.path, part, name), copy_json(at(template, (part, name))))
+                out = _with(out, (*_way(pods, part), name), copy_json(at(template, (part, name))))
         if pods.min_count is not None:
             out = _resize(out, described, pods.count, old.get("count"))
     if is_placed(out):
@@ -192,23 +197,24 @@ def differs(pods: JobPodSet, before: Mapping[str, Any]) -> bool:
 
 
 def _place(job: Object, path: Path, flavors: Sequence[Object]) -> Object:
+    """Bind pods to the nodes of flavors; `path` leads to the spec of their template."""
     labels: dict[str, str] = {}
     tolerations: list[Any] = []
     for flavor in flavors:
         labels.update(at(flavor, ("spec", "nodeLabels")) or {})
         tolerations += at(flavor, ("spec", "tolerations")) or []
-    spec = _at(job, (*path, "spec")) or {}
+    spec = _at(job, path) or {}
     if labels:
-        job = _with(job, (*path, "spec", "nodeSelector"), {**labels, **(spec.get("nodeSelector") or {})})
+        job = _with(job, (*path, "nodeSelector"), {**labels, **(spec.get("nodeSelector") or {})})
     own = spec.get("tolerations") or []
     if new := [t for t in tolerations if t not in own]:
-        job = _with(job, (*path, "spec", "tolerations"), [*own, *new])
+        job = _with(job, (*path, "tolerations"), [*own, *new])
     return job
 
 
 def on_flavors(template: Object, flavors: Sequence[Object]) -> Object:
     """Give a pod template bound to the nodes of flavors."""
-    return _place(template, (), flavors)
+    return _place(template, ("spec",), flavors)
 
 
 def _resizable(described: Job) -> bool:

@@ -199,7 +199,7 @@ class Reconciler:
         if finish_of(job) is not None or await self._is_owned(job):
             return False
         above, unknown = ancestors(job, key_of(job)[0], self._owners)
-        return unknown is None and any(self._managed.read(owner) for owner in above)
+        return unknown is None and any(self._managed.read_owner(owner) for owner in above)
 
     async def _is_unnamed_child(self, job: Object, described: Job) -> bool:
         """Say whether a job that names no queue is part of one that a queue holds, and so waits with it."""
@@ -207,7 +207,7 @@ class Reconciler:
             return False
         await self._is_owned(job)  # which asks for owners that are not in view yet
         above, _ = ancestors(job, key_of(job)[0], self._owners)
-        return any(self._managed.read(owner) for owner in above)
+        return any(self._managed.read_owner(owner) for owner in above)
 
     async def _without_job(self, key: JobKey, workload: Object | None) -> float | None:
         """See to a Workload whose job is gone: not only from our view, which may be behind, but from the store."""
@@ -254,7 +254,7 @@ class Reconciler:
             owner = await self._writer.refresh(gvk, namespace, str(unknown.get("name")))
             if owner is None or uid_of(owner) != unknown.get("uid"):
                 break
-        return owned(job, namespace, self._owners, self._managed.read)
+        return owned(job, namespace, self._owners, self._managed.read_owner)
 
     async def _refresh(self, key: JobKey) -> None:
         if key.uid == OF_GROUP:

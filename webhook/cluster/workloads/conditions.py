@@ -157,6 +157,14 @@ def counted(workload: Object, reason: str) -> dict[str, Any]:
     return {"schedulingStats": {"evictions": rows}}
 
 
+def settled(workload: Object) -> Object:
+    """Give the status of a Workload that holds quota, without our word of what it waited for.
+
+    The core takes it off with the quota that it gives; here somebody else has given some.
+    """
+    return {**_status(workload), "conditions": [row for row in conditions_of(workload) if row.get("type") != WAITING]}
+
+
 def deactivating(workload: Object, cause: str, message: str, now: str) -> Object:
     """Give the status of a Workload that is about to be set inactive, with why: whoever takes over goes on from it."""
     rows = with_condition(

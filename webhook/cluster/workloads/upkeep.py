@@ -34,7 +34,9 @@ from webhook.cluster.workloads.conditions import (
     FINISHED,
     OVERTIME,
     QUOTA_RESERVED,
+    WAITING,
     released,
+    settled,
 )
 from webhook.cluster.workloads.waiting import CLEARED, GATED, Around
 from webhook.jobs.describe import at
@@ -155,6 +157,9 @@ class Upkeep:
 
     async def _hold(self, key: str, workload: Object) -> None:
         """See to one that holds quota; who is admitted is the core's, unless its ClusterQueue is gone."""
+        if find(workload, WAITING) is not None:
+            await self._write(key, workload, settled(workload))
+            return
         name = str(at(workload, ("status", "admission", "clusterQueue")) or "")
         target = self._view.mirror(CLUSTER_QUEUE).get(name)
         if holds(workload, ADMITTED):
