@@ -22,7 +22,7 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 
 from webhook.api.conversion.convert import conversion_review
 from webhook.certificate_secret import CertificateSecret
-from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, RUNTIMES, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
@@ -73,7 +73,7 @@ PARAMETERS_WAIT: Final = 5.0
 LEASE_NAME: Final = "sluice"
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _OF_QUEUES: Final[Mapping[QueueMode, tuple[GroupVersionKind, ...]]] = {
-    QueueMode.EMBEDDED: (*PARENTS, *QUEUE_KINDS, *PROVISIONING),
+    QueueMode.EMBEDDED: (*PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING),
     QueueMode.EXTERNAL: (WORKLOAD,),  # says whose quota covers what a controller makes
     QueueMode.NONE: (),
 }

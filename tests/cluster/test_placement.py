@@ -1,5 +1,7 @@
 """A job as it is started on its flavors, where its kind has more pods than the object has templates."""
 
+import pytest
+
 from webhook.cluster.jobs.placement import TOGETHER, restored, started
 from webhook.jobs.describe import describe
 
@@ -92,3 +94,101 @@ def test_a_spark_application_that_an_older_sluice_started_keeps_its_nodes():
     job = spark(driver={"cores": 1, "nodeSelector": {"disk": "ssd"}})
     old = {"spec": {"podSets": [{"name": "driver", "count": 1, "template": {"spec": {"containers": []}}}]}}
     assert restored(job, describe(job), old) == job
+
+
+def template(cpu):
+    return {"spec": {"containers": [{"name": "node", "resources": {"requests": {"cpu": cpu}}}]}}
+
+
+def replicated(name, parallelism=1, **fields):
+    role = fields.pop("role", None)
+    labels = {"metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": role}}} if role else {}
+    inner = {"parallelism": parallelism, "template": template("1")}
+    return {"name": name, "template": {"spec": inner, **labels}, **fields}
+
+
+def runtime(*jobs, **spec):
+    return {"kind": "ClusterTrainingRuntime", "spec": {"template": {"spec": {"replicatedJobs": list(jobs)}}, **spec}}
+
+
+def train_job(**spec):
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "t", "namespace": "ml"},
+        "spec": {"suspend": True, "runtimeRef": {"name": "torch"}, **spec},
+    }
+
+
+MPI = {"numNodes": 2, "mpi": {"runLauncherAsNode": True}}
+FOUR = {"numNodes": 4, "resourcesPerNode": {"requests": {"cpu": "8"}}}
+
+
+@pytest.mark.parametrize(
+    ("trainer", "of", "expected"),
+    [
+        pytest.param({}, runtime(replicated("a", 4, replicas=2)), [("a", 8, "1")], id="as the runtime says"),
+        pytest.param(FOUR, runtime(replicated("node", role="trainer")), [("node", 4, "1")], id="nodes of the job"),
+        pytest.param(
+            FOUR,
+            runtime(replicated("data", role="dataset-initializer"), replicated("node", role="trainer"), mlPolicy={}),
+            [("data", 1, "1"), ("node", 4, "8")],
+            id="resources of the job",
+        ),
+        pytest.param(
+            {}, runtime(replicated("n", role="trainer"), mlPolicy={"numNodes": 3}), [("n", 3, "1")], id="of the policy"
+        ),
+        pytest.param(
+            FOUR,
+            runtime(replicated("launcher", role="trainer"), replicated("node"), mlPolicy=MPI),
+            [("launcher", 2, "8"), ("node", 3, "8")],
+            id="a launcher is a node",
+        ),
+    ],
+)
+def test_the_pods_of_a_train_job_stand_in_its_runtime(trainer, of, expected):
+    """As Trainer makes a JobSet of both."""
+    described = describe(train_job(trainer=trainer), of)
+    found = [
+        (pods.name, pods.count, pods.template["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+        for pods in described.pod_sets
+    ]
+    assert found == expected
+
+
+def test_a_train_job_is_placed_by_a_patch_of_its_runtime():
+    """Under Kueue's name, beside those of others, and taken away again."""
+    theirs = {"manager": "me", "trainingRuntimeSpec": {"template": {"metadata": {"labels": {"a": "b"}}}}}
+    job = train_job(runtimePatches=[theirs])
+    described = describe(job, runtime(replicated("node"), replicated("data")))
+    workload = admitted_in(described, node="spot", data="plain")
+    runs = started(job, described, workload, {**FLAVORS, "plain": {"spec": {}}})
+    assert runs["spec"]["suspend"] is False
+    mine = runs["spec"]["runtimePatches"][1]
+    assert (runs["spec"]["runtimePatches"][0], mine["manager"]) == (theirs, "kueue.x-k8s.io/manager")
+    node, data = mine["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    assert node == {"name": "node", "template": {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}}
+    assert data == {"name": "data"}
+    assert started(runs, described, workload, FLAVORS)["spec"]["runtimePatches"][1]["manager"] == mine["manager"]
+    rests = restored(runs, described, workload)
+    assert rests["spec"]["runtimePatches"] == [theirs]
+
+
+def test_an_app_wrapper_is_placed_beside_its_components():
+    """Its webhook refuses another template; what stands in podSetInfos is put over the pods that it makes."""
+    wrapped = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": POD}}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    job = {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": "aw", "namespace": "ml"},
+        "spec": {"suspend": True, "components": [{"template": service}, {"template": wrapped}]},
+    }
+    described = describe(job)
+    workload = admitted_in(described, **{"aw-0": "spot"})
+    runs = started(job, described, workload, FLAVORS)
+    assert runs["spec"]["components"] == [
+        {"template": service},
+        {"template": wrapped, "podSetInfos": [{"nodeSelector": {"zone": "a"}}]},
+    ]
+    assert restored(runs, describe(runs), workload)["spec"]["components"] == job["spec"]["components"]

@@ -13,7 +13,16 @@ from prometheus_client import CollectorRegistry
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.model import QueueSettings
-from webhook.cluster.api.kinds import BUILT_IN, LOCAL_QUEUE, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import (
+    BUILT_IN,
+    LOCAL_QUEUE,
+    MANAGED,
+    PARENTS,
+    PROVISIONING,
+    QUEUE_KINDS,
+    RUNTIMES,
+    WORKLOAD,
+)
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.queue_core import QueueCore
@@ -216,7 +225,9 @@ def make_controller(store, leader=None, opted=lambda labels: True, core=None, se
     registry = CollectorRegistry()
     box: list[Controller] = []
     view = View(
-        store, (*BUILT_IN, *MANAGED, *PARENTS, *QUEUE_KINDS, *PROVISIONING), lambda *change: box[0].heard(*change)
+        store,
+        (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING),
+        lambda *change: box[0].heard(*change),
     )
     settings = settings or QueueSettings()
     core = core or QueueCore(KueueRules(), settings=settings)

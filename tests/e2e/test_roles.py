@@ -51,6 +51,7 @@ RIGHTS: dict[str, JSON] = {
     "embedded": FACTS
     | dict.fromkeys(JOBS, JOB)
     | STATUS
+    | dict.fromkeys([f"{name}.trainer.kubeflow.org" for name in ("clustertrainingruntimes", "trainingruntimes")], READ)
     | {
         **dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in (*QUEUES, "provisioningrequestconfigs")], READ),
         **LET_GO,

@@ -85,7 +85,7 @@ CASES = [
                 },
             ]
         },
-        [("component-0-0", 2), ("component-1-main", 3)],
+        [("-0", 2), ("-1", 3)],
     ),
     ("apps/v1", "Deployment", {"replicas": 3, "template": T}, [("main", 3)]),
     ("apps/v1", "StatefulSet", {"template": T}, [("main", 1)]),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,29 @@ def wrapped_pod_sets(obj: dict[str, Any], sets_of: SetsOf) -> tuple[JobPodSet, .
     found: list[JobPodSet] = []
     for i, component in _components(obj):
         path: Path = ("spec", "components", i)
-        found += _declared(component, path, i) or _inferred(component["template"], path, i, sets_of)
-    return tuple(found)
+        sets = _declared(component, path) or _inferred(component["template"], path, sets_of)
+        found += [replace(pods, place=(*path, "podSetInfos", n), flat=True) for n, pods in enumerate(sets)]
+    name = _named(obj)[1] or ""
+    return tuple(replace(pods, name=f"{name}-{number}") for number, pods in enumerate(found))
+
+
+def with_room(obj: dict[str, Any], pod_sets: tuple[JobPodSet, ...]) -> dict[str, Any]:
+    """Give an AppWrapper with room for an admission: its templates may not change, `podSetInfos` are put over them."""
+    rooms = Counter(pods.place[2] for pods in pod_sets if pods.place)
+    return _with_components(
+        obj, lambda at, each: {**each, "podSetInfos": [{} for _ in range(rooms[at])]} if rooms[at] else each
+    )
+
+
+def without_room(obj: dict[str, Any]) -> dict[str, Any]:
+    """Give an AppWrapper without what an admission wrote."""
+    return _with_components(obj, lambda _, each: {name: each[name] for name in each if name != "podSetInfos"})
+
+
+def _with_components(obj: dict[str, Any], new: Callable[[int, dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    changed = {at: new(at, component) for at, component in _components(obj)}
+    components = [changed.get(at, component) for at, component in enumerate(obj["spec"]["components"])]
+    return {**obj, "spec": {**obj["spec"], "components": components}}
 
 
 def wraps(obj: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -41,23 +63,20 @@ def _components(obj: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
             yield i, component
 
 
-def _declared(component: dict[str, Any], path: Path, index: int) -> list[JobPodSet]:
+def _declared(component: dict[str, Any], path: Path) -> list[JobPodSet]:
     entries = component.get("podSets")
     found = []
-    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+    for entry in entries if isinstance(entries, list) else ():
         path_text = entry.get("path") if isinstance(entry, dict) else None
         steps: Path = tuple(int(s) if s.isdecimal() else s for s in _STEP.findall(str(path_text or "")))
         template = _at(component, steps)
         if steps and isinstance(template, dict):
-            found.append(JobPodSet(f"component-{index}-{number}", _replicas(entry), template, (*path, *steps)))
+            found.append(JobPodSet("", _replicas(entry), template, (*path, *steps)))
     return found
 
 
-def _inferred(template: dict[str, Any], path: Path, index: int, sets_of: SetsOf) -> list[JobPodSet]:
-    return [
-        replace(inner, name=f"component-{index}-{inner.name}", path=(*path, "template", *inner.path))
-        for inner in sets_of(template)
-    ]
+def _inferred(template: dict[str, Any], path: Path, sets_of: SetsOf) -> list[JobPodSet]:
+    return [replace(inner, path=(*path, "template", *inner.path)) for inner in sets_of(template)]
 
 
 def _replicas(entry: dict[str, Any]) -> int:

@@ -20,15 +20,19 @@ Templates = tuple[tuple[Path, dict[str, Any], bool], ...]
 """Path and template of each pod set, and whether the template is made up."""
 
 
-def describe(obj: dict[str, Any]) -> Job | None:
+def describe(obj: dict[str, Any], runtime: dict[str, Any] | None = None) -> Job | None:
     """Read an object as a job; None where its kind is not in the table.
 
+    `runtime` is the object that holds the templates of one that only names them (`JobKind.runtime`), if it is known.
     Never fails on a malformed object: what is not there, or is of the wrong type, makes no pods.
     """
     kind = row_of(obj)
     if kind is None:
         return None
-    sets = tuple(pod_sets(obj, kind))
+    if kind.runtime is not None and runtime is not None:
+        sets = kind.runtime.pod_sets(obj, runtime)
+    else:
+        sets = tuple(pod_sets(obj, kind))
     priority = _text(_map(obj, "labels"), PRIORITY)
     return Job(kind, suspended(obj, kind), sets, queue_of(obj), priority, _pod_priority(obj, kind, sets))
 
@@ -76,7 +80,8 @@ def pod_sets(obj: dict[str, Any], kind: JobKind) -> Iterator[JobPodSet]:
             count = row.count(nodes or [obj])
             least = min(minimum, count) if minimum is not None else None
             whole = _whole(row, nodes, template)
-            yield JobPodSet(name, count, whole, path, least, made=row.made is not None, flat=row.flat)
+            place = path if row.flat else None
+            yield JobPodSet(name, count, whole, path, least, row.made is not None, place=place, flat=row.flat)
         if row.default and at(obj, row.path) is None and (template := row.default(obj)) is not None:
             yield JobPodSet(row.name, 1, template, row.path, absent=True)
 

@@ -62,13 +62,28 @@ class JobPodSet:
     min_count: int | None = None
     made: bool = False
     """The template is made up from fields that are none; rules may read it, but a patch cannot be mapped back."""
+    place: Path | None = None
+    """Where an admission writes, where that is not the template; None with a template that is made up: nowhere."""
     flat: bool = False
-    """What an admission writes stands at `path` itself, in fields of the same names, without metadata and spec."""
+    """The fields at `place` stand side by side there: node selector, tolerations, labels, annotations."""
+    jobs: int = 1
+    """How many Jobs of equal size make these pods, where the kind counts Jobs that have ended."""
     absent: bool = False
     """The object has no template at `path` yet: this is the one that its controller would take."""
 
 
 SetsOf = Callable[[dict[str, Any]], tuple[JobPodSet, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """How the pods of a job are read where their templates stand in another object.
+
+    `named` gives kind and name of that object, None where the job names none that is known; `pod_sets` reads both.
+    """
+
+    named: Callable[[dict[str, Any]], tuple[GroupVersionKind, str] | None]
+    pod_sets: Callable[[dict[str, Any], dict[str, Any]], tuple[JobPodSet, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +108,12 @@ class JobKind:
     """Reads the pod sets of a kind whose templates no path can name (AppWrapper), with a reader for what it wraps."""
     spread: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Gives an object with what it says for all its roles said in each of them, where the kind refuses both."""
+    opened: Callable[[dict[str, Any], tuple[JobPodSet, ...]], dict[str, Any]] | None = None
+    """Gives an object with room for an admission at the places of its pod sets, where they hold nothing else."""
+    closed: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Takes that room away again, and with it the admission."""
+    runtime: Runtime | None = None
+    """Another object that has the templates (TrainJob); `templates` are what is read without it."""
     note: str = ""
     priority_paths: tuple[tuple[str, ...], ...] = ()
     """Where the kind names a PriorityClass of its own, before the templates are asked."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.jobs import counts
-from webhook.jobs.app_wrapper import wrapped_pod_sets
-from webhook.jobs.job import GroupKind, JobKind, Template
+from webhook.jobs.app_wrapper import with_room, without_room, wrapped_pod_sets
+from webhook.jobs.job import GroupKind, JobKind, Runtime, Template
 from webhook.jobs.made_up_templates import beside_ray_head, of_ray_submitter, of_spark_role, of_trainer, spark_roles
+from webhook.jobs.train_job import pod_sets_of, runtime_of, with_patch, without_patch
 
 _SUSPEND: Final = ("spec", "suspend")
 _POLICY_SUSPEND: Final = ("spec", "runPolicy", "suspend")
@@ -114,7 +115,10 @@ KINDS: Final[tuple[JobKind, ...]] = (
         "trainjobs",
         _SUSPEND,
         (Template(("spec", "trainer"), counts.trainer, name="node", made=of_trainer),),
-        note="its pods stand in the TrainingRuntime; spec.trainer.resourcesPerNode is read, nothing is patched",
+        note="its pods stand in the runtime it names; rules read spec.trainer.resourcesPerNode, and patch nothing",
+        runtime=Runtime(runtime_of, pod_sets_of),
+        opened=with_patch,
+        closed=without_patch,
         makes=(("jobset.x-k8s.io", "JobSet"),),
     ),
     JobKind(
@@ -173,6 +177,8 @@ KINDS: Final[tuple[JobKind, ...]] = (
         (),
         reader=wrapped_pod_sets,
         wraps=True,
+        opened=with_room,
+        closed=without_room,
     ),
     JobKind(
         "apps",

@@ -39,7 +39,7 @@ def _job_set(job: dict[str, Any], described: Job) -> bool:
 
 def _train_job(job: dict[str, Any], described: Job) -> bool:
     told = at(job, ("status", "jobsStatus")) or ()
-    return bool(told) and all(number(row, "ready", 0) + number(row, "succeeded", 0) > 0 for row in told)
+    return bool(told) and _sum(told, "ready") + _sum(told, "succeeded") == sum(pods.jobs for pods in described.pod_sets)
 
 
 def _ray_cluster(job: dict[str, Any], described: Job) -> bool:

@@ -20,6 +20,8 @@ def reclaimable(obj: dict[str, Any], described: Job) -> dict[str, int] | None:
         found = {"main": _of_job(obj)}
     elif kind == ("jobset.x-k8s.io", "JobSet"):
         found = dict(_of_jobset(obj))
+    elif kind == ("trainer.kubeflow.org", "TrainJob"):
+        found = dict(_of_train_job(obj, described))
     else:
         return None
     most = {pods.name: pods.count for pods in described.pod_sets}
@@ -51,6 +53,14 @@ def _indexes(text: Any, limit: int) -> set[int]:
         if first.isdecimal() and (last or first).isdecimal():
             found.update(range(int(first), min(int(last or first) + 1, limit)))
     return found
+
+
+def _of_train_job(obj: dict[str, Any], described: Job) -> Iterator[tuple[str, int]]:
+    statuses = at(obj, ("status", "jobsStatus"))
+    ended = {s.get("name"): counts.number(s, "succeeded", 0) for s in statuses or () if isinstance(s, dict)}
+    for pods in described.pod_sets:
+        if (over := ended.get(pods.name, 0)) <= pods.jobs:
+            yield pods.name, over * (pods.count // pods.jobs)
 
 
 def _of_jobset(obj: dict[str, Any]) -> Iterator[tuple[str, int]]:

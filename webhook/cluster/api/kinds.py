@@ -6,6 +6,7 @@ from typing import Final
 
 from webhook.jobs.describe import MARK
 from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.jobs.train_job import CLUSTER_RUNTIME, RUNTIME
 from webhook.kube.gvk import GroupVersionKind
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -42,6 +43,8 @@ MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
 """Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""
 PARENTS: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.grouped)
 """Kinds whose pods are queued in groups that the object says beforehand."""
+RUNTIMES: Final = (CLUSTER_RUNTIME, RUNTIME)
+"""Kinds that hold the pod templates of jobs that name them; followed where they are served."""
 LABELS: Final = {(kind.group, kind.kind): {MARK: "true"} for kind in JOB_KINDS if kind.gate}
 """Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
 VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS} | {

@@ -13,6 +13,7 @@ from webhook.cluster.api.kinds import (
     PRIORITY_CLASS,
     QUEUE_KINDS,
     RUNTIME_CLASS,
+    RUNTIMES,
     WORKLOAD,
     WORKLOAD_CLASS,
 )
@@ -23,6 +24,7 @@ from webhook.store.objects import Object
 
 _QUEUES: Final = frozenset((gvk.group, gvk.kind) for gvk in QUEUE_KINDS) - {(WORKLOAD.group, WORKLOAD.kind)}
 _SHAPING: Final = frozenset((gvk.group, gvk.kind) for gvk in (LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS, NAMESPACE))
+_TEMPLATES: Final = frozenset((gvk.group, gvk.kind) for gvk in RUNTIMES)
 
 OF_THE_CORE: Final = frozenset((gvk.group, gvk.kind) for gvk in (*QUEUE_KINDS, *BUILT_IN))
 """What the core hears of."""
@@ -44,7 +46,7 @@ def matters_to_all_jobs(gvk: GroupVersionKind, old: Object | None, new: Object |
     """Say whether Workloads of jobs may have to be written anew: defaults, priorities, opted-in namespaces, checks."""
     if (gvk.group, gvk.kind) == (CLUSTER_QUEUE.group, CLUSTER_QUEUE.kind):
         return any(at(old or {}, path) != at(new or {}, path) for path in _CHECKS)
-    return (gvk.group, gvk.kind) in _SHAPING and _definition(old) != _definition(new)
+    return (gvk.group, gvk.kind) in _SHAPING | _TEMPLATES and _definition(old) != _definition(new)
 
 
 def _workload(obj: Object | None) -> Any:

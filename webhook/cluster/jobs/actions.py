@@ -228,6 +228,8 @@ class Actions:
         except PlacementConflict as error:
             await self.finish(job, workload, Finish("FailedToStart", str(error)))
             return
+        if described.kind.runtime is not None:  # its webhook refuses a patch of one that is not suspended
+            new = suspend(await self._writer.replace(suspend(new, described, True)), described, False)
         await self._writer.replace(new)
         queue = at(workload, ("status", "admission", "clusterQueue"))
         self._events.tell(job, "Started", f"Admitted by clusterQueue {queue}")

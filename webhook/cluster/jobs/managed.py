@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
@@ -16,6 +16,7 @@ from webhook.jobs.job import Job
 from webhook.jobs.owners import admits, controller_of
 from webhook.jobs.pod_groups import group_of
 from webhook.jobs.pod_parents import PARENT, is_shaped, parent_of
+from webhook.jobs.train_job import RUNTIME
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
 from webhook.kube.selectors import compile_selector
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
@@ -120,13 +121,23 @@ class ManagedJobs:
 
     def read_owner(self, job: Object) -> Job | None:
         """Read a job as one that a queue holds, with pods or without: what it makes waits for it."""
-        described = describe(job)
+        described = self._described(job)
         if described is None or not is_held(job, described.kind):
             return None
         if not described.queue and not (self._unnamed and not described.kind.gate):
             return None
         framework = annotation(job, PARENT) if described.kind.gate else ""
         return described if self._is_managed(job, framework or described.kind.framework) else None
+
+    def _described(self, job: Object) -> Job | None:
+        """Read a job with the runtime that has its templates; one whose runtime is not there has no pods yet."""
+        described = describe(job)
+        named = described.kind.runtime.named(job) if described is not None and described.kind.runtime else None
+        if described is None or named is None or not self._view.follows(named[0]):
+            return described
+        gvk, name = named
+        runtime = self._view.mirror(gvk).get(name, key_of(job)[0] if gvk == RUNTIME else "")
+        return replace(described, pod_sets=()) if runtime is None else describe(job, runtime)
 
     def read_parent(self, parent: Object) -> Job | None:
         """Read an object whose pods are queued in groups, None where it is none."""

@@ -56,13 +56,15 @@ def started(
     (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the same write.
     `marked` writes its role on a pod of a group. Raises PlacementConflict.
     """
-    out = described.kind.spread(job) if described.kind.spread else job
+    kind = described.kind
+    out = kind.spread(job) if kind.spread else job
+    out = kind.opened(out, described.pod_sets) if kind.opened else out
     assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
     for pods in described.pod_sets:
         assignment = assignments.get(pods.name) or {}
         if pods.absent:
             out = _with(out, pods.path, pods.template)
-        if not pods.made or pods.flat:
+        if not pods.made or pods.place is not None:
             names = list(dict.fromkeys((assignment.get("flavors") or {}).values()))
             out = _place(out, _way(pods, "spec"), [flavors[name] for name in names if name in flavors])
             for check, update in _updates(workload, pods.name):
@@ -81,8 +83,9 @@ def started(
 
 
 def _way(pods: JobPodSet, part: str) -> Path:
-    """Give where the fields of a part of a template stand, its metadata or its spec."""
-    return pods.path if pods.flat else (*pods.path, part)
+    """Give where an admission writes what belongs to a part of a template, its metadata or its spec."""
+    place = pods.path if pods.place is None else pods.place
+    return place if pods.flat else (*place, part)
 
 
 def _marked(job: Object, described: Job, workload: Object) -> Object:
@@ -136,12 +139,15 @@ def restored(job: Object, described: Job, workload: Object) -> Object:
         if (old := before.get(pods.name)) is None:
             continue
         template = at(old, ("template",)) or {}
-        if (not pods.made or (pods.flat and is_placed(job))) and differs(pods, template):
+        mixed = pods.made and pods.place == pods.path and is_placed(job)
+        if (not pods.made or mixed) and differs(pods, template):
             for part, name in FIELDS:
-                out = _with(out, (*_way(pods, part), name), copy_json(at(template, (part, name))))
+                where = _way(pods, part) if mixed else (*pods.path, part)
+                out = _with(out, (*where, name), copy_json(at(template, (part, name))))
         if pods.min_count is not None:
             out = _resize(out, described, pods.count, old.get("count"))
     if is_placed(out):
+        out = described.kind.closed(out) if described.kind.closed else out
         out = _with(out, ("metadata", "annotations", PLACED), None)
     return out
 
