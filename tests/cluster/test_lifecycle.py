@@ -16,6 +16,7 @@ CASES = {
     "a RayJob that starts": ("RayJob", {"jobDeploymentStatus": "Initializing"}, True),
     "a RayJob that is suspended": ("RayJob", {"jobDeploymentStatus": "Suspended"}, False),
     "a RayJob that is new": ("RayJob", {"jobDeploymentStatus": ""}, False),
+    "a RayJob that KubeRay refuses": ("RayJob", {"jobDeploymentStatus": "ValidationFailed"}, False),
     "a RayService that serves": ("RayService", {"conditions": [{"type": "Ready", "status": "True"}]}, True),
     "a SparkApplication that runs": ("SparkApplication", {"applicationState": {"state": "RUNNING"}}, True),
     "an AppWrapper holds its quota": (

@@ -20,6 +20,8 @@ CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/", "provreq.kueue.x-k8s.io/")
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5
 MAX_INT32: Final = 2**31 - 1
+_STRUCTS: Final = ("affinity", "dnsConfig", "securityContext")
+"""Of a pod spec: what says something though it is empty."""
 WORKLOAD_CLASS: Final = ("kueue.x-k8s.io", "WorkloadPriorityClass")
 POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 
@@ -132,17 +134,23 @@ def shared_reference(obj: Mapping[str, Any]) -> dict[str, Any]:
 def _pod_set(pods: JobPodSet, limit_ranges: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     metadata = pods.template.get("metadata") or {}
     kept = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
-    pod_set: dict[str, Any] = {
-        "name": pods.name,
-        "count": pods.count,
-        "template": {
-            **({"metadata": kept} if kept else {}),
-            "spec": with_defaults(pods.template.get("spec") or {}, limit_ranges),
-        },
-    }
+    spec = _as_go_writes(with_defaults(pods.template.get("spec") or {}, limit_ranges))
+    pod_set: dict[str, Any] = {"name": pods.name, "count": pods.count, "template": {"metadata": kept, "spec": spec}}
     if pods.min_count is not None:
         pod_set["minCount"] = pods.min_count
     return pod_set
+
+
+def _as_go_writes(spec: dict[str, Any]) -> dict[str, Any]:
+    """Give a pod spec as a client in Go writes it back: with the structs that it never leaves out, and no empty list.
+
+    Else what such a client updates (to take a finalizer off) would be another spec, which may not change with quota.
+    """
+    kept = {name: value for name, value in spec.items() if value not in (None, [], {}) or name in _STRUCTS}
+    for field in ("initContainers", "containers"):
+        if field in kept:
+            kept[field] = [{**container, "resources": container.get("resources") or {}} for container in kept[field]]
+    return kept
 
 
 def priority_fields(priority: Priority) -> dict[str, Any]:

@@ -69,7 +69,7 @@ _LIFE: Final = (
     Feature(
         "reclaimable pods",
         State.YES,
-        "of Job and JobSet, by their status; others may write status.reclaimablePods",
+        "of Job, JobSet and TrainJob, by their status; others may write status.reclaimablePods",
         "tests/jobs/test_reclaimable.py",
         ("ReclaimablePods",),
     ),
@@ -131,8 +131,9 @@ _JOBS: Final = (
     ),
     Feature(
         "a RayJob that KubeRay refuses gives its quota back",
-        State.NO,
-        "it holds its quota until it is deleted",
+        State.YES,
+        "its Workload is on hold until KubeRay takes the job; it is suspended and queued again then",
+        "tests/cluster/test_refused.py",
     ),
     Feature(
         "labels that Workloads copy",
@@ -141,10 +142,17 @@ _JOBS: Final = (
         "tests/api/test_job_to_workload.py",
     ),
     Feature(
-        "TrainJob, SparkApplication",
+        "TrainJob",
+        State.YES,
+        "its pods are those of its runtime, its flavors a patch of that; patches of others do not choose flavors,"
+        " and files show spec.trainer only",
+        "tests/cluster/test_train_jobs.py",
+    ),
+    Feature(
+        "SparkApplication",
         State.PART,
-        "suspended by their own field; their pods are counted, but flavors are not applied",
-        "tests/jobs/test_describe.py",
+        "flavors reach driver and executor; sidecars, init containers and memory overhead hold no quota",
+        "tests/cluster/test_placement.py",
         ("SparkApplicationIntegration",),
     ),
     Feature(

@@ -41,7 +41,7 @@ GATE: Final = "kueue.x-k8s.io/admission-gated-by"
 REPLACEMENT: Final = "WaitingForReplacementPods"
 """The condition of a group of pods whose Workload waits until others take the places of those that failed."""
 ON_HOLD: Final = "OnHold"
-"""The reason of `QuotaReserved` False of a Workload whose job has no pods for now."""
+"""The reason of `QuotaReserved` False of a Workload whose job has no pods for now, or is refused by its controller."""
 KNOWN_END: Final = ("PodsReadyTimeout", "AdmissionCheck", "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
 """How the reasons begin for which `Requeued` is False until something that the core sees by itself."""
 
@@ -280,7 +280,7 @@ def _held(status: Object) -> str:
 
 
 def is_on_hold(workload: dict[str, Any]) -> bool:
-    """Say whether a Workload is on hold: its job is scaled to no pods for now."""
+    """Say whether a Workload is on hold: its job is scaled to no pods for now, or refused by its own controller."""
     told = find(workload, "QuotaReserved") or {}
     return (told.get("status"), told.get("reason")) == ("False", ON_HOLD)
 

@@ -20,7 +20,7 @@ from webhook.api.job_to_workload import (
     workload_name,
     workload_of,
 )
-from webhook.api.snapshot.workload import ARRIVAL
+from webhook.api.snapshot.workload import ARRIVAL, ON_HOLD
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import FINALIZER, finalizers, is_marked, let_go, marked
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
@@ -32,7 +32,7 @@ from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED
+from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD
 from webhook.jobs.describe import at, describe
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.finish import Finish, finish_of
@@ -210,6 +210,12 @@ class Actions:
             await self._writer.status(workload, {**workload["status"], **self._checks(workload)})
         elif step is JobStep.RESTORE:
             await self._restore(job, described, workload)
+        elif step is JobStep.HOLD:
+            status = workload_conditions.without_quota(workload, ON_HOLD, "Job is on hold", self._writer.stamp())
+            await self._writer.status(workload, status)
+        elif step is JobStep.RESUME:
+            status = workload_conditions.without_quota(workload, EVALUATION, NO_HOLD, self._writer.stamp())
+            await self._writer.status(workload, status)
         elif step is JobStep.RELEASE:
             if not await self.pods_left(uid_of(job), key_of(job)[0]):
                 again = not (described.kind.gate and self._ends_with_pod)

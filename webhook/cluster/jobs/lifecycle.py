@@ -27,10 +27,15 @@ def running_pods(job: Object) -> int:
     return count + sum(_number(entry.get("active")) for entry in told)
 
 
+def is_refused(job: Object) -> bool:
+    """Say whether the kind's own controller refuses the job, and so runs nothing of it until its user mends it."""
+    return job.get("kind") == "RayJob" and at(job, ("status", "jobDeploymentStatus")) == "ValidationFailed"
+
+
 _STATES: Final[dict[str, Callable[[Object], bool]]] = {
     "AppWrapper": lambda job: holds(job, "QuotaReserved"),
     "RayCluster": lambda job: at(job, ("status", "state")) == "ready",
-    "RayJob": lambda job: at(job, ("status", "jobDeploymentStatus")) not in (None, "", "Suspended"),
+    "RayJob": lambda job: at(job, ("status", "jobDeploymentStatus")) not in (None, "", "Suspended", "ValidationFailed"),
     "RayService": lambda job: holds(job, "Ready"),
     "SparkApplication": lambda job: at(job, ("status", "applicationState", "state")) == "RUNNING",
 }

@@ -23,6 +23,7 @@ from webhook.cluster.workloads.conditions import (
     ADMITTED,
     EVALUATION,
     FINISHED,
+    NO_HOLD,
     QUOTA_RESERVED,
     without_quota,
 )
@@ -40,7 +41,6 @@ OWNER_KIND: Final = "kueue.x-k8s.io/job-owner-gvk"
 OWNER_NAME: Final = "kueue.x-k8s.io/job-owner-name"
 INDEX: Final = "kueue.x-k8s.io/component-workload-index"
 """Annotations of a Workload: of what it is the group, and which of its groups."""
-_RETURNS: Final = "Workload no longer on hold; waiting for quota reservation"
 
 
 class PodParents:
@@ -107,7 +107,7 @@ class PodParents:
             fields = {"ownerReferences": references, "annotations": _marks(parent, group)}
             workload = await self._writer.metadata(workload, fields)
         if is_on_hold(workload):
-            status = without_quota(workload, EVALUATION, _RETURNS, self._writer.stamp())
+            status = without_quota(workload, EVALUATION, NO_HOLD, self._writer.stamp())
             workload = await self._writer.status(workload, status)
         if holds(workload, QUOTA_RESERVED):
             if self._actions.has_other_priority(described, workload):

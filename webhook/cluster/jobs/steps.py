@@ -5,6 +5,7 @@ same next step from the same objects:
 
     no Workload: CREATE    admitted, suspended: START    not admitted, running: STOP    ended: FINISH
     evicted, running: STOP    evicted, stopped: RESTORE the templates, then RELEASE the quota
+    refused by the kind's own controller: HOLD, which gives the quota back    refused no more: STOP, RESUME
     stopped without an eviction (admission cleared, Workload being deleted): RESTORE the templates
 
 A Pod that runs cannot be held again: to STOP it is to delete it, and its Workload goes when it is gone.
@@ -16,8 +17,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from webhook.api.snapshot.workload import is_on_hold
 from webhook.cluster.api.finalizers import is_marked
-from webhook.cluster.jobs.lifecycle import runs
+from webhook.cluster.jobs.lifecycle import is_refused, runs
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
@@ -57,6 +59,8 @@ class JobStep(StrEnum):
     FREE = "track the pod no more"
     RESTORE = "remove the flavor's labels from the pod templates"
     RELEASE = "release the quota"
+    HOLD = "put the Workload on hold: the job's own controller refuses the job"
+    RESUME = "put the Workload back into its queue"
     FINISH = "mark the Workload finished"
     LET_GO = "remove the finalizer of the Workload"
     WAIT = "wait for the job's pods to terminate"
@@ -93,7 +97,11 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     if described.kind.gate and gone(job):
         ends = holds(workload, EVICTED) and holds(workload, QUOTA_RESERVED) and not is_running(job)
         return JobStep.RELEASE if ends else JobStep.NONE
+    if not gone(workload) and is_refused(job):
+        return JobStep.HOLD if holds(workload, QUOTA_RESERVED) else JobStep.NONE
     stopped = bool(suspended(job, described.kind))
+    if stopped and is_on_hold(workload) and not differs.templates:
+        return JobStep.RESUME
     if gone(workload):
         return _down(job, stopped, differs, JobStep.LET_GO)
     if holds(workload, QUOTA_RESERVED):

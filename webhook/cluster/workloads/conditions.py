@@ -49,6 +49,7 @@ EVICTIONS: Final = {
 NO_RESERVATION: Final = ("NoReservation", "The workload has no reservation")
 UNCHECKED: Final = ("UnsatisfiedAdmissionChecks", "The workload has not all checks ready")
 EVALUATION: Final = "PendingEvaluation"
+NO_HOLD: Final = "Workload no longer on hold; waiting for quota reservation"
 WAITING: Final = "sluice.dev/Waiting"
 """A condition of Sluice's own, while a workload waits: what Kueue's conditions have no words for."""
 PAST: Final = "accumulatedPastExecutionTimeSeconds"

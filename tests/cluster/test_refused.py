@@ -1,0 +1,54 @@
+"""A job that its own controller refuses gives its quota back, and waits until its user has mended it."""
+
+import asyncio
+
+from tests.cluster.world import job, queues, world
+from webhook.api.snapshot.workload import is_on_hold
+from webhook.kube.conditions import holds
+from webhook.kube.gvk import GroupVersionKind
+
+RAY_JOB = GroupVersionKind("ray.io", "v1", "RayJob")
+
+
+def ray_job(name):
+    """A RayJob of a head, which submits itself."""
+    inner = job(name)
+    head = {"headGroupSpec": {"template": inner["spec"]["template"]}}
+    spec = {"suspend": True, "submissionMode": "HTTPMode", "rayClusterSpec": head}
+    return {**inner, "apiVersion": "ray.io/v1", "kind": RAY_JOB.kind, "spec": spec}
+
+
+def test_a_ray_job_that_kuberay_refuses_holds_no_quota():
+    """Another is admitted in its place; when it is refused no more, it is suspended and waits in its queue."""
+
+    async def go():
+        async with world(*queues("1", labels={"zone": "a"})) as w:
+
+            async def says(state):
+                status = {"status": {"jobDeploymentStatus": state}}
+                await w.store.patch(RAY_JOB, "bad", "team-a", status, subresource="status")
+
+            async def on_hold():
+                return is_on_hold(await w.workload("bad"))
+
+            async def waits():
+                return not await on_hold()
+
+            await w.create(ray_job("bad"))
+            await w.until_condition("bad", "Admitted")
+            await says("ValidationFailed")
+            await w.until(on_hold, "it is on hold")
+            await w.create(job("good"))
+            await w.until_condition("good", "Finished")
+            held = await w.workload("bad")
+            await says("Initializing")
+            await says("Suspended")
+            await w.until(waits, "it waits")
+            await w.until_condition("bad", "Admitted")
+            return held, (await w.store.get(RAY_JOB, "bad", "team-a"))["spec"]
+
+    held, spec = asyncio.run(go())
+    assert not holds(held, "Finished")
+    assert held["status"].get("admission") is None
+    assert spec["suspend"] is False
+    assert spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] == {"zone": "a"}
