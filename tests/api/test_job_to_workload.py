@@ -1,5 +1,7 @@
 """A job object becomes a Workload object."""
 
+from dataclasses import replace
+
 from webhook.api.job_to_workload import Priority, priority_of, workload_name, workload_of
 from webhook.jobs.job import Job, JobKind, JobPodSet
 
@@ -76,3 +78,14 @@ def test_labels_and_own_annotations_are_carried_for_the_rules():
     made = workload_of(obj(uid="u", labels={"team": "a"}, annotations=annotations), job())
     assert made["metadata"]["labels"] == {"team": "a", "kueue.x-k8s.io/job-uid": "u"}
     assert made["metadata"]["annotations"] == {"sluice.dev/user": "ada"}
+
+
+def test_a_template_is_written_as_clients_in_go_write_it_back():
+    """They leave no struct out, and no empty list or map in: else their update would be another template."""
+    bare = {"spec": {"containers": [{"name": "c"}], "tolerations": [], "nodeSelector": {}, "securityContext": {}}}
+    described = replace(job(), pod_sets=(JobPodSet("main", 1, bare, ("spec", "template")),))
+    (pods,) = workload_of(obj(), described)["spec"]["podSets"]
+    assert pods["template"] == {
+        "metadata": {},
+        "spec": {"containers": [{"name": "c", "resources": {}}], "securityContext": {}},
+    }

@@ -156,6 +156,16 @@ _JOBS: Final = (
         ("SparkApplicationIntegration",),
     ),
     Feature(
+        "integrations left out are not suspended",
+        State.NO,
+        "suspend-jobs holds every kind that it names: leave a kind out of it as well as of integrations.frameworks",
+    ),
+    Feature(
+        "topology requests of JobSets",
+        State.NO,
+        "their Workloads do not name the labels that number pods and Jobs",
+    ),
+    Feature(
         "plain Pods",
         State.YES,
         "gated one by one by Kueue's scheduling gate, and tracked by its finalizer",
