@@ -17,8 +17,8 @@ from webhook.offline.reference.field_words import WORDS
 
 SOURCES = [*(ROOT / "webhook").rglob("*.py"), *(ROOT / "policies").rglob("policy.yaml")]
 METRIC_CLASSES = {"Counter", "Gauge", "Histogram", "CounterMetricFamily", "GaugeMetricFamily", "HistogramMetricFamily"}
-NO_KEYS = {"sluice.dev/v1alpha1", "kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1beta2"}
-"""API versions: written like keys of annotations, and none."""
+NO_KEYS = {"sluice.dev/v1alpha1", "kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/manager"}
+"""API versions, and who a patch is of: written like keys of annotations, and none."""
 
 
 @pytest.mark.parametrize("name", PAGES)
