@@ -16,6 +16,7 @@ import pytest
 from tests.patience import PATIENCE
 from webhook import documents
 from webhook.cluster.api.client import Client, Pace, kubernetes_client
+from webhook.cluster.api.live_store import LiveStore
 from webhook.store.errors import StoreError, Unavailable
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
@@ -164,3 +165,52 @@ def test_what_is_put_off_is_sent_again(answers, sent, ends_with, monkeypatch):
 
     assert asyncio.run(go()) == ends_with
     assert len(answers) - len(left) == sent
+
+
+RESOURCES = [
+    {"name": "configmaps", "kind": "ConfigMap", "namespaced": True},
+    {"name": "leases", "kind": "Lease", "namespaced": True},
+]
+
+
+class Served(Answered):
+    """What discovery says of any group; as good an answer to a write."""
+
+    async def read(self):
+        return json.dumps({"metadata": {}, "resources": RESOURCES}).encode()
+
+
+def named(kind: str, version: str, name: str):
+    """An object of a kind."""
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "n"}}
+
+
+def test_a_lease_is_written_before_the_writes_that_wait_for_their_turn(monkeypatch):
+    """A leader with many statuses to write would otherwise lose the lease to them."""
+    sent = []
+
+    async def send(self, method, path, *_):
+        sent.append((method, path.rsplit("/", 1)[-1]))
+        return Served(200)
+
+    monkeypatch.setattr(Client, "_send", send)
+
+    async def go():
+        pace = Pace(per_second=0.001, burst=1)
+        client = Client(kubernetes_client.Configuration(host="https://localhost"), pace, monotonic)
+        store = LiveStore(client)
+        await store.update(named("ConfigMap", "v1", "first"))
+        waiting = asyncio.create_task(store.update(named("ConfigMap", "v1", "second")))
+        try:
+            for _ in range(3):
+                async with asyncio.timeout(PATIENCE):
+                    await store.update(named("Lease", "coordination.k8s.io/v1", "lease"))
+            async with asyncio.timeout(PATIENCE):
+                await store.create(named("Lease", "coordination.k8s.io/v1", "lease"))
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await client.close()
+
+    asyncio.run(go())
+    assert [row for row in sent if row[0] != "GET"] == [("PUT", "first"), *[("PUT", "lease")] * 3, ("POST", "leases")]

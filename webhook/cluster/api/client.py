@@ -50,7 +50,7 @@ class Pace:
 
 
 class Client:
-    """A pool of connections to one API server. Reads go at once; writes wait for their turn."""
+    """A pool of connections to one API server. Reads go at once; writes wait for their turn, unless told otherwise."""
 
     def __init__(self, configuration: Any, pace: Pace, clock: Callable[[], float]) -> None:
         configuration.retries = None
@@ -89,12 +89,14 @@ class Client:
         body: object = None,
         content_type: str = JSON,
         timeout: float | None = None,  # noqa: ASYNC109 - a budget that is also told to the server
+        at_once: bool = False,
     ) -> Any:
         """Send one request and give the parsed answer. Raises StoreError; `timeout` is in seconds.
 
-        What the API server puts off (429) was not carried out: it is sent again after its pause, within the timeout.
+        A write `at_once` neither waits for its turn nor takes one. What the API server puts off (429) was not carried
+        out: it is sent again after its pause, within the timeout.
         """
-        if method != "GET":
+        if method != "GET" and not at_once:
             await self._turns.wait()
         limit = aiohttp.ClientTimeout(total=timeout or self.timeout)
         until = self._clock() + self.timeout

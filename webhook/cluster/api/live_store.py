@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from webhook.cluster.api.client import APPLY_PATCH, MERGE_PATCH, Client, failure
+from webhook.cluster.api.kinds import LEASE
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 from webhook.store.errors import NotFound
@@ -28,7 +29,10 @@ class _Resource:
 
 
 class LiveStore:
-    """Objects in an API server. What a kind's resource is called is asked once and remembered."""
+    """Objects in an API server. What a kind's resource is called is asked once and remembered.
+
+    A lease is written at once: behind a queue of other writes its renewal would come too late.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -77,13 +81,17 @@ class LiveStore:
         """Create an object."""
         gvk = gvk_of(obj)
         path = await self._path(gvk, key_of(obj)[0])
-        return _trim(await self._client.request("POST", path, query=_query(dry_run), body=obj), gvk)
+        return _trim(
+            await self._client.request("POST", path, query=_query(dry_run), body=obj, at_once=gvk == LEASE), gvk
+        )
 
     async def update(self, obj: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
         """Replace an object, or only its status."""
         gvk, (namespace, name) = gvk_of(obj), key_of(obj)
         path = await self._path(gvk, namespace, name, subresource)
-        return _trim(await self._client.request("PUT", path, query=_query(dry_run), body=obj), gvk)
+        return _trim(
+            await self._client.request("PUT", path, query=_query(dry_run), body=obj, at_once=gvk == LEASE), gvk
+        )
 
     async def patch(
         self,
