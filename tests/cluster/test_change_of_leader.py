@@ -221,6 +221,63 @@ def test_a_takeover_writes_to_the_claimed_alone():
     assert stamped == claimed
 
 
+class Signed:
+    """A replica's way to the store: notes the admissions that it wrote, which wait for `open`."""
+
+    def __init__(self, store):
+        self._store, self.admitted, self.open = store, [], asyncio.Event()
+        self.open.set()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def patch(self, gvk, name, namespace, patch, **options):
+        admission = gvk == WORKLOAD and (patch.get("status") or {}).get("admission")
+        if admission:
+            await self.open.wait()
+        answer = await self._store.patch(gvk, name, namespace, patch, **options)
+        if admission:
+            self.admitted.append(name)
+        return answer
+
+
+def test_a_leader_whose_clock_stands_still_admits_nobody_after_a_takeover():
+    """It still believes to lead, and sees the versions that the fence made: it must not admit with these."""
+
+    async def go():
+        store = MemoryStore()
+        first, second, clock = Signed(store), Signed(store), Clock()
+        second.open.clear()
+        never = LeaseTimes(TIMES.duration, TIMES.deadline, retry=TIMES.deadline)
+        slow = Leader(first, "a", "sluice-system", "sluice", never, lambda: 0.0, lambda: datetime.now(UTC))
+        async with world(*queues("1"), store=first, seconds=None, leader=slow) as w:
+            await w.create(job("first"))
+            await w.until_condition("first", "Admitted")
+            await w.create(job("second"), job("j"))
+            await w.until_condition("second", "QuotaReserved", "False")
+            waiting = await w.until_condition("j", "QuotaReserved", "False")
+            await w.store.delete(JOB, "first", "team-a")
+            await w.until_condition("second", "Admitted")  # by a claim in which `j` is as well
+            other, view, _ = make_controller(second, candidate(second, "b", clock))
+            view.start()
+            other.start()
+
+            async def fenced():
+                clock.ahead += TIMES.duration / 10
+                return EPOCH in (await w.workload("j"))["metadata"].get("annotations", {})
+
+            await w.until(fenced, "the second has fenced")
+            await w.store.delete(JOB, "second", "team-a")
+            await w.until(lambda: len(first.admitted) > 2 or not w.controller.leads, "the first admits or stops")
+            second.open.set()
+            await w.until_condition("j", "Admitted")
+            await other.stop()
+            await view.stop()
+            return len(first.admitted), second.admitted == [waiting["metadata"]["name"]]
+
+    assert asyncio.run(go()) == (2, True)
+
+
 class Forgetful(MemoryStore):
     """Lets the leader's renewal be too old once it has written an admission; the next one is in time again."""
 

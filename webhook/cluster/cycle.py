@@ -88,6 +88,11 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(max(SOON_MS / 1000, error.after))
 
 
+def _stamp(workload: Object | None) -> str:
+    """Give what the fence of a leader wrote to a Workload, or an empty string."""
+    return str(at(workload or {}, ("metadata", "annotations", EPOCH)) or "")
+
+
 class Cycle:
     """Runs rounds; remembers only which writes are unsettled."""
 
@@ -104,7 +109,7 @@ class Cycle:
         """Take the parts. `claim` writes down whom this replica may admit, where another may take over."""
         self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
         self._events, self._claim = events, claim
-        self._claimed: frozenset[str] = frozenset()
+        self._claimed: dict[str, str] = {}
         self._unsettled: dict[tuple[str, str], Object] = {}
         self._asked: list[Evicted] = []
 
@@ -140,17 +145,24 @@ class Cycle:
     async def _claim_for(self, admitted: Sequence[Admitted]) -> None:
         """Have everybody claimed who is admitted now, before any of that is written; those in front as well.
 
-        So one write lasts for some rounds. Raises NotLeading, StoreError.
+        So one write lasts for some rounds, until another leader has stamped one of them. Raises NotLeading, StoreError.
         """
         wanted = {decision.workload for decision in admitted}
-        if self._claim is None or wanted <= self._claimed:
+        if self._claim is None or all(self._is_claimed(key) for key in wanted):
             return
         unsettled = ("/".join(key) for key in self._unsettled)
-        claimed = frozenset((*wanted, *unsettled, *self._core.front(CLAIMS)))
+        claimed = {key: _stamp(self._find(key)) for key in (*wanted, *unsettled, *self._core.front(CLAIMS))}
         claim, names = self._claim, sorted(claimed)
         if not await insist(lambda: claim(names)):
             raise NotLeading
         self._claimed = claimed
+
+    def _is_claimed(self, key: str) -> bool:
+        """Say whether a Workload may be admitted by the claim: nobody has stamped it since.
+
+        A leader whose clock is slow sees the versions that the fence of the next one makes, and must not use them.
+        """
+        return self._claim is None or self._claimed.get(key) == _stamp(self._find(key))
 
     async def fence(self, epoch: int, left: Sequence[str] | None) -> None:
         """Write to the Workloads that a former leader may still admit, so that such a write can no longer land.
@@ -158,7 +170,7 @@ class Cycle:
         `left` is None where it may be any that waits. Raises StoreError where one is refused: then nothing may be
         decided.
         """
-        self._claimed = frozenset()
+        self._claimed = {}
         if left is None:
             waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
         else:
@@ -191,7 +203,7 @@ class Cycle:
 
     async def _admit(self, decision: Admitted) -> None:
         workload = self._find(decision.workload)
-        if workload is None or holds(workload, QUOTA_RESERVED):
+        if workload is None or holds(workload, QUOTA_RESERVED) or not self._is_claimed(decision.workload):
             return
         if (
             (old := self._find(slices.replaced(workload))) is not None
