@@ -161,6 +161,18 @@ _JOBS: Final = (
         "suspend-jobs holds every kind that it names: leave a kind out of it as well as of integrations.frameworks",
     ),
     Feature(
+        "annotations of Workloads",
+        State.OTHER,
+        "sluice.dev/arrival and sluice.dev/spec-digest stand beside Kueue's: whoever takes over goes on from them",
+        "tests/cluster/test_change_of_leader.py",
+    ),
+    Feature(
+        "a runtime patch in every TrainJob",
+        State.OTHER,
+        "written when the job is started, not when it is created",
+        "tests/cluster/test_train_jobs.py",
+    ),
+    Feature(
         "topology requests of JobSets",
         State.NO,
         "their Workloads do not name the labels that number pods and Jobs",
