@@ -272,6 +272,13 @@ def test_ties_go_by_creation_then_by_name() -> None:
     assert names(decide(core, rules_named(["kueue"]), 0)) == ["a"]
 
 
+def test_ties_between_queues_go_by_arrival() -> None:
+    """Where two queues of a cohort ask for the same in one second, who came first gets it, whatever the names are."""
+    work = [job("a", "a", arrival="2"), job("z", "z", arrival="1")]
+    core = state([queue("a", 0, cohort="c"), queue("z", 0, cohort="c"), queue("spare", 1, cohort="c")], work)
+    assert names(decide(core, rules_named(["kueue"]), 0)) == ["z"]
+
+
 def test_a_copy_has_the_same_memory() -> None:
     """What is parked stays parked in a copy, with its reason, and the copy goes its own way."""
     core, rules = state([queue("a", 4)], [running("r", "a", 3), job("j", "a", 2)]), KueueRules()

@@ -8,6 +8,7 @@ from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.quota.shares import Tournament
 from webhook.queue.quota.tree import Tree, Usage
 from webhook.queue.rules import Facts, Key, Placement, Rules
+from webhook.queue.workload_facts import tie
 
 Failed = Callable[[Nomination, Exception], None]
 """Hears of a head that a rule failed on; it is out of the contest."""
@@ -26,7 +27,7 @@ def ordered(
     following: Next,
     known: Known,
 ) -> Iterable[Nomination]:
-    """Give the heads of one tree in the order of the rules.
+    """Give the heads of one tree in the order of the rules; among equals, who came first.
 
     `usage` is that of the cycle, and changes as heads are placed: a tournament looks at it before each next head, and
     lets the one `following` a head that was placed take part, so that queues get their shares by weight.
@@ -39,7 +40,7 @@ def ordered(
     for n in nominations:
         try:
             keys = rules.across(n.entry.workload, n.pending_queue.queue, _placement(n), known(n))
-            ranked.append((keys, n.entry.key, n))
+            ranked.append((keys, tie(n.entry.workload), n))
         except rules.failures as error:
             failed(n, error)
     ranked.sort(key=_rank)
@@ -76,7 +77,7 @@ def _by_tournament(
             tournament.enter(winner, nomination.entry.workload, nomination.assignment.amounts(), known(nomination))
 
 
-def _rank(ranked: tuple[Key, str, Nomination]) -> tuple[Key, str]:
+def _rank(ranked: tuple[Key, tuple[int, str, str], Nomination]) -> tuple[Key, tuple[int, str, str]]:
     return ranked[:2]
 
 
