@@ -36,15 +36,19 @@ CREATORS = 8
 
 
 class Ends:
-    """Ends Workloads as they are admitted, a few a second. `admitted` has the times of admissions."""
+    """Ends Workloads as they are admitted, and those that were before, a few a second.
+
+    `admitted` has the times of admissions.
+    """
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane, self._closed = plane, threading.Event()
         self.admitted: list[float] = []
         self.errors = 0
-        since = plane.client.get(f"{WORKLOADS}?limit=1")["metadata"]["resourceVersion"]
-        self._running: list[JSON] = []
-        self._seen: set[str] = set()
+        found = plane.client.get(WORKLOADS)
+        since = found["metadata"]["resourceVersion"]
+        self._running: list[JSON] = [obj for obj in found["items"] if condition(obj, "QuotaReserved")]
+        self._seen = {name_of(obj) for obj in self._running}
         self._threads = [threading.Thread(target=self._watch, args=(since,), daemon=True)]
         self._threads.append(threading.Thread(target=self._end, daemon=True))
         for thread in self._threads:
