@@ -191,3 +191,15 @@ def test_the_status_is_in_the_cluster_and_comes_back():
 
     first, kept, _ = asyncio.run(go())
     assert kept.at >= history(first).at > 0
+
+
+def test_a_queue_that_used_nothing_shows_so():
+    """Every resource of its quota is there, with 0, and a core that begins with it has used nothing either."""
+    objects, now = gpu_queues(), 1_767_225_600_000
+    core, _ = core_of(objects, now)
+    kept = published(core, objects, now + 10 * HOUR)
+    for obj in kept:
+        if obj["kind"] == "LocalQueue":
+            assert obj["status"]["fairSharing"]["admissionFairSharingStatus"]["consumedResources"] == {GPU: "0"}
+    fresh, _ = core_of(kept, now + 10 * HOUR)
+    assert fresh.used("team-a/main", now + 10 * HOUR, local=True).usage == {}

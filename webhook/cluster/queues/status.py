@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from webhook.api import amounts
@@ -139,8 +139,13 @@ def status_of(queue: Object, counts: QueueCount, now: str, used: History | None,
         "admittedWorkloads": counts.admitted,
         **_usage(old, "flavorsReservation", counts.reserved, None if local else counts.nominal),
         **_usage(old, "flavorsUsage", counts.used, None if local else counts.nominal),
-        **_fair_sharing(queue, counts.share, used),
+        **_fair_sharing(queue, counts.share, None if used is None else _of_all(counts, used)),
     }
+
+
+def _of_all(counts: QueueCount, used: History) -> History:
+    """Give what was used lately with every resource of the queue's quota, as Kueue shows it: nothing is 0."""
+    return replace(used, usage={**{resource: 0.0 for _, resource in counts.used}, **used.usage})
 
 
 def with_share(cohort: Object, shares: StandingShares | None) -> dict[str, Any]:
