@@ -11,7 +11,7 @@ VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench page versions kueue-suite cluster soak living faults endurance pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench page editor versions kueue-suite cluster soak living faults endurance pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -60,6 +60,9 @@ bench: $(VENV)/.bench ## every benchmark, ratios side by side
 page: dev ## how long a reader of the page waits, and how long its answers keep the event loop; ARGS="queues pending"
 	$(BIN)/python -m tests.dashboard.measure $(ARGS)
 	$(BIN)/python -m tests.dashboard.measure_browser $(ARGS)
+
+editor: dev ## how long an editor waits for `sluice lsp` in a repository of 500 policies
+	$(BIN)/python -m tests.editor.measure
 
 kueue-suite: dev ## Kueue's own tests against Sluice; KUEUE=dir of a copy, SUITES and ARGS for some
 	$(BIN)/python -m tests.controlplane build

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.shared import ROOT
+from webhook.cli import shipped
 
 JOB = """
 apiVersion: batch/v1
@@ -90,6 +92,23 @@ def test_many_jobs_of_a_file_are_counted(tmp_path):
     assert len(re.findall(r"^  ~ Job default/job-", done.stdout, re.MULTILINE)) == 8
     assert "    and 2 more\n" in done.stdout
     assert "10 of 10 queued jobs finished." in done.stdout
+
+
+def test_what_to_try_next_is_about_the_readers_own_files(tmp_path):
+    """Of samples: a repository of one's own. Of own files: the commands name them, and work as they are shown."""
+    file, queues = Path(written(tmp_path, ("one", "2"))), tmp_path / "my queues.yaml"
+    queues.write_text((shipped.samples() / "queues.yaml").read_text())
+    done = sluice_run(tmp_path, "-f", str(file), "--queues", str(queues))
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 queued job finished." in done.stdout
+    told = [line.split("  ")[1] for line in done.stdout[done.stdout.index("Try next:") :].splitlines()[1:4]]
+    assert [" ".join(shlex.split(line)[:2]) for line in told] == ["sluice plan", "sluice run", "sluice dry-run"]
+    for line in told:
+        words = shlex.split(line)
+        assert str(file) in {str((ROOT / word).resolve()) for word in words}
+        command = [sys.executable, "-m", "webhook.cli.main", *words[1:]]
+        tried = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert tried.returncode == 0, (line, tried.stdout, tried.stderr)
 
 
 def test_no_key_is_left_behind(tmp_path):

@@ -364,3 +364,12 @@ def test_arrival_tells_apart_jobs_of_one_second() -> None:
     decide(core, KueueRules(), 0)
     one, other = (core.entries[f"{NS}/{name}"].rank for name in ("b", "a"))
     assert one < other
+
+
+def test_facts_are_copied_only_where_usage_is_counted() -> None:
+    """Whoever asks what would be gets the definitions as they are, unless the rules count what was used lately."""
+    for written, same in ((CAPS, True), (BUDGET, False)):
+        core, rules = state([queue("a", 20)], [running("r", "a", 4, user="ann")]), load_rules(written)
+        decide(core, rules, 0)
+        facts = core.defined(())
+        assert (core.accounting.kept(facts) is facts) is same

@@ -20,7 +20,7 @@ from webhook.dashboard.views.what_if import Deadline, Wish, changed, needed, out
 from webhook.offline.plan.make_plan import make_plan, settle
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named
-from webhook.queue.model import Snapshot
+from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.state import State
 from webhook.store.memory import MemoryStore
 
@@ -115,6 +115,20 @@ def test_what_if_nothing_were_otherwise(cluster, data):
     else:
         expected = (told.cluster_queue, told.position, told.reason, message_of(told), told.start or 0)
         assert (found.cluster_queue, found.position, found.reason, found.message, found.start) == expected
+
+
+def test_a_what_if_takes_its_own_tree_only():
+    """Of other trees neither queues nor workloads are copied; a queue without a cohort is a tree."""
+    queues = tuple(
+        ClusterQueue(name, cohort=cohort) for name, cohort in (("a", "x"), ("b", "x"), ("c", "y"), ("d", ""))
+    )
+    doors = tuple(LocalQueue("team", f"to-{queue.name}", queue.name) for queue in queues)
+    jobs = tuple(Workload(name=queue.name, namespace="team", queue=f"to-{queue.name}") for queue in queues)
+    whole = Snapshot(cluster_queues=queues, local_queues=doors, workloads=jobs)
+    for wanted, left in (({"a"}, ["a", "b"]), ({"d"}, ["d"]), ({"a", "c"}, ["a", "b", "c"]), ({""}, [])):
+        part = needed(whole, RULES["kueue"], wanted)
+        assert [queue.name for queue in part.cluster_queues] == left
+        assert [job.name for job in part.workloads] == left
 
 
 @given(st.lists(st.integers(0, 50), max_size=3000))

@@ -56,7 +56,8 @@ class EmbeddedRun:
     """What happened so far, by uid of the object sent."""
 
     console: Console
-    files: tuple[Path, ...]
+    next: list[Text]
+    """What is said at the end: commands to go on with."""
     verbose: bool = False
     begun: float = field(default_factory=monotonic)
     lives: dict[str, Life] = field(default_factory=dict)
@@ -128,6 +129,8 @@ def run(
     paths = files or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
     there = manifests(queues or shipped.samples() / QUEUES)
     sent = [(path, manifests(path)) for path in paths]
+    given = {"-f": files, "--policies": (folder,) if folder else (), "--queues": (queues,) if queues else ()}
+    following = try_next(paths, {option: named for option, named in given.items() if named})
     config = Config(
         policies=((folder or shipped.policies()).resolve(),), listen=listen, cluster=False, leader_election=False,
         ui=PageMode.READ_ONLY, ui_listen=ui_listen,
@@ -136,7 +139,7 @@ def run(
         with tempfile.TemporaryDirectory(prefix="sluice-") as made:  # others may not look into it
             config = replace(config, cert_dir=Path(cert_dir or made).resolve())
             ensure(Folder(config.cert_dir), ("localhost", "127.0.0.1"), datetime.now(UTC))
-            sys.exit(asyncio.run(_run(config, there, sent, once=once, seconds=seconds, verbose=verbose)))
+            sys.exit(asyncio.run(_run(config, there, sent, following, once=once, seconds=seconds, verbose=verbose)))
     except (OSError, ValueError, StoreError) as error:
         click.echo(f"sluice run: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
@@ -146,15 +149,14 @@ async def _run(
     config: Config,
     there: list[Object],
     sent: list[tuple[Path, list[Object]]],
+    following: list[Text],
     *,
     once: bool,
     seconds: float,
     verbose: bool,
 ) -> int:
     console = Console()
-    happened = EmbeddedRun(
-        console if console.is_terminal else Console(width=PIPED_WIDTH), tuple(path for path, _ in sent), verbose
-    )
+    happened = EmbeddedRun(console if console.is_terminal else Console(width=PIPED_WIDTH), following, verbose)
     store = MemoryStore()
     for obj in there:
         await store.create(obj)
@@ -234,7 +236,7 @@ async def _settle(happened: EmbeddedRun, *, once: bool) -> None:
     lives = list(happened.lives.values())
     if happened.verbose:
         happened.console.print(ended_table(lives))
-    happened.say(closing(lives) + try_next(happened.files))
+    happened.say(closing(lives) + happened.next)
     if not once and not stop.is_set():
         happened.console.print("Serving until Ctrl-C.")
         await stop.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -54,7 +55,7 @@ def closing(lives: Iterable[Life]) -> list[Text]:
     """Give the summary: how many jobs ran, who waited longest, and who is pending still."""
     queued = [life for life in lives if life.outcome.stored and _queue(life.outcome)]
     ran = [life for life in queued if life.finished is not None]
-    told = f"{len(ran)} of {len(queued)} queued jobs finished."
+    told = f"{len(ran)} of {len(queued)} queued job{'s' * (len(queued) != 1)} finished."
     if started := [life for life in queued if life.started is not None]:
         longest = max(started, key=_waited)
         told += f" Longest wait: {_waited(longest):.1f} s, {name_of(longest.outcome.obj)}"
@@ -64,14 +65,25 @@ def closing(lives: Iterable[Life]) -> list[Text]:
     return lines
 
 
-def try_next(files: Sequence[Path]) -> list[Text]:
-    """Give three commands to go on with; of the files the first is named, as seen from here."""
-    rows = (
-        (f"sluice plan -f {os.path.relpath(files[0])}", "who runs, who waits, why"),
-        ("sluice run --once -v", "every object, every field"),
+def try_next(files: Sequence[Path], own: Mapping[str, Sequence[Path]]) -> list[Text]:
+    """Give three commands to go on with, as typed from here; of the files that were sent the first is named.
+
+    `own` are the reader's: `-f`, `--policies`, `--queues`, none for the samples. The commands then are about them.
+    """
+    again = _options(own)
+    rows = [
+        (f"sluice plan{_options({'-f': [*own.get('--queues', ()), files[0]]})}", "who runs, who waits, why"),
+        (f"sluice run --once -v{again}", "every object, every field"),
         ("sluice init", "your own policies and tests"),
-    )
-    return [Text("Try next:")] + [Text(f"  {command:{WIDTH - 30}} {what}") for command, what in rows]
+    ]
+    if own:
+        named = {"-f": files[:1], "-p": own.get("--policies", ()), "-c": own.get("--queues", ())}
+        rows[-1] = (f"sluice dry-run --allow-missing{_options(named)}", "what each policy changes")
+    return [Text("Try next:")] + [Text(f"  {command:{WIDTH - 31}}  {what}") for command, what in rows]
+
+
+def _options(given: Mapping[str, Sequence[Path]]) -> str:
+    return "".join(f" {option} {shlex.quote(os.path.relpath(path))}" for option in given for path in given[option])
 
 
 def _counts(outcomes: Sequence[CreateOutcome]) -> str:

@@ -85,7 +85,7 @@ def _smaller(pods: tuple[PodSet, ...], resource: str, amount: int) -> tuple[PodS
 
 
 def needed(snapshot: Snapshot, rules: Rules, queues: set[str]) -> Snapshot:
-    """Leave out the workloads of trees that have no part in it; all stay where rules look at sums over all trees."""
+    """Leave out the queues and workloads of trees that have no part in it; all stay where rules look at all trees."""
     if any(name.startswith("facts") for names in rules.reads.values() for name in names):
         return snapshot
     roots = _roots(snapshot)
@@ -97,7 +97,11 @@ def needed(snapshot: Snapshot, rules: Rules, queues: set[str]) -> Snapshot:
         queue = held or doors.get((workload.namespace, workload.queue), "")
         return roots.get(queue, queue) in wanted
 
-    return replace(snapshot, workloads=tuple(w for w in snapshot.workloads if concerned(w)))
+    return replace(
+        snapshot,
+        cluster_queues=tuple(queue for queue in snapshot.cluster_queues if roots[queue.name] in wanted),
+        workloads=tuple(w for w in snapshot.workloads if concerned(w)),
+    )
 
 
 def _roots(snapshot: Snapshot) -> Mapping[str, str]:

@@ -213,7 +213,9 @@ class Accounting:
             found.queue_history = self.clusters.read((queue.name,), None, now, rules)
 
     def kept(self, snapshot: Snapshot) -> Snapshot:
-        """Give a snapshot with what is to be kept of usage over a restart."""
+        """Give a snapshot with what is to be kept of usage over a restart; the same one where nothing is counted."""
+        if self.rules is None or not self._metered:
+            return snapshot
         return replace(
             snapshot,
             local_queues=tuple(replace(q, history=self.history(q, self.now)) for q in snapshot.local_queues),
