@@ -133,7 +133,7 @@ def evicted(workload: Object, reason: str, message: str, now: str, preemption: s
     if reason.startswith(DEACTIVATED):
         return {**status, "requeueState": None} if state else status
     if requeue_at:
-        state = {"count": int(state.get("count") or 0) + 1, "requeueAt": admission_checks.stamp(requeue_at + 999)}
+        state = {"count": int(state.get("count") or 0) + 1, "requeueAt": admission_checks.stamp(requeue_at)}
         return {**status, "requeueState": state}
     again = max(admission_checks.retry_at(states), str(state.get("requeueAt") or ""))
     return {**status, "requeueState": {**state, "requeueAt": again}} if again else status
