@@ -50,7 +50,7 @@ def lack(asked, free, most, pod_set="main", beside=0, note=""):
         (Around(STOPPED), ("Suspended", "LocalQueue main is inactive")),
         (Around(LOCAL, "cq"), ("Misconfigured", "ClusterQueue cq doesn't exist")),
         (Around(LOCAL, "cq", TARGET, inactive=True), ("Suspended", "ClusterQueue cq is inactive")),
-        (Around(LOCAL, "cq", TARGET), EVALUATED),
+        (Around(LOCAL, "cq", TARGET, pending=told(Reason.BACKOFF)), EVALUATED),
         (Around(LOCAL, "cq", TARGET, pending=told(Reason.BEHIND_HEAD, "blocked")), EVALUATED),
     ],
 )
@@ -65,6 +65,11 @@ def test_why_there_is_no_quota(around, expected):
         "NoReservation",
         "The workload has no reservation",
     )
+
+
+def test_nothing_is_said_before_a_round_looked():
+    """It may start at once: what is written before would be one write too many, and no news."""
+    assert find({"status": waiting.status_of(workload(), Around(LOCAL, "cq", TARGET), NOW)}, "QuotaReserved") is None
 
 
 def test_checks_are_asked_before_there_is_quota():

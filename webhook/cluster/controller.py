@@ -44,7 +44,9 @@ WORKERS: Final = 4
 OF_PARENTS: Final = frozenset((gvk.group, gvk.kind) for gvk in (*PARENTS, POD, WORKLOAD))
 """What has to do with pods that are queued in groups which an object says beforehand."""
 GATHER: Final = 0.02
-"""Seconds in which changes that come together are gathered into one round."""
+"""Seconds between two rounds: a change after a rest is decided at once, and what comes behind it is gathered into the
+next round. So of two workloads of one moment the one that came first is decided first, as by Kueue.
+"""
 TICK: Final = 5.0
 """Seconds after which a round is made anyway: rules may look at the clock."""
 PUBLISH_EVERY: Final = 0.5
@@ -253,11 +255,12 @@ class Controller:
 
     async def _wait(self, wanted: int | None) -> None:
         """Wait for a change, for the time the core asked for, or for the tick."""
+        ended = self._clocks.monotonic()
         seconds = TICK if wanted is None else min(TICK, max(0.0, (wanted - self._clocks.milliseconds()) / 1000))
         try:
             async with asyncio.timeout(seconds):
                 await self._dirty.wait()
-            await asyncio.sleep(GATHER)
+            await asyncio.sleep(max(0.0, ended + GATHER - self._clocks.monotonic()))
         except TimeoutError:
             return
 

@@ -123,7 +123,9 @@ def _why(workload: Object, around: Around) -> tuple[str, str] | None:
         return None
     if old.get("reason") == GATED:
         return EVALUATION, CLEARED
-    if around.pending is None or around.pending.reason is Reason.BACKOFF:
+    if around.pending is None:
+        return None  # no round has looked at it yet; one is about to
+    if around.pending.reason is Reason.BACKOFF:
         return None if old else (EVALUATION, EVALUATED)
     told = condition_of(around.pending)
     return None if told[0] == EVALUATION and old.get("reason") == EVALUATION else told
