@@ -34,6 +34,9 @@ def test_a_ray_job_that_kuberay_refuses_holds_no_quota():
             async def waits():
                 return not await on_hold()
 
+            async def is_started():
+                return (await w.store.get(RAY_JOB, "bad", "team-a"))["spec"]["suspend"] is False
+
             await w.create(ray_job("bad"))
             await w.until_condition("bad", "Admitted")
             await says("ValidationFailed")
@@ -45,10 +48,10 @@ def test_a_ray_job_that_kuberay_refuses_holds_no_quota():
             await says("Suspended")
             await w.until(waits, "it waits")
             await w.until_condition("bad", "Admitted")
+            await w.until(is_started, "it is started")
             return held, (await w.store.get(RAY_JOB, "bad", "team-a"))["spec"]
 
     held, spec = asyncio.run(go())
     assert not holds(held, "Finished")
     assert held["status"].get("admission") is None
-    assert spec["suspend"] is False
     assert spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] == {"zone": "a"}
