@@ -19,7 +19,7 @@ PATCHER: Final = "kueue.x-k8s.io/manager"
 
 _ROLE: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 _TRAINER: Final = "trainer"
-_INITIALIZERS: Final = ("dataset-initializer", "model-initializer")
+_SINGLE: Final = (_TRAINER, "dataset-initializer", "model-initializer")
 _NODE: Final = "node"
 """The name of the container, and with MPI of the replicated job, that trains."""
 _IN_PATCH: Final = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
@@ -49,7 +49,7 @@ def pod_sets_of(job: dict[str, Any], runtime: dict[str, Any]) -> tuple[JobPodSet
         inner = _dict(_dict(replicated.get("template")).get("spec"))
         role = _dict(_dict(_dict(replicated.get("template")).get("metadata")).get("labels")).get(_ROLE)
         name = str(replicated.get("name"))
-        jobs = 1 if role in (_TRAINER, *_INITIALIZERS) else counts.number(replicated, "replicas")
+        jobs = 1 if role in _SINGLE else counts.number(replicated, "replicas")
         template = _dict(inner.get("template"))
         if _has_resources(name, role, policy):
             template = _with_resources(template, _dict(trainer.get("resourcesPerNode")))

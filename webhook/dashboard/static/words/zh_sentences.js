@@ -46,6 +46,8 @@ export default {
   "the workload is {}": "工作负载{}",
   "waiting until pods of its group are replaced": "等待所属组的 Pod 被替换",
   "on hold: its job has no pods": "暂缓：作业没有 Pod",
+  "Workload no longer on hold": "工作负载不再暂缓",
+  "waiting for quota reservation": "等待预留配额",
   "not requeued yet: {}": "尚未重新入队：{}",
   "gated by {}": "被 {} 拦住",
 
