@@ -64,9 +64,8 @@ class Program:
             self._estimate = estimate.estimate(self.checked, self.env)
         return self._estimate
 
-    @property
     def exact(self) -> Eval:
-        """The exact form, made when it is first asked for: most programs only ever answer by the fast one."""
+        """Give the exact form, made when it is first asked for: most programs only ever answer by the fast one."""
         if self._exact is None:
             self._exact = Planner(self.checked, self.env).run()
         return self._exact
@@ -139,7 +138,7 @@ class Program:
         frame = self.frame(values, limit)
         cost = -1
         try:
-            result = self.exact(frame)
+            result = self.exact()(frame)
             if frame[COST] > limit:
                 raise BudgetError(EXCEEDED)
             if type(result) is Failure:
@@ -166,7 +165,7 @@ class Program:
         memory.reset()
         frame = Cancelling(self.frame(values, limit))
         with suppress(CelError):
-            self.exact(frame)
+            self.exact()(frame)
         return frame.passed
 
     def locate(self, values: tuple[object, ...]) -> int:
