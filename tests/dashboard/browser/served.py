@@ -38,11 +38,21 @@ class Served:
     listeners: set[asyncio.Queue] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     """Every path that was asked for, in order."""
+    open: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while answers are sent as they are made."""
 
     def change(self) -> None:
         """Let a revision pass and tell all who listen."""
         self.scene.revision += 1
         self._tell(Changed(self.scene.revision, ALL))
+
+    def hold(self) -> None:
+        """Let answers be made, and not sent until they are let go."""
+        self.loop.call_soon_threadsafe(self.open.clear)
+
+    def let_go(self) -> None:
+        """Send what was held, and hold no more."""
+        self.loop.call_soon_threadsafe(self.open.set)
 
     def cut(self) -> None:
         """End every stream of events, as a restart would."""
@@ -61,6 +71,7 @@ def served(scene: Scene) -> Iterator[Served]:
     """Serve a scene in a thread of its own."""
     loop = asyncio.new_event_loop()
     told = Served("", scene, loop)
+    told.open.set()
     runner = web.AppRunner(_application(told), access_log=None, shutdown_timeout=0)
     ready = threading.Event()
 
@@ -81,6 +92,7 @@ def served(scene: Scene) -> Iterator[Served]:
         yield told
     finally:
         told.cut()
+        told.let_go()
         asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
@@ -109,6 +121,8 @@ def _application(told: Served) -> web.Application:
             return _refused(404, "there is none")
         if question == ("session",) and told.scene.token and request.cookies.get("session") == told.scene.token:
             made = msgspec.structs.replace(made, user="ada@example.com")
+        if question != ("session",):
+            await told.open.wait()
         return web.Response(body=msgspec.json.encode(made), content_type="application/json")
 
     async def login(request: web.Request) -> web.Response:

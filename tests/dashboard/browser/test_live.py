@@ -21,6 +21,18 @@ def test_update_arrives(read, small):
     page.wait_for_selector("#said:text-is('6 workloads pending')", state="attached")
 
 
+def test_a_change_while_the_page_loads_is_said(read, small):
+    """What changed while the page was being loaded is loaded after it, and a screen reader hears of it."""
+    small.hold()
+    page = read.page
+    page.goto(small.url)
+    page.wait_for_selector(".live.live")
+    small.change()
+    small.let_go()
+    page.wait_for_selector("[data-key='queue:vision'] .quota .figures:has-text('20 / 16')")
+    page.wait_for_selector("#said:text-is('6 workloads pending')", state="attached")
+
+
 def test_reconnects(read, small):
     """A stream that ends is said, opened again, and what was missed is asked for."""
     read.patient += ["ERR_INCOMPLETE_CHUNKED_ENCODING", "Failed to load resource"]

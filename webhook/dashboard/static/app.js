@@ -31,6 +31,7 @@ let newest = -1; // the revision that was told last
 let stale = false; // something changed while one is
 let timer = 0;
 let lastSaid = 0;
+let telling = 0;
 let stopListening = null;
 
 /** What a view may do: draw itself again, at another address too, and know its width in pixels. */
@@ -102,7 +103,9 @@ async function load(fresh) {
   try {
     const answer = await shown.view.load(shown.route, mine.signal, fresh ? null : shown.answer);
     if (mine.signal.aborted) return;
+    const news = !fresh && shown.answer && answer.revision !== shown.answer.revision;
     Object.assign(shown, { answer, problem: null });
+    if (news) tell();
   } catch (problem) {
     if (mine.signal.aborted) return;
     if (problem.status === 401) return start();
@@ -120,17 +123,24 @@ async function load(fresh) {
 
 const upToDate = () => newest !== -1 && shown.answer?.revision === newest;
 
-/** Hears of a change: loads again, or soon, and tells a screen reader now and then. */
+/** Hears of a change: loads again, or soon. */
 function changed({ revision, parts }) {
   newest = revision;
   if (!shown.view?.parts.some((part) => parts.includes(part)) || upToDate()) return;
   stale = true;
-  if (!document.hidden && !asking) load(false).then(tell);
+  if (!document.hidden && !asking) load(false);
 }
 
+/** Says what the view says of itself; what changes soon after is said when the time has come, as it is then. */
 function tell() {
+  clearTimeout(telling);
+  const wait = lastSaid + SAID_AGAIN - Date.now();
+  if (wait > 0) {
+    telling = setTimeout(tell, wait);
+    return;
+  }
   const sentence = shown.answer && shown.view?.said(shown.answer);
-  if (!sentence || Date.now() - lastSaid < SAID_AGAIN) return;
+  if (!sentence) return;
   lastSaid = Date.now();
   said.textContent = sentence;
 }
