@@ -83,6 +83,8 @@ class Config:
     lease_seconds: float = 15.0
     reload_seconds: float = 1.0
     writes_per_second: float = 50.0
+    force_delete_after: float = 60.0
+    """Seconds that Pods on unreachable nodes get to end, where the gate FailureRecoveryPolicy is on."""
     shutdown_delay: float = 0.0
     """How long `/readyz` says no before the port closes, for load balancers to notice."""
     record_folder: Path | None = None
@@ -119,6 +121,7 @@ RANGES: Final = {
     "lease_seconds": Range(1, 3_600, "seconds"),
     "reload_seconds": Range(0.05, 86_400, "seconds"),
     "writes_per_second": Range(0.1, 10_000),
+    "force_delete_after": Range(0, 86_400, "seconds"),
     "shutdown_delay": Range(0, 3_600, "seconds"),
     "record_sample": Range(0, 1),
     "record_megabytes": Range(1, 2**20, "MiB"),

@@ -22,7 +22,7 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 
 from webhook.api.conversion.convert import conversion_review
 from webhook.certificate_secret import CertificateSecret
-from webhook.cluster.api.kinds import BUILT_IN, MANAGED, PARENTS, PROVISIONING, QUEUE_KINDS, RUNTIMES, WORKLOAD
+from webhook.cluster.api.kinds import BUILT_IN, MANAGED, NODE, PARENTS, PROVISIONING, QUEUE_KINDS, RUNTIMES, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
@@ -31,6 +31,7 @@ from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import BUDGET, QueueCore
 from webhook.cluster.core.visibility import PendingWorkloads
+from webhook.cluster.failure_recovery import GATE
 from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
@@ -90,6 +91,11 @@ def replica_name(config: Config) -> str:
     return config.identity or f"{socket.gethostname()}-{os.getpid()}"
 
 
+def _followed(config: Config, *, compares: bool) -> tuple[GroupVersionKind, ...]:
+    nodes = (NODE,) if config.mode is QueueMode.EMBEDDED and config.queues.enabled(GATE) else ()
+    return (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if compares else _OF_QUEUES[config.mode]), *nodes)
+
+
 class Daemon:
     """All parts of one replica. `start` opens the ports and gives nothing back; `port` is the one in use."""
 
@@ -118,7 +124,7 @@ class Daemon:
         self._self_call = SelfCall(lambda: trust(Folder(config.cert_dir)))
         embedded = config.mode is QueueMode.EMBEDDED
         compares = config.mode is QueueMode.EXTERNAL and config.journal_folder is not None
-        self._kinds = (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if compares else _OF_QUEUES[config.mode]))
+        self._kinds = _followed(config, compares=compares)
         self.view = View(store, self._kinds, self._heard)
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
@@ -218,7 +224,8 @@ class Daemon:
         if self._traces is not None:
             report.traced = self._traces.round
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
-        settings = replace(config.queues, namespace=config.queues.namespace or config.namespace)
+        namespace = config.queues.namespace or config.namespace
+        settings = replace(config.queues, namespace=namespace, force_delete_after=config.force_delete_after)
         return Controller(self.view, self.core, clocks, report, opted, settings, leader)
 
     def _make_journal(self, *, compares: bool) -> Journal | None:

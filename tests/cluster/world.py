@@ -17,6 +17,7 @@ from webhook.cluster.api.kinds import (
     BUILT_IN,
     LOCAL_QUEUE,
     MANAGED,
+    NODE,
     PARENTS,
     PROVISIONING,
     QUEUE_KINDS,
@@ -26,6 +27,7 @@ from webhook.cluster.api.kinds import (
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.failure_recovery import GATE
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.jobs.finish import finish_of
 from webhook.kube.conditions import find
@@ -222,14 +224,15 @@ class World:
 
 def make_controller(store, leader=None, opted=lambda labels: True, core=None, settings=None):
     """A controller over a store, with its view."""
+    settings = settings or QueueSettings()
     registry = CollectorRegistry()
     box: list[Controller] = []
+    nodes = (NODE,) if settings.enabled(GATE) else ()
     view = View(
         store,
-        (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING),
+        (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING, *nodes),
         lambda *change: box[0].heard(*change),
     )
-    settings = settings or QueueSettings()
     core = core or QueueCore(KueueRules(), settings=settings)
     controller = Controller(view, core, CLOCKS, QueueMetrics(registry), opted, settings, leader)
     box.append(controller)

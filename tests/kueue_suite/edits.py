@@ -60,6 +60,12 @@ _HOOKED: Final[dict[str, tuple[Edit, ...]]] = {
             r"\1\t\tsluicehook.Kind(fromObject(obj).GVK().Kind, false)\n",
         ),
     ),
+    "pkg/controller/failurerecovery/pod_termination_controller.go": (
+        (
+            r"(\treturn &TerminatingPodReconciler\{\n)",
+            r"\tsluicehook.ForceDeleteAfter = options.forcefulTerminationGracePeriod\n\1",
+        ),
+    ),
     "pkg/features/kube_features.go": (
         (
             r"(func SetFeatureGatesDuringTest\([^\n]*\{\n)",

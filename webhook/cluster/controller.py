@@ -25,6 +25,7 @@ from webhook.cluster.core.changes import OF_THE_CORE, matters_to_all_jobs, matte
 from webhook.cluster.core.pending_reasons import Explainer
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.cycle import Cycle, insist
+from webhook.cluster.failure_recovery import GATE, FailureRecovery
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, keys_of_parents, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
@@ -95,6 +96,9 @@ class Controller:
         told = self._explainer.told
         acts = Acts(self._writer, self._events, self._evict, clocks.milliseconds)
         self._upkeep = Upkeep(view, core, told, acts, settings.retention)
+        self._recovery = None
+        if settings.enabled(GATE):
+            self._recovery = FailureRecovery(view, self._writer, self._events, settings.force_delete_after)
         self._provisioner = Provisioner(view, self._writer, self._events)
         self._publisher = Publisher(view, self._writer, report, core, told, clocks.milliseconds)
         self._task: asyncio.Task[None] | None = None
@@ -212,6 +216,8 @@ class Controller:
             tasks.remove(begun)
             tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
             tasks.add(asyncio.create_task(self._publish(), name="status of Workloads and queues"))
+            if self._recovery is not None:
+                tasks.add(asyncio.create_task(self._recovery.run(), name="pods of unreachable nodes"))
             self._add_all(self._view)
             self._events.start()
             self._jobs.start()

@@ -24,6 +24,7 @@ from webhook.store.objects import (
     Listing,
     Object,
     copy_json,
+    has_fields,
     has_labels,
     key_of,
     merge,
@@ -68,11 +69,13 @@ class MemoryStore:
         """Give the scope of a kind by the CRDs that are stored; what is not known of counts as namespaced."""
         return Scopes.of(self._objects.get(_DEFINITION, {}).values()).scope(gvk)
 
-    async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
-        """Give the objects of a kind that have `labels`, sorted by namespace and name."""
+    async def list(
+        self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
+    ) -> Listing:
+        """Give the objects of a kind that have `labels` and `fields`, sorted by namespace and name."""
         kept = self._objects.get(_kind(gvk), {})
-        items = [o for (ns, _), o in sorted(kept.items()) if namespace in (None, ns) and has_labels(o, labels)]
-        return Listing(items, str(self._version))
+        items = [o for (ns, _), o in sorted(kept.items()) if namespace in (None, ns)]
+        return Listing([o for o in items if has_labels(o, labels) and has_fields(o, fields)], str(self._version))
 
     async def watch(
         self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
@@ -145,8 +148,10 @@ class MemoryStore:
             return await self.create(obj, dry_run=dry_run)
         return await self.patch(gvk_of(obj), key[1], key[0], obj, subresource=subresource, dry_run=dry_run)
 
-    async def delete(self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "") -> None:
-        """Delete an object, and what it owns; one with finalizers is only marked."""
+    async def delete(
+        self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "", grace: int | None = None
+    ) -> None:
+        """Delete an object, and what it owns; one with finalizers is only marked. No Pod runs here that needs grace."""
         kind, key = _kind(gvk), (namespace or "", name)
         old = self._find(kind, key)
         if uid and uid_of(old) != uid:

@@ -14,7 +14,18 @@ from typing import Any, Final, cast
 
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import Expired, StoreError, Unavailable
-from webhook.store.objects import ALL, Event, EventType, Labels, Object, ObjectStore, key_of, uid_of, version_of
+from webhook.store.objects import (
+    ALL,
+    Event,
+    EventType,
+    Labels,
+    Object,
+    ObjectStore,
+    has_labels,
+    key_of,
+    uid_of,
+    version_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +38,9 @@ Listener = Callable[[GroupVersionKind, Object | None, Object | None], None]
 Index = Callable[[Object], Iterable[Hashable]]
 """Gives the values under which an object is found in its namespace: its owners, its group."""
 
+Trim = Callable[[Object], Object]
+"""Gives what of an object is kept: a new object, or the same."""
+
 
 class Mirror:
     """All objects of one kind. `follow` keeps it up to date until it is cancelled."""
@@ -37,9 +51,11 @@ class Mirror:
         listener: Listener | None = None,
         labels: Labels = ALL,
         index: Index | None = None,
+        trim: Trim | None = None,
     ) -> None:
+        """Begin empty. `labels` are those of interest; `trim` gives what of an object is kept."""
         self.gvk = gvk
-        self._labels = labels
+        self._labels, self._trim = labels, trim
         self.synced = asyncio.Event()
         self.problem = ""
         """Why the last attempt to list or watch failed; empty since it was listed."""
@@ -77,6 +93,11 @@ class Mirror:
 
     def keep(self, obj: Object) -> None:
         """Take in an object as the store has it now: the answer to a write, or a watch event."""
+        if not has_labels(obj, self._labels):
+            self.drop(obj)
+            return
+        if self._trim is not None:
+            obj = self._trim(obj)
         key, uid = key_of(obj), uid_of(obj)
         old = self._objects.get(key)
         version = version_of(obj)

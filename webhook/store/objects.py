@@ -54,10 +54,12 @@ class ObjectStore(Protocol):
     async def scope(self, gvk: GroupVersionKind) -> Scope | None:
         """Give the scope of a kind, None where objects of this kind and version cannot be stored here."""
 
-    async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
+    async def list(
+        self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
+    ) -> Listing:
         """Give the objects of a kind that have `labels`, of one namespace or of all; a consistent read, never a cache.
 
-        `labels` are pairs that must all be there.
+        `labels` are pairs that must all be there; `fields` too, by dotted path, of those that can be selected by.
         """
 
     def watch(
@@ -92,8 +94,13 @@ class ObjectStore(Protocol):
     async def apply(self, obj: Object, manager: str, *, subresource: str = "", dry_run: bool = False) -> Object:
         """Server-side apply: create the object or take ownership of the given fields, by force."""
 
-    async def delete(self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "") -> None:
-        """Delete an object in the background; `uid` is a precondition. Raises NotFound, Conflict."""
+    async def delete(
+        self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "", grace: int | None = None
+    ) -> None:
+        """Delete an object in the background; `uid` is a precondition. Raises NotFound, Conflict.
+
+        `grace` is how many seconds a Pod gets to end; 0 waits for no kubelet.
+        """
 
 
 def key_of(obj: Mapping[str, Any]) -> tuple[str, str]:
@@ -106,6 +113,17 @@ def has_labels(obj: Mapping[str, Any], labels: Labels) -> bool:
     """Say whether an object has all of these labels."""
     own = (obj.get("metadata") or {}).get("labels") or {}
     return all(own.get(name) == value for name, value in labels.items())
+
+
+def has_fields(obj: Mapping[str, Any], fields: Labels) -> bool:
+    """Say whether an object has all of these values, by dotted path (`spec.nodeName`)."""
+    for path, value in fields.items():
+        found: Any = obj
+        for part in path.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if found != value:
+            return False
+    return True
 
 
 def uid_of(obj: Mapping[str, Any]) -> str:

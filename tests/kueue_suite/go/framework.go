@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -151,6 +152,9 @@ func (f *Framework) launch(ctx context.Context, cfg *rest.Config) {
 		"--kubeconfig", base + ".kubeconfig", "--no-leader-election", "--writes-per-second", "500",
 		"--kueue-config", base + ".json", "--no-refuse-impossible",
 	}
+	if after := sluicehook.ForceDeleteAfter; after > 0 {
+		arguments = append(arguments, "--force-delete-after", strconv.FormatFloat(after.Seconds(), 'f', -1, 64))
+	}
 	for _, path := range f.policies() {
 		arguments = append(arguments, "--policies", path)
 	}
@@ -268,6 +272,9 @@ func kueueConfig() map[string]any {
 	}
 	if out["waitForPodsReady"] == nil { // Kueue's default is a time-out of half an hour; here nobody asked for it
 		gates["DisableWaitForPodsReady"] = true
+	}
+	if sluicehook.ForceDeleteAfter > 0 {
+		gates["FailureRecoveryPolicy"] = true
 	}
 	out["featureGates"] = gates
 	return out

@@ -5,6 +5,7 @@ package sluicehook
 import (
 	"runtime"
 	"strings"
+	"time"
 )
 
 const integrations = "sigs.k8s.io/kueue/pkg/controller/jobs/"
@@ -21,6 +22,8 @@ var (
 	Scheduler bool
 	// Options are those that suites give to the caches and the scheduler beside the configuration, by its path.
 	Options map[string]any
+	// ForceDeleteAfter is what Pods on unreachable nodes get, where the suite ends those by force.
+	ForceDeleteAfter time.Duration
 	// Note writes into the report of the running spec.
 	Note = func(name, value string) {}
 	// GatesChanged follows a change of feature gates while a manager runs.
@@ -29,7 +32,7 @@ var (
 
 // Reset forgets what was asked.
 func Reset() {
-	Config, Jobs, Scheduler = nil, nil, false
+	Config, Jobs, Scheduler, ForceDeleteAfter = nil, nil, false, 0
 	Kinds, Options = map[string]bool{}, map[string]any{}
 }
 

@@ -101,8 +101,9 @@ _LIFE: Final = (
     ),
     Feature(
         "recovery of pods stuck in termination",
-        State.NO,
-        "quota is reserved until the pods are gone",
+        State.YES,
+        "off unless the gate is on; nodes are watched then, and `forceDeleteAfter` says how long pods get",
+        "tests/cluster/test_failure_recovery.py",
         gates=("FailureRecoveryPolicy",),
     ),
     Feature(

@@ -128,6 +128,8 @@ class QueueSettings:
     resources: Resources = Resources()
     retention: Retention = Retention()
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    force_delete_after: float = 60.0
+    """Seconds that Pods on unreachable nodes get to end, before those that allow it are ended by force."""
     namespace: str = ""
     """The namespace of Kueue's controller, where a Configuration names it."""
 

@@ -118,6 +118,11 @@ Examples:
 @click.option("--reload-seconds", type=NUMBER, help="Seconds between checks of the policy files.  [default: 1]")
 @click.option("--writes-per-second", type=NUMBER, help="Maximum writes to the API server per second.  [default: 50]")
 @click.option(
+    "--force-delete-after",
+    type=NUMBER,
+    help="Seconds that Pods on unreachable nodes get to end, with the gate FailureRecoveryPolicy.  [default: 60]",
+)
+@click.option(
     "--shutdown-delay", type=NUMBER, help="Seconds that the port stays open after readiness fails.  [default: 0]"
 )
 @click.option(

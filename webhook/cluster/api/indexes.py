@@ -1,6 +1,7 @@
-"""By what else than its name the view finds an object: the pods of a group or parent, the Workloads of an owner.
+"""What the view keeps of an object, and by what else than its name it finds it.
 
-A value is a pair of what it is (an annotation, a kind) and a name; an owner's is its uid. All are within a namespace.
+Pods are found by their group or parent, Workloads by their owner. A value is a pair of what it is (an annotation, a
+kind) and a name; an owner's is its uid. All are within a namespace.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.api.kinds import NODE, POD, WORKLOAD
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import SLICE, annotation
 from webhook.jobs.pod_groups import GROUP, group_of
 from webhook.jobs.pod_parents import parent_of
-from webhook.store.mirror import Index
+from webhook.store.mirror import Index, Trim
 from webhook.store.objects import Object
 
 
@@ -34,7 +35,14 @@ def _of_workload(workload: Object) -> Iterator[Hashable]:
         yield SLICE, chain
 
 
+def _taints_only(node: Object) -> Object:
+    """Leave out what a Node tells of its images and its health: the larger part, and what changes all the time."""
+    metadata = {field: at(node, ("metadata", field)) for field in ("name", "uid", "resourceVersion")}
+    return {**node, "metadata": metadata, "spec": {"taints": at(node, ("spec", "taints")) or []}, "status": {}}
+
+
 INDEXES: Final[dict[tuple[str, str], Index]] = {
     (POD.group, POD.kind): _of_pod,
     (WORKLOAD.group, WORKLOAD.kind): _of_workload,
 }
+TRIMS: Final[dict[tuple[str, str], Trim]] = {(NODE.group, NODE.kind): _taints_only}

@@ -13,6 +13,7 @@ KUEUE: Final = "kueue.x-k8s.io"
 VERSION: Final = "v1beta2"
 
 NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
+NODE: Final = GroupVersionKind("", "v1", "Node")
 POD: Final = GroupVersionKind("", "v1", "Pod")
 LIMIT_RANGE: Final = GroupVersionKind("", "v1", "LimitRange")
 RESOURCE_QUOTA: Final = GroupVersionKind("", "v1", "ResourceQuota")

@@ -45,11 +45,13 @@ class LiveStore:
         except NotFound:
             return None
 
-    async def list(self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL) -> Listing:
-        """Give all objects with these labels, page by page; `managedFields` are left out."""
+    async def list(
+        self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
+    ) -> Listing:
+        """Give all objects with these labels and fields, page by page; `managedFields` are left out."""
         path = await self._path(gvk, namespace)
         items: list[Object] = []
-        query = {"limit": str(PAGE), **_selector(labels)}
+        query = {"limit": str(PAGE), **_selector(labels), **_selector(fields, "fieldSelector")}
         while True:
             page = await self._client.request("GET", path, query=query, timeout=30.0)
             items += [_trim(item, gvk) for item in page.get("items") or []]
@@ -115,11 +117,15 @@ class LiveStore:
         query = {**_query(dry_run), "fieldManager": manager, "force": "true"}
         return _trim(await self._client.request("PATCH", path, query=query, body=obj, content_type=APPLY_PATCH), gvk)
 
-    async def delete(self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "") -> None:
+    async def delete(
+        self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "", grace: int | None = None
+    ) -> None:
         """Delete an object; its dependents follow in the background."""
         body: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         if uid:
             body["preconditions"] = {"uid": uid}
+        if grace is not None:
+            body["gracePeriodSeconds"] = grace
         await self._client.request("DELETE", await self._path(gvk, namespace, name), body=body)
 
     async def _path(self, gvk: GroupVersionKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
@@ -154,8 +160,8 @@ def _query(dry_run: bool) -> dict[str, str]:
     return {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}
 
 
-def _selector(labels: Labels) -> dict[str, str]:
-    return {"labelSelector": ",".join(f"{name}={value}" for name, value in labels.items())} if labels else {}
+def _selector(pairs: Labels, parameter: str = "labelSelector") -> dict[str, str]:
+    return {parameter: ",".join(f"{name}={value}" for name, value in pairs.items())} if pairs else {}
 
 
 def _trim(obj: Object, gvk: GroupVersionKind) -> Object:

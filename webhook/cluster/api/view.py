@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from webhook.cluster.api.indexes import INDEXES
+from webhook.cluster.api.indexes import INDEXES, TRIMS
 from webhook.cluster.api.kinds import LABELS, VERSIONS
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
@@ -38,7 +38,7 @@ class View:
         key = (gvk.group, gvk.kind)
         if key in self._mirrors:
             return
-        self._mirrors[key] = Mirror(gvk, self._listener, LABELS.get(key, ALL), INDEXES.get(key))
+        self._mirrors[key] = Mirror(gvk, self._listener, LABELS.get(key, ALL), INDEXES.get(key), TRIMS.get(key))
         self._looked[key] = asyncio.Event()
         if self._running:
             self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {gvk}")

@@ -62,11 +62,11 @@ class LeaderWriter:
         self._may_write()
         return self._keep(await self._view.store.create(obj))
 
-    async def delete(self, obj: Object) -> None:
-        """Delete an object, if it is still the same one."""
+    async def delete(self, obj: Object, grace: int | None = None) -> None:
+        """Delete an object, if it is still the same one; a Pod with `grace` 0 is gone without its kubelet."""
         namespace, name = key_of(obj)
         self._may_write()
-        await self._view.store.delete(gvk_of(obj), name, namespace, uid=obj["metadata"]["uid"])
+        await self._view.store.delete(gvk_of(obj), name, namespace, uid=obj["metadata"]["uid"], grace=grace)
 
     async def refresh(self, gvk: GroupVersionKind, namespace: str, name: str) -> Object | None:
         """Read an object from the store itself and put it into the view; None where it is gone."""
