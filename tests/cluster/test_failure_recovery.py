@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.world import world
 from webhook.api.configuration.model import QueueSettings
+from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import NODE, POD
 from webhook.cluster.failure_recovery import is_overdue, unreachable
 from webhook.store.errors import NotFound
@@ -144,7 +145,7 @@ def test_nothing_is_done_or_watched_where_the_gate_is_off():
 )
 def test_overdue(changes, now, overdue):
     """A minute after the Pod should have been gone."""
-    assert is_overdue(merge(pod("a"), changes), 60.0, now) is overdue
+    assert is_overdue(merge(pod("a"), changes), 60.0, milliseconds(now)) is overdue
 
 
 def test_unreachable():

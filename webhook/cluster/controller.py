@@ -98,7 +98,8 @@ class Controller:
         self._upkeep = Upkeep(view, core, told, acts, settings.retention)
         self._recovery = None
         if settings.enabled(GATE):
-            self._recovery = FailureRecovery(view, self._writer, self._events, settings.force_delete_after)
+            after, milliseconds = settings.force_delete_after, clocks.milliseconds
+            self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
         self._publisher = Publisher(view, self._writer, report, core, told, clocks.milliseconds)
         self._task: asyncio.Task[None] | None = None

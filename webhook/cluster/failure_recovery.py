@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from webhook.api.snapshot.quota import milliseconds
@@ -37,10 +37,12 @@ LONGEST: Final = 10.0
 
 
 class FailureRecovery:
-    """Looks at unreachable nodes; `after` is for how many seconds a Pod may be overdue."""
+    """Looks at unreachable nodes. `now` gives milliseconds; for `after` seconds a Pod may be overdue."""
 
-    def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder, after: float) -> None:
-        self._view, self._writer, self._events, self._after = view, writer, events, after
+    def __init__(
+        self, view: View, writer: LeaderWriter, events: EventRecorder, now: Callable[[], int], after: float
+    ) -> None:
+        self._view, self._writer, self._events, self._now, self._after = view, writer, events, now, after
 
     async def run(self) -> None:
         """Look at all of them until this replica leads no more."""
@@ -57,7 +59,7 @@ class FailureRecovery:
     async def _look(self, node: str) -> None:
         listing = await self._view.store.list(POD, fields={"spec.nodeName": node})
         for pod in listing.items:
-            if is_overdue(pod, self._after, self._writer.stamp()):
+            if is_overdue(pod, self._after, self._now()):
                 await self._end(pod, node)
 
     async def _end(self, pod: Object, node: str) -> None:
@@ -87,9 +89,9 @@ def unreachable(nodes: list[Object]) -> Iterator[str]:
             yield key_of(node)[1]
 
 
-def is_overdue(pod: Object, after: float, now: str) -> bool:
-    """Say whether a Pod should have been gone for `after` seconds, and may be ended without its kubelet."""
+def is_overdue(pod: Object, after: float, now: int) -> bool:
+    """Say whether a Pod should have been gone for `after` seconds at `now`, in milliseconds, and may be ended so."""
     deleted = at(pod, ("metadata", "deletionTimestamp"))
     if not deleted or at(pod, ("metadata", "annotations", ALLOWED)) != "true":
         return False
-    return milliseconds(deleted) + after * 1000 <= milliseconds(now)
+    return milliseconds(deleted) + after * 1000 <= now
