@@ -72,6 +72,7 @@ class Upkeep:
         self._view, self._core, self._told, self._retention = view, core, told, retention
         self._writer, self._events, self._evict, self._clock_ms = acts.writer, acts.events, acts.evict, acts.clock_ms
         self._due: dict[str, None] = {}
+        self._all = False
         self._later: list[tuple[int, str]] = []
         self._alarms: dict[str, int] = {}
         self._written: dict[str, int] = {}
@@ -87,9 +88,11 @@ class Upkeep:
             self.look_at_all()
 
     def look_at_all(self) -> None:
-        """Look at every Workload the next time."""
-        for workload in self._view.mirror(WORKLOAD).all():
-            self._due["/".join(key_of(workload))] = None
+        """Look at every Workload the next time.
+
+        They are named then: whoever takes over hears of every queue, and each would name them all again.
+        """
+        self._all = True
 
     def _look_at(self, key: str, when: int) -> None:
         """Look at a Workload at a time, though nothing changed by then; one alarm each is enough, the earliest."""
@@ -105,6 +108,9 @@ class Upkeep:
             _, key = heapq.heappop(self._later)
             self._alarms.pop(key, None)
             self._due[key] = None
+        if self._all:
+            self._all = False
+            self._due.update(dict.fromkeys("/".join(key_of(w)) for w in self._view.mirror(WORKLOAD).all()))
         due, self._due = self._due, {}
         inactive = self._core.inactive()
         for number, key in enumerate(due, 1):
