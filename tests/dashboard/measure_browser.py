@@ -1,54 +1,99 @@
 """`python -m tests.dashboard.measure_browser`: how long a reader waits, with 1,000 queues and 50,000 pending workloads.
 
 For each view, the seconds from the address to a page that is drawn, in a browser that has seen none of it; then from a
-new workload to its number on the page. The daemon runs in a process of its own. Figures depend on the machine.
+change to the page that shows it. Beside the clock stands what the page's own thread worked, which grows less with what
+else the machine does. The daemon runs in a process of its own. Figures depend on the machine.
 """
 
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter
+from typing import IO
 
+from playwright.sync_api import Browser, CDPSession, Page
+
+from tests.daemon.serving import RULES
 from tests.dashboard.browser.chromium import browser, reader
-from tests.dashboard.measure import PENDING, QUEUES, served
+from tests.dashboard.busy_cluster import PENDING, QUEUES, served
+from tests.dashboard.measure import OTHER_QUOTA
 from tests.dashboard.serving import workload
+from webhook.cluster.api.kinds import WORKLOAD
 
 CHANGES = 5
-SUMMARY = ".heading .quiet"
+REST = 3000
+"""Milliseconds before each change."""
 
 
 def views(job):
     """The addresses; `job` is a workload that waits, as `namespace/name`."""
-    space, name = job.split("/")
     return {
         "cluster": "#/cluster",
         "queue": "#/queues/team-0007",
-        "job": f"#/workloads/{space}/{name}",
-        "what if": f"#/workloads/{space}/{name}?gpus=4&resource=nvidia.com%2Fgpu",
+        "job": f"#/workloads/{job}",
+        "what if": f"#/workloads/{job}?gpus=4&resource=nvidia.com%2Fgpu",
         "policies": "#/policies",
         "simulate": "#/simulate",
+        "simulated": f"#/simulate?{OTHER_QUOTA}",
         "find": "#/find?text=train-0499",
     }
 
 
+@dataclass(frozen=True)
+class Followed:
+    """A view that follows what happens: its address, what of it changes, and what is told to the daemon for that."""
+
+    route: str
+    shows: str
+    change: Callable[[int], str]
+
+
+def followed(job):
+    """Each view that is loaded again by itself."""
+    return {
+        "cluster": Followed("#/cluster", ".heading .quiet", lambda number: f"create cluster-{number}"),
+        "queue": Followed("#/queues/team-0000", ".heading .quiet", lambda number: f"create queue-{number}"),
+        "job": Followed(f"#/workloads/{job}", ".standing .state", lambda number: f"turn {number % 2} {job}"),
+        "policies": Followed("#/policies", ".facts code", lambda number: f"reload {number}"),
+    }
+
+
 async def serve(queues, pending):
-    """Be the daemon: print the page's address and a waiting workload, then create a workload for each line read."""
-    async with served(queues, pending) as (daemon, store, url):
-        print("address", url, daemon.core.in_order("team-0007")[-1], flush=True)
+    """Be the daemon: print the page's address and a waiting workload, then do what each line read says."""
+    async with served(queues, pending) as busy:
+        print("address", busy.url, busy.daemon.core.in_order("team-0007")[-1], flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
-            await store.create(workload(line.strip(), "main", "team-0000", cpu="1"))
+            await change(busy, *line.split())
+
+
+async def change(busy, what, *told):
+    """Create a workload that there is quota for, turn one on or off, or let the policies be others."""
+    if what == "create":
+        await busy.store.create(workload(told[0], "main", "team-0000", cpu="1"))
+    elif what == "turn":
+        space, name = told[1].split("/")
+        await busy.store.patch(WORKLOAD, name, space, {"spec": {"active": told[0] == "1"}})
+    else:
+        (busy.policies / "one-more.yaml").write_text(RULES.replace("no-foo", f"no-foo-{told[0]}"))
 
 
 def main(queues, pending):
-    """Print a line for each view, and one for the changes."""
+    """Print a line for each view, and one for the changes of each that follows them."""
     command = [sys.executable, "-m", "tests.dashboard.measure_browser", "serve", str(queues), str(pending)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as daemon:
         url, job = address(daemon.stdout)
         with browser() as started:
             for name, hash_route in views(job).items():
-                print(f"{name:10} {opened(started, url, hash_route):6.2f} s", flush=True)
-            times = updates(started, url, daemon.stdin)
-        print(f"{'update':10} {max(times):6.2f} s at most, {min(times):.2f} s at least, of {len(times)}")
+                clock, worked = opened(started, url, hash_route)
+                print(f"{name:10} opens in {clock:5.2f} s; its thread worked {worked:5.2f} s", flush=True)
+            for name, view in followed(job).items():
+                times = updates(started, url, view, daemon.stdin)
+                clock, worked = zip(*times, strict=True)
+                print(f"{name:10} follows in {min(clock):5.2f} to {max(clock):5.2f} s; its thread worked "
+                      f"{max(worked):5.2f} s at most", flush=True)  # fmt: skip
         daemon.stdin.close()
 
 
@@ -62,29 +107,44 @@ def address(lines):
     raise SystemExit("the daemon ended before it was at rest")
 
 
-def opened(started, url, hash_route):
+@contextmanager
+def worker(page: Page):
+    """Give what says how many seconds the page's thread has worked."""
+    session: CDPSession = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def worked() -> float:
+        metrics = {row["name"]: row["value"] for row in session.send("Performance.getMetrics")["metrics"]}
+        return metrics["TaskDuration"]
+
+    yield worked
+    session.detach()
+
+
+def opened(started: Browser, url: str, hash_route: str) -> tuple[float, float]:
     """Give the seconds until a view is drawn, in a new profile."""
-    with reader(started, url) as seen:
-        begun = perf_counter()
+    with reader(started, url) as seen, worker(seen.page) as worked:
+        before, begun = worked(), perf_counter()
         seen.page.goto(url + hash_route)
         seen.page.wait_for_selector("main[data-shown]:not([aria-busy]) h1")
-        return perf_counter() - begun
+        return perf_counter() - begun, worked() - before
 
 
-def updates(started, url, changes):
-    """Give the seconds from new workloads to the page that counts them."""
+def updates(started: Browser, url: str, view: Followed, changes: IO[str]) -> list[tuple[float, float]]:
+    """Give the seconds from each change to the page that shows it."""
     times = []
-    with reader(started, url) as seen:
-        page = seen.open(url)
+    with reader(started, url) as seen, worker(seen.page) as worked:
+        page = seen.open(url + view.route)
         page.wait_for_selector(".live:not(.reconnecting)")
         for number in range(CHANGES):
-            page.wait_for_timeout(3000)
-            before = page.inner_text(SUMMARY)
-            begun = perf_counter()
-            changes.write(f"new-{number}\n")
+            page.wait_for_timeout(REST)
+            before, done, begun = page.inner_text(view.shows), worked(), perf_counter()
+            changes.write(f"{view.change(number)}\n")
             changes.flush()
-            page.wait_for_function(f"text => document.querySelector('{SUMMARY}').innerText !== text", arg=before)
-            times.append(perf_counter() - begun)
+            page.wait_for_function(
+                "([shows, text]) => document.querySelector(shows).innerText !== text", arg=[view.shows, before]
+            )
+            times.append((perf_counter() - begun, worked() - done))
     return times
 
 

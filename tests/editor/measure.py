@@ -21,10 +21,10 @@ from webhook.editor.workspace import Workspace
 COUNT, TIMES = 500, 20
 
 
-def grown(folder: Path) -> int:
-    """Write the shipped policies again and again under other names, until there are enough."""
+def grown(folder: Path, least: int = COUNT) -> int:
+    """Write the shipped policies again and again under other names, until there are enough; give how many there are."""
     count = turn = 0
-    while count < COUNT:
+    while count < least:
         for path in sorted(ROOT.glob("policies/*/policy.yaml")):
             text = path.read_text()
             for name in set(re.findall(r"(?m)^metadata:\n  name: (\S+)", text)):
