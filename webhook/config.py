@@ -162,6 +162,12 @@ def load(
     return _absolute(Config(**values, queues=replace(base, **queues)))
 
 
+def queue_settings(config: Config) -> QueueSettings:
+    """Give Kueue's features with what this process says beside them: its namespace, and its own numbers."""
+    namespace = config.queues.namespace or config.namespace
+    return replace(config.queues, namespace=namespace, force_delete_after=config.force_delete_after)
+
+
 def _from_file(
     file: Path, queues: dict[str, Any], findings: list[Diagnostic], told: list[Diagnostic]
 ) -> dict[str, Any]:

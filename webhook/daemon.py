@@ -36,7 +36,7 @@ from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.config import Config, PageMode, QueueMode
+from webhook.config import Config, PageMode, QueueMode, queue_settings
 from webhook.dashboard.page import Page
 from webhook.dashboard.sources import Sources
 from webhook.journal.compare import ComparingJournal
@@ -127,7 +127,7 @@ class Daemon:
         self._kinds = _followed(config, compares=compares)
         self.view = View(store, self._kinds, self._heard)
         self.params = ParamKinds(self.view)
-        self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic)
+        self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic, queue_settings(config))
         self._journal = self._make_journal(compares=compares) if embedded or compares else None
         rules, journal = self.policies.current.rules, self._journal
         self.core = QueueCore(rules, settings=config.queues, journal=journal) if embedded else None
@@ -224,9 +224,7 @@ class Daemon:
         if self._traces is not None:
             report.traced = self._traces.round
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
-        namespace = config.queues.namespace or config.namespace
-        settings = replace(config.queues, namespace=namespace, force_delete_after=config.force_delete_after)
-        return Controller(self.view, self.core, clocks, report, opted, settings, leader)
+        return Controller(self.view, self.core, clocks, report, opted, queue_settings(config), leader)
 
     def _make_journal(self, *, compares: bool) -> Journal | None:
         config = self.config

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.world import below, job, jobset
 from tests.patience import until
+from webhook.api.configuration.model import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api import live_reads
 from webhook.cluster.api.kinds import MANAGED, NAMESPACE, WORKLOAD
@@ -257,3 +258,25 @@ def test_a_name_that_is_no_name_reaches_no_url(name):
             await LiveStore(Nobody()).get(GroupVersionKind("batch", "v1", "Job"), name, "team-a")
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "held"),
+    [
+        ({}, "Job", True),
+        ({"integrations": Integrations(frameworks=("batch/job",))}, "Job", True),
+        ({"integrations": Integrations(frameworks=("batch/job",))}, "JobSet", False),
+        ({"managed_jobs_namespace_selector": {"matchLabels": {"tier": "gold"}}}, "Job", True),
+        ({"managed_jobs_namespace_selector": {"matchLabels": {"tier": "lead"}}}, "Job", False),
+        ({"manage_jobs_without_queue_name": True, "namespace": "team-a"}, "Job", False),
+    ],
+)
+def test_what_the_settings_leave_out_is_not_held(settings, kind, held):
+    """By kind, and by the labels of the namespace, which is asked for where it matters; what is no job is held."""
+    store = MemoryStore()
+    view = View(store, (NAMESPACE,))
+    named = {**TEAM["metadata"], "labels": {"tier": "gold", "kubernetes.io/metadata.name": "team-a"}}
+    view.mirror(NAMESPACE).keep({**TEAM, "metadata": named})
+    facts = ViewFacts(view, ParamKinds(view), Clock(), QueueSettings(**settings))
+    assert facts.holds(job("a") if kind == "Job" else jobset("a"), "team-a") is held
+    assert facts.holds({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}, "team-a")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Selector
+from webhook.api.configuration.fields import settings_among
+from webhook.api.configuration.managed import Managed, managed
 from webhook.api.scopes import Scopes
 from webhook.jobs.normalise import normalise
 from webhook.jobs.owners import admits
@@ -16,6 +18,9 @@ from webhook.kube.typed.defaulted import defaulted
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _WORKLOAD: Final = ("kueue.x-k8s.io", "Workload")
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+_CONFIGURATION: Final = ("config.kueue.x-k8s.io", "Configuration")
 
 
 class MemoryFacts:
@@ -33,13 +38,14 @@ class MemoryFacts:
         self._authorizations = dict(authorizations or {})
         self._otherwise = otherwise
         self._scopes: Scopes | None = None
+        self._managed: Managed | None = None
         self._stand_ins: dict[str, dict[str, Any]] = {}
         for obj in objects:
             self.add(obj)
 
     def add(self, obj: dict[str, Any]) -> None:
         """Take an object in, with its quantities as strings and with defaults, as the API server would keep it."""
-        self._scopes = None
+        self._scopes = self._managed = None
         obj = defaulted(normalise(obj))
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
         if (kind.group, kind.kind) == ("", "Namespace"):
@@ -89,6 +95,12 @@ class MemoryFacts:
         if check not in self._authorizations:
             return self._otherwise
         return Decision.ALLOWED if self._authorizations[check] else Decision.DENIED
+
+    def holds(self, obj: dict[str, Any], namespace: str) -> bool:
+        """Say whether the queues hold such objects, as a Configuration among the objects says."""
+        if self._managed is None:
+            self._managed = managed(settings_among(self._objects.get(_CONFIGURATION, {}).values()))
+        return self._managed.may_hold(obj, lambda: self.namespace(namespace)["metadata"]["labels"])
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
         """Give the object with the UID of a reference."""

@@ -213,7 +213,7 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | Need
     if request.operation == "UPDATE" and not _queued_anew(context, job.queue):
         return verdict
     try:
-        if context.look_for_owner():
+        if not context.is_held() or context.look_for_owner():
             return verdict
     except Unanswered as unanswered:
         return NeedsFacts((unanswered.question,))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Labels, Question, Selector
+from webhook.api.configuration.managed import managed
+from webhook.api.configuration.model import QueueSettings
 from webhook.cluster.api.access_review import access_review
 from webhook.cluster.api.kinds import NAMESPACE, WORKLOAD
 from webhook.cluster.api.live_reads import LiveReads
@@ -29,8 +31,11 @@ NONE: Final[dict[tuple[str, str], Object]] = {}
 class ViewFacts:
     """Answers from memory. `given` are objects that came with the policy files: params where the cluster has none."""
 
-    def __init__(self, view: View, params: ParamKinds, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, view: View, params: ParamKinds, clock: Callable[[], float], settings: QueueSettings | None = None
+    ) -> None:
         self._view, self._params, self._clock = view, params, clock
+        self._managed = managed(settings)
         self._owners, self._reads = ViewOwners(view), LiveReads(view.store, clock)
         self._given: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         self._answers: dict[Check, tuple[Decision, float]] = {}
@@ -67,6 +72,10 @@ class ViewFacts:
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
         """Give the scope of a kind of parameters by discovery, None where it is not served."""
         return self._params.scopes.get(gvk)
+
+    def holds(self, obj: Object, namespace: str) -> bool:
+        """Say whether the queues hold such objects, by their kind and the labels of their namespace."""
+        return self._managed.may_hold(obj, lambda: _labels(self.namespace(namespace)))
 
     def owner(self, reference: Object, namespace: str) -> Object | None:
         """Give the managed job with the uid of a reference; one that is not in view yet is asked for."""

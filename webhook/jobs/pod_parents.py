@@ -55,6 +55,11 @@ def parent_of(pod: Object) -> tuple[str, str] | None:
     return (kind, name) if kind and name else None
 
 
+def framework_of(obj: Object, described: Job) -> str:
+    """Give the framework by which an object is integrated; of a Pod that waits with a parent that of the parent."""
+    return (annotation(obj, PARENT) if described.kind.gate else "") or described.kind.framework
+
+
 def groups_of(parent: Object, described: Job) -> tuple[PodGroup, ...]:
     """Give the groups that an object asks for now."""
     return _PARENTS[parent["kind"]].groups(parent, described)

@@ -97,6 +97,9 @@ class Facts(Protocol):
     def authorize(self, check: Check) -> Decision:
         """Answer a check from memory."""
 
+    def holds(self, obj: dict[str, Any], namespace: str) -> bool:
+        """Say whether the queues hold such objects there, as their settings say. Raises Unanswered, FactError."""
+
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
         """Give the object with the UID of an ownerReference, None where there is none (a forged or stale owner).
 

@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from webhook.api.configuration.managed import managed
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, PARENTS, POD, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import at, describe, is_held
-from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job
 from webhook.jobs.owners import admits, controller_of
 from webhook.jobs.pod_groups import group_of
-from webhook.jobs.pod_parents import PARENT, is_shaped, parent_of
+from webhook.jobs.pod_parents import is_shaped, parent_of
 from webhook.jobs.train_job import RUNTIME
 from webhook.kube.gvk import GroupVersionKind, gvk_of, split_api_version
-from webhook.kube.selectors import compile_selector
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
 
 Labels = dict[str, str]
@@ -104,11 +103,7 @@ class ManagedJobs:
     def __init__(self, view: View, opted: Opted, settings: QueueSettings) -> None:
         """Take the namespaces that opted in. The settings may leave some out, and take in jobs without a queue."""
         self._view, self._opted = view, opted
-        self._unnamed = settings.manage_jobs_without_queue_name
-        narrowed = self._unnamed or settings.managed_jobs_namespace_selector is not None
-        self._selected = compile_selector(settings.namespace_selector("") if narrowed else {})
-        kinds = settings.integrations
-        self._frameworks = None if kinds is None else frozenset(kinds.frameworks)
+        self._unnamed, self._managed = settings.manage_jobs_without_queue_name, managed(settings)
 
     def read(self, job: Object) -> Job | None:
         """Read an object as a job that a queue holds, None where it is none.
@@ -126,8 +121,7 @@ class ManagedJobs:
             return None
         if not described.queue and not (self._unnamed and not described.kind.gate):
             return None
-        framework = annotation(job, PARENT) if described.kind.gate else ""
-        return described if self._is_managed(job, framework or described.kind.framework) else None
+        return described if self._is_managed(job, described) else None
 
     def _described(self, job: Object) -> Job | None:
         """Read a job with the runtime that has its templates; one whose runtime is not there has no pods yet."""
@@ -146,14 +140,12 @@ class ManagedJobs:
             return None
         if not described.queue and not self._unnamed:
             return None
-        return described if self._is_managed(parent, described.kind.framework) else None
+        return described if self._is_managed(parent, described) else None
 
-    def _is_managed(self, job: Object, framework: str) -> bool:
-        if self._frameworks is not None and framework not in self._frameworks:
-            return False
+    def _is_managed(self, job: Object, described: Job) -> bool:
         namespace = self._view.mirror(NAMESPACE).get(key_of(job)[0])
         labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
-        return self._opted(labels) and self._selected(labels)
+        return self._opted(labels) and self._managed.holds(job, described, labels)
 
 
 def is_followed(job: Object) -> bool:

@@ -27,6 +27,8 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     entry = entry_for(policy, target)
     if entry is None:
         return _rules(policy.match, target) or "no binding matches this request"
+    if policy.skip_unmanaged and not context.is_held():
+        return "the settings of the queues leave out objects of this kind, or in this namespace"
     if policy.skip_owned and context.look_for_owner():
         return "the object belongs to a job that is evaluated as a whole"
     if reason := _matcher(policy.match, entry.matcher, context):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from webhook.cel.errors import Interrupted
@@ -52,7 +52,9 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
     """
     for bound in policies:
         policy = bound.policy
-        if policy.skip_owned and context.owned is not False and _skipped(bound, context):
+        if policy.skip_unmanaged and context.held is not True and _skipped(bound, context, _is_not_held):
+            continue
+        if policy.skip_owned and context.owned is not False and _skipped(bound, context, ReviewContext.look_for_owner):
             continue
         if policy.param_kind is None:
             yield Invocation(bound, context)
@@ -66,10 +68,14 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
             yield Invocation(bound, context, param)
 
 
-def _skipped(bound: BoundPolicy, context: ReviewContext) -> bool:
-    """Say whether the object's owner is looked at in its place; while that is not known nothing is evaluated."""
+def _is_not_held(context: ReviewContext) -> bool:
+    return not context.is_held()
+
+
+def _skipped(bound: BoundPolicy, context: ReviewContext, reason: Callable[[ReviewContext], bool]) -> bool:
+    """Say whether a policy is skipped for this reason; while that is not known nothing is evaluated."""
     try:
-        return context.look_for_owner()
+        return reason(context)
     except Unanswered as unanswered:
         context.result.unknown.append(unanswered.question)
     except FactError as error:

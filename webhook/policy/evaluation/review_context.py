@@ -31,6 +31,7 @@ class ReviewContext:
         "_job",
         "activations",
         "facts",
+        "held",
         "namespace",
         "owned",
         "request",
@@ -51,6 +52,8 @@ class ReviewContext:
         self._authorizers: tuple[Any, Any] | None = None
         self.owned: bool | None = None
         """Whether the object is part of a job that a queue looks at as a whole; None until `look_for_owner` knows."""
+        self.held: bool | None = None
+        """Whether the queues hold such objects, as their settings say; None until `is_held` knows."""
         self._job: Job | None = None
         self.activations: list[Closes] = []
         self.result = EvaluationResult(observer)
@@ -91,6 +94,13 @@ class ReviewContext:
         if self._authorizers is None:
             self._authorizers = authorizers(self.request, self.facts)
         return self._authorizers
+
+    def is_held(self) -> bool:
+        """Give `held`, which is looked up once. Raises Unanswered, FactError."""
+        if self.held is None:
+            obj = self.targets.present
+            self.held = obj is None or self.facts.holds(obj, self.request.namespace)
+        return self.held
 
     def look_for_owner(self) -> bool:
         """Give `owned`, which is looked up once. Raises Unanswered, FactError."""

@@ -128,6 +128,7 @@ class _Compiler:
             expand=policy_kinds.EXPAND in notes,
             mode=notes.get(policy_kinds.MODE, "enforce"),
             skip_owned=policy_kinds.SKIP in notes,
+            skip_unmanaged=notes.get(policy_kinds.SKIP) == policy_kinds.UNMANAGED,
             warning=self.warning(notes),
             docs=notes.get(policy_kinds.DOCS, ""),
             document=self.document,

@@ -15,12 +15,14 @@ BINDING: Final = "Binding"
 EXPAND: Final = "sluice.dev/expand"
 MODE: Final = "sluice.dev/mode"
 SKIP: Final = "sluice.dev/skip"
+UNMANAGED: Final = "unmanaged"
+"""The word of SKIP for what the queues do not hold, whether it is part of a job with quota or not theirs at all."""
 DOCS: Final = "sluice.dev/docs"
 WARNING: Final = "sluice.dev/warning"
 ANNOTATIONS: Final = {
     EXPAND: ("pod-templates",),
     MODE: ("audit", "warn", "enforce"),
-    SKIP: ("owned-by-workload",),
+    SKIP: ("owned-by-workload", UNMANAGED),
     DOCS: (),
     WARNING: (),
 }
