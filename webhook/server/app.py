@@ -23,7 +23,8 @@ from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import StatusError, status_response
 from webhook.server.routes.admission import admission
 from webhook.server.routes.conversion import Convert, conversion
-from webhook.server.routes.state import StateHandler, state_routes
+from webhook.server.routes.health import Handler, health_routes
+from webhook.server.routes.metrics import metrics_routes
 from webhook.server.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class App:
     `state` is answered for GET and HEAD from memory, whatever else is under way; `reviews` for POST.
     """
 
-    state: Mapping[str, StateHandler]
+    state: Mapping[str, Handler]
     metrics: ServerMetrics
     limits: Limits = field(default_factory=Limits)
     reviews: Mapping[str, BodyHandler] = field(default_factory=dict)
@@ -119,9 +120,9 @@ def make_app(
         reviews[f"/{name}"] = admission(name, review, engine, turns, bounds, metrics)
         for only in ("fail", "ignore"):
             reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, turns, bounds, metrics)
-    return App(state_routes(health, registry), metrics, bounds, reviews, check_client)
+    return App(health_routes(health) | metrics_routes(registry), metrics, bounds, reviews, check_client)
 
 
 def make_state_app(health: Health, metrics: ServerMetrics, registry: CollectorRegistry) -> App:
     """Make the application of the plain port: health and metrics only."""
-    return App(state_routes(health, registry), metrics)
+    return App(health_routes(health) | metrics_routes(registry), metrics)
