@@ -49,7 +49,7 @@ class SimulatedJob:
 
 @dataclass(frozen=True, slots=True)
 class UsageSample:
-    """How things stood from `at` on: use by (ClusterQueue, resource), and how many wait in each queue."""
+    """How things stood from `at` on: use by (ClusterQueue, resource), and how many wait in each; no zeros."""
 
     at: int
     usage: Mapping[tuple[str, str], int]
@@ -98,7 +98,7 @@ class _Simulation:
         self.tick = len(self.jobs)
         self.pods: dict[object, tuple[PodSet, ...]] = {}
         """Equal pod sets are one object, which the core then need not compare."""
-        self.usage: dict[tuple[str, str], int] = defaultdict(int)
+        self.usage: dict[tuple[str, str], int] = {}
         self.waiting: dict[str, int] = defaultdict(int)
         self.samples: list[UsageSample] = []
         self.done = self.calls = self.now = 0
@@ -112,7 +112,8 @@ class _Simulation:
                 self.happen(what, tick, key)
             self.settle()
             if self.moved == self.now:
-                self.samples.append(UsageSample(self.now, dict(self.usage), dict(self.waiting)))
+                waiting = {name: number for name, number in self.waiting.items() if number}
+                self.samples.append(UsageSample(self.now, dict(self.usage), waiting))
         end = max((j.finished for j in self.jobs.values()), default=0)
         return SimulationResult(name, tuple(self.jobs.values()), tuple(self.samples), end, self.calls, self.snapshot)
 
@@ -190,7 +191,12 @@ class _Simulation:
 
     def hold(self, job: SimulatedJob, sign: int) -> None:
         for resource, n in job.usage.items():
-            self.usage[job.cluster_queue, resource] += sign * n
+            place = job.cluster_queue, resource
+            held = self.usage.get(place, 0) + sign * n
+            if held:
+                self.usage[place] = held
+            else:
+                self.usage.pop(place, None)  # each sample copies what is here, so that only what is held may be
 
 
 def pod_sets_of(arrival: Arrival) -> tuple[PodSet, ...]:

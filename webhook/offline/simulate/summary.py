@@ -94,8 +94,9 @@ def integral(samples: Sequence[UsageSample], end: int) -> dict[tuple[str, str], 
     total: dict[tuple[str, str], float] = defaultdict(float)
     for i, sample in enumerate(samples):
         until = min(samples[i + 1].at if i + 1 < len(samples) else end, end)
+        span = max(until - sample.at, 0)
         for key, n in sample.usage.items():
-            total[key] += n * max(until - sample.at, 0)
+            total[key] += n * span
     return dict(total)
 
 
@@ -107,19 +108,32 @@ def fairness(outcome: SimulationResult) -> float:
     """
     weights = {q.name: q.weight / WEIGHT for q in outcome.snapshot.cluster_queues if q.weight}
     busy = sorted({j.cluster_queue for j in outcome.jobs} & set(weights))
-    quota = capacity(outcome.snapshot)
+    quota = [(resource, n) for resource, n in capacity(outcome.snapshot).items() if n]
+    parts = {name: [((name, resource), n) for resource, n in quota] for name in busy}
     got: dict[str, float] = defaultdict(float)
     for i, sample in enumerate(outcome.samples[:-1]):
         span = outcome.samples[i + 1].at - sample.at
-        use = {name: _dominant(name, sample, quota) for name in busy}
-        if all(use[name] or sample.pending.get(name) for name in busy):
-            for name in busy:
-                got[name] += use[name] * span / weights[name]
+        use = _dominant(sample, parts)
+        if all(name in use or sample.pending.get(name) for name in busy):
+            for name, share in use.items():
+                got[name] += share * span / weights[name]
     return jain(got[name] for name in busy)
 
 
-def _dominant(queue: str, sample: UsageSample, quota: Mapping[str, int]) -> float:
-    return max((sample.usage.get((queue, r), 0) / n for r, n in quota.items() if n), default=0.0)
+def _dominant(sample: UsageSample, parts: Mapping[str, Sequence[tuple[tuple[str, str], int]]]) -> dict[str, float]:
+    """Give the largest share of all quota that each queue uses; those that use nothing are left out.
+
+    `parts` are what to look up for a queue, each with the whole quota of its resource.
+    """
+    found, usage = {}, sample.usage
+    for name, looked_up in parts.items():
+        largest = 0.0
+        for key, quota in looked_up:
+            if (held := usage.get(key)) and held / quota > largest:
+                largest = held / quota
+        if largest:
+            found[name] = largest
+    return found
 
 
 def _row(queue: str, group: str, jobs: Sequence[SimulatedJob]) -> SummaryRow:
