@@ -1,6 +1,7 @@
 """What `sluice generate native` writes: the API server takes it without a warning, and judges as the policies do."""
 
 import copy
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -42,9 +43,10 @@ class Generated(Policy):
         return Policy.on(made, side)
 
 
-def generated(*paths: Path) -> list[JSON]:
-    """What the command writes for some policies."""
-    done = invoke(generate_command, "native", *map(str, paths))
+@functools.cache
+def generated(path: Path) -> list[JSON]:
+    """What the command writes for a policy."""
+    done = invoke(generate_command, "native", str(path))
     assert done.exit_code == exits.PASSED
     return list(yaml.safe_load_all(done.stdout))
 
@@ -61,12 +63,20 @@ def with_native(policy: Policy, *params: JSON, name: str = "") -> Generated:
     return Generated(name or policy.name, tuple(documents), tuple(native))
 
 
-SHIPPED = {p.name: p for p in shipped() if p.name in WHOLE}
-GENERATED = [
-    *(with_native(SHIPPED[name]) for name in WHOLE),
-    with_native(SHIPPED["limit-range"], LIMITS, name="limited"),
-    with_native(SHIPPED["gpu-defaults"], COUNT, name="counted"),
-]
+NAMES = (*WHOLE, "limited", "counted")
+
+
+@pytest.fixture(scope="module")
+def policies() -> dict[str, Generated]:
+    """The policies that are compared, by name. Not made at import: generating takes half a minute, and each process of
+    the tests imports this file."""
+    mine = {p.name: p for p in shipped() if p.name in WHOLE}
+    made = [
+        *(with_native(mine[name]) for name in WHOLE),
+        with_native(mine["limit-range"], LIMITS, name="limited"),
+        with_native(mine["gpu-defaults"], COUNT, name="counted"),
+    ]
+    return {p.name: p for p in made}
 
 
 def pod_specs() -> Iterator[JSON]:
@@ -115,12 +125,16 @@ REQUESTS = [*requests_for(), *objects()]
 
 @pytest.fixture(scope="module")
 def comparison(
-    control_plane: ControlPlane, foreign: None, watched_params: None, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane,
+    foreign: None,
+    watched_params: None,
+    policies: dict[str, Generated],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Comparison]:
     """The policies on Sluice's side, what is generated of them on the native side."""
     folder = tmp_path_factory.mktemp("native")
     with Hooks(folder) as hooks:
-        made = Comparison(control_plane, GENERATED, hooks, folder)
+        made = Comparison(control_plane, [*policies.values()], hooks, folder)
         try:
             made.start()
             yield made
@@ -128,12 +142,15 @@ def comparison(
             made.remove()
 
 
-@pytest.mark.parametrize("policy", GENERATED, ids=lambda p: p.name)
-def test_native_policies_judge_as_the_policies_do(comparison: Comparison, policy: Generated) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_native_policies_judge_as_the_policies_do(
+    comparison: Comparison, policies: dict[str, Generated], name: str
+) -> None:
     """Verdict, message and the object in the end are the same, in a Pod and in the template of a job.
 
     Of a kind with several templates the verdict is; what is left out for custom kinds is not compared.
     """
+    policy = policies[name]
     comparison.assert_loaded(policy)
     differences = []
     for obj in REQUESTS:
