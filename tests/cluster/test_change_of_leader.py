@@ -10,7 +10,8 @@ import pytest
 
 from tests.cluster.world import JOB, job, make_controller, queues, world
 from tests.patience import until
-from webhook.cluster.api.kinds import LEASE, WORKLOAD
+from webhook.cluster import cycle
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, WORKLOAD
 from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED
@@ -18,6 +19,7 @@ from webhook.kube.conditions import holds
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import Conflict, Unavailable
 from webhook.store.memory import MemoryStore
+from webhook.store.mirror import Mirror
 
 TIMES = LeaseTimes(duration=6000, deadline=4000, retry=0.05)
 
@@ -219,6 +221,75 @@ def test_a_takeover_writes_to_the_claimed_alone():
 
     stamped, claimed = asyncio.run(go())
     assert stamped == claimed
+
+
+class Late:
+    """A replica's way to the store. What its watch of Workloads tells waits for `open`; its lists of them count."""
+
+    def __init__(self, store):
+        self._store, self.lists, self.open = store, 0, asyncio.Event()
+        self.open.set()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def list(self, gvk, *arguments, **options):
+        self.lists += gvk == WORKLOAD
+        return await self._store.list(gvk, *arguments, **options)
+
+    async def watch(self, gvk, *arguments, **options):
+        async for event in self._store.watch(gvk, *arguments, **options):
+            if gvk == WORKLOAD:
+                await self.open.wait()
+            yield event
+
+
+@pytest.mark.parametrize(("in_time", "lists"), [(True, 1), (False, 2)])
+def test_a_new_leader_knows_of_admissions_that_its_watch_told_late(monkeypatch, in_time, lists):
+    """It decides only when the watch has told of its own stamp, and lists where it does not; quota is not passed."""
+    monkeypatch.setattr(cycle, "CATCH_UP", 600.0 if in_time else 0.05)
+
+    async def go():
+        store = MemoryStore()
+        late, reach = Late(store), Mirror.reach
+
+        async def told(mirror, version):
+            if in_time:
+                late.open.set()
+            await reach(mirror, version)
+
+        monkeypatch.setattr(Mirror, "reach", told)
+        async with world(*queues("0"), store=store, seconds=None, leader=candidate(store, "a")) as w:
+            quota = lambda cpu: store.patch(CLUSTER_QUEUE, "cq", None, {"spec": queues(cpu)[2]["spec"]})  # noqa: E731
+            await w.create(job("large", "2"))
+            large = await w.until_condition("large", "QuotaReserved", "False")
+            await w.create(job("small"))
+            await w.until_condition("small", "QuotaReserved", "False")
+            clock = Clock()
+            second, view, _ = make_controller(late, candidate(late, "b", clock))
+            view.start()
+            second.start()
+            await w.until(lambda: len(view.mirror(WORKLOAD).all()) == 2, "the second knows both")
+            late.open.clear()
+            await quota("1")
+            await w.until_condition("small", "Admitted")
+            await quota("2")
+            assert await w.controller._leader.claim([f"team-a/{large['metadata']['name']}"])
+            w.controller._leader.release = _nothing
+            await w.controller.stop()
+
+            async def leads():
+                clock.ahead += TIMES.duration / 10
+                return second.leads
+
+            await w.until(leads, "the second leads")
+            await w.create(job("fits"))
+            await w.until_condition("fits", "Admitted")
+            await second.stop()
+            await view.stop()
+            return late.lists, holds(await w.workload("large"), QUOTA_RESERVED), w.kubelet.peak
+
+    assert asyncio.run(go()) == (lists, False, 2)
 
 
 class Signed:

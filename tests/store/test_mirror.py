@@ -88,6 +88,22 @@ def test_objects_are_found_by_their_values():
     assert (found("red"), found("blue"), found("green")) == ([], ["a"], [])
 
 
+def test_only_the_watch_itself_says_how_far_it_has_told():
+    """The answer to a write is seen at once, but what came before it is there only when the watch has told of both."""
+
+    async def go():
+        store = Shaky()
+        async with followed(store) as mirror:
+            await store.create(thing("before"))
+            mirror.keep(await store.create(thing("own")))
+            version = mirror.get("own", "n")["metadata"]["resourceVersion"]
+            before = mirror.get("before", "n")
+            await mirror.reach(version)
+            return before, mirror.get("before", "n") is not None, store.lists
+
+    assert asyncio.run(go()) == (None, True, 1)
+
+
 def test_a_lost_connection_is_taken_up_without_a_list():
     """After an error the watch goes on from the last version; nothing is missed and nothing listed again."""
 

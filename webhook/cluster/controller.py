@@ -237,13 +237,21 @@ class Controller:
             log.info("this replica decides no more")
 
     async def _begin(self) -> None:
-        """Read everything from the store itself, then keep a former leader from writing; what fails is done again."""
+        """Miss nothing that was written, then keep a former leader from writing; what fails is done again.
+
+        Workloads are many, so they are read only where the watch does not catch up.
+        """
         for gvk in QUEUE_KINDS:
-            await insist(partial(self._read, gvk))
+            if gvk != WORKLOAD:
+                await insist(partial(self._read, gvk))
         self._leading = True
         self._report.leads(True)
-        if self._leader is not None:
-            await self._cycle.fence(self._leader.epoch, self._leader.left)
+        if self._leader is None:
+            await insist(partial(self._read, WORKLOAD))
+            return
+        if not await self._cycle.catch_up(self._leader.epoch, self._leader.left):
+            await insist(partial(self._read, WORKLOAD))
+        await self._cycle.fence(self._leader.epoch, self._leader.left)
 
     async def _read(self, gvk: GroupVersionKind) -> None:
         if await self._view.store.scope(gvk) is not None:

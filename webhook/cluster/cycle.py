@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from webhook.api import amounts
@@ -55,6 +56,8 @@ log = logging.getLogger(__name__)
 SOON_MS: Final = 100
 AT_ONCE: Final = 8
 """Status writes under way at the same time."""
+CATCH_UP: Final = 2.0
+"""Seconds that the watch has to tell a new leader of its own write; after that it lists."""
 CLAIMS: Final = 256
 """Workloads that are claimed ahead: as many writes keep a new leader from deciding, and so rarely is one made."""
 T = TypeVar("T")
@@ -163,6 +166,28 @@ class Cycle:
         A leader whose clock is slow sees the versions that the fence of the next one makes, and must not use them.
         """
         return self._claim is None or self._claimed.get(key) == _stamp(self._find(key))
+
+    async def catch_up(self, epoch: int, left: Sequence[str] | None) -> bool:
+        """Let the watch tell of all that was written to Workloads before this call; say whether it did in time.
+
+        One that waits is stamped, of those that a former leader claimed where there are any: what was written before
+        that is told before that. Where nothing waits, or the write or the watch fails, they have to be read instead.
+        """
+        mirror = self._view.mirror(WORKLOAD)
+        # The last claimed are those that the former leader was least likely to admit meanwhile.
+        known = chain(map(self._find, reversed(left or ())), mirror.all())
+        waiting = next((w for w in known if w and not holds(w, QUOTA_RESERVED) and not holds(w, FINISHED)), None)
+        if waiting is None:
+            return False
+        try:
+            written = await self._writer.metadata(waiting, {"annotations": {EPOCH: str(epoch)}})
+            if version_of(written) == version_of(waiting):  # it bore that stamp already: nothing was written now
+                return False
+            async with asyncio.timeout(CATCH_UP):
+                await mirror.reach(version_of(written))
+        except (StoreError, TimeoutError):
+            return False
+        return True
 
     async def fence(self, epoch: int, left: Sequence[str] | None) -> None:
         """Write to the Workloads that a former leader may still admit, so that such a write can no longer land.

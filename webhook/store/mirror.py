@@ -64,6 +64,8 @@ class Mirror:
         self._index = index
         self._indexed: dict[tuple[str, Hashable], dict[str, Object]] = {}
         self._gone: dict[str, str] = {}
+        self._told = ""
+        self._waited_for: dict[str, asyncio.Event] = {}
         self._listener = listener
 
     def __len__(self) -> int:
@@ -137,6 +139,7 @@ class Mirror:
                         version = version_of(event.object) or version
                         wait = FIRST_WAIT
                         self._take(event)
+                        self._was_told(version)
                 await asyncio.sleep(FIRST_WAIT)  # the watch ended by itself: renew it, but never in a tight loop
             except Expired:
                 version = ""
@@ -152,10 +155,19 @@ class Mirror:
         listing = await store.list(self.gvk, None, self._labels)
         self._replace(listing.items, listing.version)
 
+    async def reach(self, version: str) -> None:
+        """Wait until the watch itself has told of everything up to `version`; for ever where that is no number.
+
+        It tells of the changes of a kind in the order in which they were made.
+        """
+        while not _not_newer(version, self._told):
+            await self._waited_for.setdefault(version, asyncio.Event()).wait()
+
     async def _relist(self, store: ObjectStore) -> str:
         listing = await store.list(self.gvk, None, self._labels)
         self._replace(listing.items, listing.version)
         self.problem = ""
+        self._was_told(listing.version)
         self.synced.set()
         return listing.version
 
@@ -168,6 +180,11 @@ class Mirror:
                 self.drop(old, version)
         for obj in fresh.values():
             self.keep(obj)
+
+    def _was_told(self, version: str) -> None:
+        self._told = version
+        for wanted in [wanted for wanted in self._waited_for if _not_newer(wanted, version)]:
+            self._waited_for.pop(wanted).set()
 
     def _take(self, event: Event) -> None:
         if event.type is EventType.DELETED:
