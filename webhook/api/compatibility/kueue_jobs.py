@@ -88,9 +88,9 @@ _LIFE: Final = (
     ),
     Feature(
         "orphaned workloads",
-        State.PART,
-        "a Workload without a job is released when its pods are gone; one that lost its ownerReference is left alone",
-        "tests/cluster/test_controller.py",
+        State.YES,
+        "a Workload without a job ends when its pods are gone; one that lost its ownerReference alone gets it back",
+        "tests/cluster/test_lost_owner.py",
         ("FinishOrphanedWorkloads", "SkipAncestorCheckForDeletedWorkloads"),
     ),
     Feature(

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.configuration.managed import managed
 from webhook.api.configuration.model import QueueSettings
-from webhook.api.job_to_workload import workload_name
+from webhook.api.job_to_workload import JOB_UID_LABEL, workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, PARENTS, POD, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import at, describe, is_held
@@ -52,6 +52,9 @@ OF_GROUP: Final = "group"
 OF_PARENT: Final = "parent"
 """Stands for the uid in the key of an object whose pods are queued in groups: they name it by its name."""
 
+LOST: Final = "lost"
+"""Stands for the uid in the key of a Workload that names its job by a label alone, and so is found by its own name."""
+
 
 def key_of_group(namespace: str, name: str) -> JobKey:
     """Give the key of a group of pods, whose name is that of its Workload."""
@@ -89,6 +92,21 @@ def key_of_owner(workload: Object) -> JobKey | None:
     if (group, gvk.kind) not in MANAGED_KINDS:
         return None
     return JobKey(gvk, key_of(workload)[0], str(reference.get("name") or ""), str(reference.get("uid") or ""))
+
+
+def key_of_lost(workload: Object) -> JobKey | None:
+    """Give the key of a Workload that had a job and lost the reference to it, as the garbage collector does.
+
+    It does where a job is deleted and what it owned is not (`kubectl delete --cascade=orphan`); the label stays.
+    """
+    if at(workload, ("metadata", "ownerReferences")) or not lost_job(workload):
+        return None
+    return JobKey(WORKLOAD, *key_of(workload), LOST)
+
+
+def lost_job(workload: Object) -> str:
+    """Give the UID of the job that a Workload was made for; empty where it was made by hand."""
+    return str((at(workload, ("metadata", "labels")) or {}).get(JOB_UID_LABEL) or "")
 
 
 def managed_jobs(view: View) -> Iterator[Object]:

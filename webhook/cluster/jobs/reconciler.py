@@ -6,14 +6,17 @@ import logging
 from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
+from webhook.api.job_to_workload import owner_reference
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.groups import PodGroups
 from webhook.cluster.jobs.managed import (
+    LOST,
     MANAGED_KINDS,
     OF_GROUP,
     OF_PARENT,
@@ -22,6 +25,9 @@ from webhook.cluster.jobs.managed import (
     Opted,
     ViewOwners,
     is_followed,
+    key_of_lost,
+    lost_job,
+    managed_jobs,
 )
 from webhook.cluster.jobs.parents import PodParents
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
@@ -103,6 +109,8 @@ class Reconciler:
         if key.uid == OF_PARENT:
             await self._parents.look(key)
             return None
+        if key.uid == LOST:
+            return await self._lost(key)
         job = self._view.mirror(key.gvk).get(key.name, key.namespace)
         if job is None or uid_of(job) != key.uid:
             after = [await self._without_job(key, workload) for workload in self.workloads.of(key)]
@@ -223,6 +231,20 @@ class Reconciler:
             return None
         return None if await self.actions.orphan(workload, key.uid) else POLL
 
+    async def _lost(self, key: JobKey) -> float | None:
+        """Give a Workload the reference to its job back, or end it: nobody else would, and its quota stays held."""
+        workload = self._view.mirror(WORKLOAD).get(key.name, key.namespace)
+        if workload is None or key_of_lost(workload) is None:
+            return None
+        uid = lost_job(workload)
+        job = next((job for job in managed_jobs(self._view) if uid_of(job) == uid), None)
+        if job is not None and not gone(job):
+            await self._writer.metadata(workload, {"ownerReferences": [owner_reference(job)]})
+            return None
+        if holds(workload, FINISHED):
+            return None
+        return None if await self.actions.orphan(workload, uid) else POLL
+
     async def _with_leaving_job(self, key: JobKey) -> float | None:
         """Give back what a job holds that is being deleted, once its pods are gone: others may hold the job itself."""
         left = False
@@ -264,6 +286,8 @@ class Reconciler:
             await self._parents.refresh(key)
             return
         job = await self._writer.refresh(key.gvk, key.namespace, key.name)
+        if key.uid == LOST:
+            return
         named = self.workloads.choose(key, job)[0] if job is not None else None
         for workload in (*self.workloads.of(key), *((named,) if named else ())):
             await self._writer.refresh_workload(workload)

@@ -6,7 +6,7 @@ from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.jobs.managed import IS_GROUP, JobKey, key_of_group, key_of_owner
+from webhook.cluster.jobs.managed import IS_GROUP, JobKey, key_of_group, key_of_lost, key_of_owner
 from webhook.cluster.workloads.conditions import FINISHED
 from webhook.jobs.describe import prebuilt_of
 from webhook.jobs.elastic import annotation, is_elastic
@@ -24,10 +24,10 @@ class JobWorkloads:
         self._waiting: dict[tuple[str, str], JobKey] = {}
 
     def job_of(self, workload: Object) -> JobKey | None:
-        """Give the job that a Workload belongs to, or that waits for it; None where there is none."""
+        """Give the job that a Workload belongs to, or that waits for it; None where there is none and was none."""
         if annotation(workload, IS_GROUP) == "true":
             return key_of_group(*key_of(workload))
-        return key_of_owner(workload) or self._waiting.get(key_of(workload))
+        return key_of_owner(workload) or self._waiting.get(key_of(workload)) or key_of_lost(workload)
 
     def of(self, key: JobKey) -> list[Object]:
         """Give the Workloads that name the job as their controller, the oldest first."""

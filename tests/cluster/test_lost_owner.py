@@ -1,0 +1,78 @@
+"""Workloads that lost the reference to their job: they get it back while the job lives, and end where it is gone."""
+
+import asyncio
+
+from tests.cluster.world import JOB, job, queues, world
+from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.kube.conditions import find, holds
+from webhook.store.objects import merge
+
+LOSES = {"metadata": {"ownerReferences": None}}
+
+
+def test_a_workload_whose_job_left_it_behind_gives_its_quota_back_when_the_pods_are_gone():
+    """As `kubectl delete --cascade=orphan` does: the garbage collector takes off the references, then goes the job."""
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            [made] = await w.create(merge(job("a"), {"metadata": {"finalizers": ["orphan"]}}))
+            name = (await w.until_condition("a", "Admitted"))["metadata"]["name"]
+            labels = {"batch.kubernetes.io/controller-uid": made["metadata"]["uid"]}
+            pod = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p", "namespace": "team-a", "labels": labels},
+            }
+            await w.create(pod, job("b"))
+            await w.until_condition("b", "QuotaReserved", "False")
+            await w.store.delete(JOB, "a", "team-a")
+            await w.store.patch(WORKLOAD, name, "team-a", LOSES)
+            await w.store.patch(JOB, "a", "team-a", {"metadata": {"finalizers": None}})
+            held = await w.store.get(WORKLOAD, name, "team-a")
+            await w.store.delete(POD, "p", "team-a")
+            await w.until_runs("b")
+            return held, await w.store.get(WORKLOAD, name, "team-a")
+
+    held, after = asyncio.run(go())
+    assert not holds(held, "Finished")
+    assert find(after, "Finished")["reason"] == "OwnerNotFound"
+    assert not after["metadata"].get("ownerReferences")
+    assert not after["metadata"].get("finalizers")
+
+
+def test_a_workload_whose_job_lives_gets_its_reference_back():
+    """The job runs on: it is neither stopped nor given another Workload."""
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_runs("a")
+            before = await w.workload("a")
+            await w.store.patch(WORKLOAD, before["metadata"]["name"], "team-a", LOSES)
+            after = await w.until_condition("a", "Admitted")
+            return before, after, await w.job("a")
+
+    before, after, runs = asyncio.run(go())
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
+    assert runs["spec"]["suspend"] is False
+
+
+def test_a_workload_that_was_made_by_hand_stays():
+    """It has neither owner nor label, and waits for whoever made it."""
+
+    async def go():
+        async with world(*queues("1"), seconds=None) as w:
+            await w.create(job("a"))
+            made = await w.until_condition("a", "Admitted")
+            spec, metadata = made["spec"], {"name": "by-hand", "namespace": "team-a"}
+            await w.create({"apiVersion": made["apiVersion"], "kind": "Workload", "metadata": metadata, "spec": spec})
+            await w.store.delete(JOB, "a", "team-a")
+
+            async def admitted():
+                return holds(await w.store.get(WORKLOAD, "by-hand", "team-a"), "Admitted")
+
+            await w.until(admitted, "by-hand is admitted")
+            return await w.store.get(WORKLOAD, "by-hand", "team-a")
+
+    assert not holds(asyncio.run(go()), "Finished")
