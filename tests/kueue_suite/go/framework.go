@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -281,8 +283,8 @@ func kueueConfig() map[string]any {
 }
 
 // ofJobs adds what the job reconcilers and webhooks were given, of all of them together, and names the kinds that have
-// reconcilers; a kind with a webhook only is nobody's, unless jobs without a queue are to be suspended, which is the
-// reconciler's here. A suite that leaves WaitForPodsReady out of them has no condition PodsReady.
+// reconcilers; beside those a kind with a webhook only is nobody's, unless jobs without a queue are to be suspended,
+// which is the reconciler's here. Where no kind has one, all with a webhook are named: they are to be shaped. A suite that leaves WaitForPodsReady out of them has no condition PodsReady.
 func ofJobs(out map[string]any) {
 	manage, ready := false, false
 	frameworks, external, labels := sets.New[string](), sets.New[string](), sets.New[string]()
@@ -300,8 +302,9 @@ func ofJobs(out map[string]any) {
 			set(out, after.String(), "objectRetentionPolicies", "workloads", "afterDeactivatedByKueue")
 		}
 	}
+	shaped := manage || !slices.Contains(slices.Collect(maps.Values(sluicehook.Kinds)), true)
 	for _, name := range jobcontrollers.NewIntegrationManager().GetIntegrationsList() {
-		if reconciler, ok := sluicehook.Kinds[name[strings.LastIndex(name, "/")+1:]]; reconciler || ok && manage {
+		if reconciler, ok := sluicehook.Kinds[name[strings.LastIndex(name, "/")+1:]]; reconciler || ok && shaped {
 			frameworks.Insert(name)
 		}
 	}
