@@ -10,7 +10,7 @@ from webhook.api.job_to_workload import owner_reference
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.actions import Actions
@@ -27,7 +27,6 @@ from webhook.cluster.jobs.managed import (
     is_followed,
     key_of_lost,
     lost_job,
-    managed_jobs,
 )
 from webhook.cluster.jobs.parents import PodParents
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
@@ -237,7 +236,7 @@ class Reconciler:
         if workload is None or key_of_lost(workload) is None:
             return None
         uid = lost_job(workload)
-        job = next((job for job in managed_jobs(self._view) if uid_of(job) == uid), None)
+        job = self._view.by_uid(uid, MANAGED)
         if job is not None and not gone(job):
             await self._writer.metadata(workload, {"ownerReferences": [owner_reference(job)]})
             return None
