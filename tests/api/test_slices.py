@@ -1,6 +1,6 @@
 """A Workload that replaces another counts as what it asks for beyond it, until the other has ended."""
 
-from tests.cluster.world import queues
+from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.job_to_workload import API_VERSION
 from webhook.api.snapshot.reader import Reader

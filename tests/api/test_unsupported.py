@@ -3,7 +3,7 @@
 import pytest
 
 from tests.api.test_validity import V2, told, workload
-from tests.cluster.world import job, queues
+from tests.cluster.small_cluster import job, queues
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.model import State
 from webhook.api.compatibility.unsupported import asked

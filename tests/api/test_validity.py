@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cluster.world import queues
+from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot.reader import snapshot
 from webhook.queue.cycle.decide import decide

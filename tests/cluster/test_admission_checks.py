@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
 from webhook.cluster.workloads import admission_checks
 from webhook.kube.conditions import find, holds
@@ -33,8 +33,8 @@ def checked(*uses, cpu="1", **spec):
 
 @asynccontextmanager
 async def held(*uses, **options):
-    """A world in which job `a` has its quota, and waits for its checks."""
-    async with world(*checked(*uses, **options), seconds=None) as w:
+    """A cluster in which job `a` has its quota, and waits for its checks."""
+    async with small_cluster(*checked(*uses, **options), seconds=None) as w:
         await w.create(job("a"))
         await w.until_condition("a", "QuotaReserved")
         yield w
@@ -214,7 +214,7 @@ def test_an_update_that_contradicts_the_flavor_or_the_job_ends_the_workload(fiel
     clash = {"name": "main", field: {"pool": "other"}}
 
     async def go():
-        async with world(*checked({"name": "one"}, labels={"pool": "a100"}), seconds=None) as w:
+        async with small_cluster(*checked({"name": "one"}, labels={"pool": "a100"}), seconds=None) as w:
             template = {"metadata": {"labels": {"pool": "mine"}, "annotations": {"pool": "mine"}}}
             await w.create(merge(job("a"), {"spec": {"template": template}}), job("b"))
             await w.until_condition("a", "QuotaReserved")

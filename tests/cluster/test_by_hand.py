@@ -2,8 +2,8 @@
 
 import asyncio
 
+from tests.cluster.small_cluster import queues, small_cluster
 from tests.cluster.test_prebuilt import prebuilt, told, workloads
-from tests.cluster.world import queues, world
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.workloads.conditions import WAITING
 from webhook.jobs.elastic import ELASTIC, REPLACES
@@ -29,7 +29,7 @@ def test_one_that_is_replaced_ends_when_the_other_is_admitted():
     """So what both ask for counts once."""
 
     async def go():
-        async with world(*queues("3")) as w:
+        async with small_cluster(*queues("3")) as w:
             await w.create(by_hand("small", 2, **{ELASTIC: "true"}))
             await until(w, "small", "Admitted")
             await w.create(by_hand("big", 3, **{ELASTIC: "true", REPLACES: "team-a/small"}))
@@ -54,7 +54,7 @@ def test_the_preemptor_is_told_whose_place_it_takes():
     """By an Event of its own, beside that of its victim."""
 
     async def go():
-        async with world(*queues("1", preemption={"withinClusterQueue": "LowerPriority"})) as w:
+        async with small_cluster(*queues("1", preemption={"withinClusterQueue": "LowerPriority"})) as w:
             await w.create(by_hand("low"))
             await until(w, "low", "Admitted")
             await w.create(by_hand("high", priority=9))
@@ -68,7 +68,7 @@ def test_a_waiting_one_says_what_it_asks_for():
     """All pods of a set together, until its admission says it."""
 
     async def go():
-        async with world(*queues("2")) as w:
+        async with small_cluster(*queues("2")) as w:
             await w.create(by_hand("big", 3))
 
             async def says():
@@ -89,7 +89,7 @@ def test_one_that_got_its_quota_elsewhere_says_no_more_what_it_waits_for():
     """Whoever reads its conditions must not find both; the core takes the word away with the quota that it gives."""
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             await w.create(by_hand("big", 2))
 
             async def says():

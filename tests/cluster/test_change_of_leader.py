@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from tests.cluster.world import JOB, job, make_controller, queues, world
+from tests.cluster.small_cluster import JOB, job, make_controller, queues, small_cluster
 from tests.patience import until
 from webhook.cluster import cycle
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, WORKLOAD
@@ -43,7 +43,7 @@ def test_followers_write_nothing_and_take_over():
 
     async def go():
         store = MemoryStore()
-        async with world(*queues("2"), store=store, seconds=0.1, leader=candidate(store, "a")) as w:
+        async with small_cluster(*queues("2"), store=store, seconds=0.1, leader=candidate(store, "a")) as w:
             await w.create(*(job(f"j{n}") for n in range(4)))
             await w.until_condition("j0", "Admitted")
             second, view, _ = make_controller(store, candidate(store, "b"))
@@ -92,7 +92,7 @@ def test_a_write_without_an_answer_is_settled_first(arrives):
 
     async def go():
         store = Lossy(arrives)
-        async with world(*queues("1"), store=store, seconds=0.1) as w:
+        async with small_cluster(*queues("1"), store=store, seconds=0.1) as w:
             await w.create(job("a"), job("b"))
             for name in ("a", "b"):
                 await w.until_condition(name, "Finished")
@@ -109,7 +109,7 @@ def test_a_write_that_comes_late_is_refused():
 
     async def go():
         store = Lossy(arrives=False)
-        async with world(*queues("1"), store=store, seconds=None) as w:
+        async with small_cluster(*queues("1"), store=store, seconds=None) as w:
             await w.create(job("a"))
             await w.until_condition("a", "Admitted")
             with pytest.raises(Conflict):
@@ -123,7 +123,7 @@ def test_a_new_leader_fences_what_the_old_one_sent():
 
     async def go():
         store = MemoryStore()
-        async with world(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
+        async with small_cluster(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
             await w.create(job("a"), job("b"))
             await w.until_condition("a", "Admitted")
             waiting = await w.until_condition("b", "QuotaReserved", "False")
@@ -176,7 +176,7 @@ def test_nobody_is_admitted_whom_the_lease_does_not_name():
 
     async def go():
         store = Watched()
-        async with world(*queues("2"), store=store, seconds=0.05, leader=candidate(store, "a")) as w:
+        async with small_cluster(*queues("2"), store=store, seconds=0.05, leader=candidate(store, "a")) as w:
             await w.create(*(job(f"j{n:02}") for n in range(20)))
             for n in range(20):
                 await w.until_condition(f"j{n:02}", "Finished")
@@ -193,7 +193,7 @@ def test_a_takeover_writes_to_the_claimed_alone():
 
     async def go():
         store = Watched()
-        async with world(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
+        async with small_cluster(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
             await w.create(job("first"))
             await w.until_condition("first", "Admitted")
             await w.create(*(job(f"j{n:02}") for n in range(20)))
@@ -259,7 +259,7 @@ def test_a_new_leader_knows_of_admissions_that_its_watch_told_late(monkeypatch, 
             await reach(mirror, version)
 
         monkeypatch.setattr(Mirror, "reach", told)
-        async with world(*queues("0"), store=store, seconds=None, leader=candidate(store, "a")) as w:
+        async with small_cluster(*queues("0"), store=store, seconds=None, leader=candidate(store, "a")) as w:
             quota = lambda cpu: store.patch(CLUSTER_QUEUE, "cq", None, {"spec": queues(cpu)[2]["spec"]})  # noqa: E731
             await w.create(job("large", "2"))
             large = await w.until_condition("large", "QuotaReserved", "False")
@@ -321,7 +321,7 @@ def test_a_leader_whose_clock_stands_still_admits_nobody_after_a_takeover():
         second.open.clear()
         never = LeaseTimes(TIMES.duration, TIMES.deadline, retry=TIMES.deadline)
         slow = Leader(first, "a", "sluice-system", "sluice", never, lambda: 0.0, lambda: datetime.now(UTC))
-        async with world(*queues("1"), store=first, seconds=None, leader=slow) as w:
+        async with small_cluster(*queues("1"), store=first, seconds=None, leader=slow) as w:
             await w.create(job("first"))
             await w.until_condition("first", "Admitted")
             await w.create(job("second"), job("j"))
@@ -370,7 +370,7 @@ def test_a_lease_that_lapses_for_a_moment_loses_no_job():
         clock = Clock()
         store, slowly = Forgetful(clock), LeaseTimes(TIMES.duration, TIMES.deadline, retry=0.5)
         leader = Leader(store, "a", "sluice-system", "sluice", slowly, clock, lambda: datetime.now(UTC))
-        async with world(*queues("1"), store=store, leader=leader) as w:
+        async with small_cluster(*queues("1"), store=store, leader=leader) as w:
             await w.create(job("a"))
             await w.until_condition("a", "Finished")
             return clock.ahead, w.kubelet.starts
@@ -412,7 +412,7 @@ def test_a_leader_comes_to_decide_however_many_calls_fail():
 
     async def go():
         store = Busy()
-        async with world(*queues("2"), store=store, leader=candidate(store, "a")) as w:
+        async with small_cluster(*queues("2"), store=store, leader=candidate(store, "a")) as w:
             for name in ("a", "b", "c", "d"):
                 await store.create(job(name))
             ended = lambda: len(w.kubelet.starts) == 4 and not w.kubelet.running  # noqa: E731

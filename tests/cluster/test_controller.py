@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.cluster.world import JOB, below, job, jobset, make_controller, queues, world
+from tests.cluster.small_cluster import JOB, below, job, jobset, make_controller, queues, small_cluster
 from webhook.cluster.api.event_recorder import EVENT
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, POD, WORKLOAD
 from webhook.store.memory import MemoryStore
@@ -16,7 +16,7 @@ def test_jobs_run_within_quota_until_all_are_done():
     """Six one-CPU jobs on two CPUs all finish, and never more than two CPUs are in use."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
 
             async def full():
                 return len(w.kubelet.running) == 2
@@ -39,7 +39,7 @@ def test_an_admission_is_written_before_the_job_starts():
     """The Workload says admitted, with flavor and usage, at a version before that of the unsuspended Job."""
 
     async def go():
-        async with world(*queues("2", labels={"pool": "a100"}), seconds=None) as w:
+        async with small_cluster(*queues("2", labels={"pool": "a100"}), seconds=None) as w:
             await w.create(job("a"))
             events = w.store.watch(JOB, "0")
             async for event in events:
@@ -71,7 +71,7 @@ def test_a_job_that_does_not_fit_says_why():
     """A waiting Workload has QuotaReserved=False with a reason, and it is written once, not again and again."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(job("big", cpu="2"), job("late", cpu="1"))
             await w.until_condition("big", "Admitted")
             waiting = await w.until_condition("late", "QuotaReserved", "False")
@@ -91,7 +91,7 @@ def test_nothing_is_written_when_nothing_changes():
     """A settled cluster gets no writes at all."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(job("a"), job("b"), job("c"))
             await w.until_condition("a", "Admitted")
             await w.until_condition("c", "QuotaReserved", "False")
@@ -115,7 +115,7 @@ def test_a_job_that_runs_without_admission_is_stopped():
     """Somebody unsuspends a waiting job by hand: it is suspended again."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(job("a"))
             await w.until_condition("a", "Admitted")
             await w.create(job("b"))
@@ -138,7 +138,7 @@ def test_a_preempted_job_is_stopped_restored_and_waits_again():
 
     async def go():
         given = queues("1", labels={"pool": "a100"}, preemption=preemption)
-        async with world(*given, {**classes, "metadata": {"name": "high"}}, seconds=None) as w:
+        async with small_cluster(*given, {**classes, "metadata": {"name": "high"}}, seconds=None) as w:
             await w.create(job("low"))
             await w.until_runs("low")
             important = job("high")
@@ -165,7 +165,7 @@ def test_quota_is_held_until_the_pods_of_a_deleted_job_are_gone():
     """Deleting a running job frees its quota only when no pod of it is left."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             [made] = await w.create(job("a"))
             await w.until_condition("a", "Admitted")
             uid = made["metadata"]["uid"]
@@ -195,7 +195,7 @@ def test_a_restart_loses_nothing_and_admits_nothing_twice():
 
     async def go():
         store = MemoryStore()
-        async with world(*queues("2"), store=store, seconds=0.2) as w:
+        async with small_cluster(*queues("2"), store=store, seconds=0.2) as w:
             await w.create(*(job(f"j{n}") for n in range(8)))
             for _ in range(5):
                 await asyncio.sleep(0.1)
@@ -219,7 +219,7 @@ def test_a_step_that_was_cut_off_is_taken_up():
 
     async def go():
         store = MemoryStore()
-        async with world(*queues("1"), store=store, seconds=None) as w:
+        async with small_cluster(*queues("1"), store=store, seconds=None) as w:
             await w.create(job("a"))
             await w.until_condition("a", "Admitted")
             await w.until(lambda: _runs(w), "a runs")
@@ -241,7 +241,7 @@ def test_jobs_of_other_namespaces_and_owned_jobs_are_left_alone():
     """Without opt-in nothing is touched; a Job of a JobSet gets no Workload; a forged owner, or a Job, counts not."""
 
     async def go():
-        async with world(*queues("5"), seconds=None, opted=lambda labels: labels.get("team") == "a") as w:
+        async with small_cluster(*queues("5"), seconds=None, opted=lambda labels: labels.get("team") == "a") as w:
             gang, plain = await w.create(jobset("a"), job("plain"))
             nobody = merge(gang, {"metadata": {"uid": "nobody"}})
             rows = {"child": gang, "forged": nobody, "below": plain}
@@ -258,7 +258,7 @@ def test_what_was_queued_before_its_owner_was_admitted_is_left_to_it():
     """A Job that ran below a held JobSet is queued by itself; what it was given goes when its JobSet has quota."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(job("first"))
             await w.until_condition("first", "Admitted")
             [gang] = await w.create(jobset("a"))
@@ -279,7 +279,7 @@ def test_the_status_of_the_queues_is_kept():
     """ClusterQueue and LocalQueue say how many wait and run, what is used, and whether they are active."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(job("a", cpu="1500m"), job("b"))
 
             async def counted():
@@ -309,7 +309,7 @@ def test_an_edit_of_a_waiting_job_reaches_its_workload():
     """A waiting job that asks for less, or moves to another queue, has its Workload made anew and may start."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(job("a", cpu="3"))
             await w.until_condition("a", "QuotaReserved", "False")
             found = await w.job("a")
@@ -326,7 +326,7 @@ def test_the_order_that_a_strategy_promises(strategy):
     """A big job that does not fit blocks a small one behind it in StrictFIFO, and does not in BestEffortFIFO."""
 
     async def go():
-        async with world(*queues("2", strategy=strategy), seconds=None) as w:
+        async with small_cluster(*queues("2", strategy=strategy), seconds=None) as w:
             await w.create(job("first", cpu="1"))
             await w.until_condition("first", "Admitted")
             await w.create(job("big", cpu="2"))

@@ -1,6 +1,6 @@
 """Explanations are made anew only when something happened: the core's revision says when."""
 
-from tests.cluster.world import queues
+from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import quota
 from webhook.api.snapshot import workload as load

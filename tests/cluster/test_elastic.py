@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import JOB, job, queues, world
+from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import POD, WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
@@ -73,7 +73,7 @@ def test_a_job_grows_by_a_second_workload_that_asks_for_the_difference():
     """Of 3 CPU the first holds 2; three fit, since the second replaces it. The job is not stopped, the first ends."""
 
     async def go():
-        async with world(*queues("3", labels={"pool": "x"}), seconds=None) as w:
+        async with small_cluster(*queues("3", labels={"pool": "x"}), seconds=None) as w:
             await w.create(elastic("a", 2))
             await w.until_runs("a")
             await scale(w, 3)
@@ -97,7 +97,7 @@ def test_what_does_not_fit_waits_while_the_job_runs_on():
     """The second Workload is pending; when the job shrinks again, it ends as out of step, and the first stays."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(elastic("a", 2))
             await w.until_runs("a")
             await scale(w, 3)
@@ -122,7 +122,7 @@ def test_a_job_that_shrinks_gives_its_quota_back_in_place():
     """Its Workload stays, with fewer pods, and another job starts."""
 
     async def go():
-        async with world(*queues("3"), seconds=None) as w:
+        async with small_cluster(*queues("3"), seconds=None) as w:
             await w.create(elastic("a", 3))
             await w.until_runs("a")
             before = await slices(w)
@@ -141,7 +141,7 @@ def test_when_the_first_is_evicted_its_replacement_waits_alone():
     """The job stops, the first Workload ends, and the second asks for everything."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(elastic("a", 2))
             await w.until_runs("a")
             await scale(w, 3)
@@ -165,7 +165,7 @@ def test_pods_are_let_go_as_many_as_were_admitted():
     """By name; those that came with the growth when it is admitted. The gates of others stay."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(elastic("a", 1))
             await w.until_runs("a")
             chain = (await slices(w))[0]["metadata"]["name"]
@@ -208,7 +208,7 @@ def test_a_raycluster_grows_as_well():
     cluster = {**elastic("a"), "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec}
 
     async def go():
-        async with world(*queues("4"), seconds=None) as w:
+        async with small_cluster(*queues("4"), seconds=None) as w:
             await w.create(cluster)
             await w.until_condition("a", "Admitted")
 

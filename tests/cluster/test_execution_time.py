@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.kube.conditions import find
 from webhook.store.objects import merge
@@ -20,7 +20,7 @@ def test_a_job_is_stopped_when_its_time_is_over():
     """One second is allowed: the job is suspended, its Workload inactive with the reason, its quota the next one's."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(merge(job("a"), {"metadata": {"labels": {LABEL: "1"}}}), job("b"))
             await w.until_condition("a", "Evicted")
             await w.until_condition("b", "Admitted")

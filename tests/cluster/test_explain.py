@@ -2,8 +2,8 @@
 
 import asyncio
 
+from tests.cluster.small_cluster import CLOCKS, queues
 from tests.cluster.test_core_revision import workload
-from tests.cluster.world import CLOCKS, queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.model import Retention
 from webhook.cluster.api.event_recorder import EventRecorder

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import below, job, jobset
+from tests.cluster.small_cluster import below, job, jobset
 from tests.patience import until
 from webhook.api.configuration.model import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import world
+from tests.cluster.small_cluster import small_cluster
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import NODE, POD
@@ -58,7 +58,7 @@ def ended(*objects, until, settings=ON):
 
     async def go():
         store = Kubelets()
-        async with world(*objects, seconds=None, store=store, settings=settings) as w:
+        async with small_cluster(*objects, seconds=None, store=store, settings=settings) as w:
 
             async def gone():
                 return set(until) <= set(store.ended)
@@ -103,7 +103,7 @@ def test_a_node_that_is_lost_later():
 
     async def go():
         store = Kubelets()
-        async with world(node("lost"), pod("a"), seconds=None, store=store, settings=ON) as w:
+        async with small_cluster(node("lost"), pod("a"), seconds=None, store=store, settings=ON) as w:
             await w.until(lambda: _known(w), "the view has the node")
             await store.patch(NODE, "lost", None, {"spec": {"taints": [TAINT]}})
 
@@ -126,7 +126,7 @@ async def _known(w):
 
 def test_nothing_is_done_or_watched_where_the_gate_is_off():
     async def go():
-        async with world(node("lost", TAINT), pod("a"), seconds=None, settings=QueueSettings()) as w:
+        async with small_cluster(node("lost", TAINT), pod("a"), seconds=None, settings=QueueSettings()) as w:
             await w.view.wait()
             return w.view.follows(NODE)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import CLOCKS, JOB, job, queues, world
+from tests.cluster.small_cluster import CLOCKS, JOB, job, queues, small_cluster
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.jobs.describe import describe
@@ -28,7 +28,7 @@ def test_what_is_not_supported_is_said_at_once():
 
     async def go():
         core = QueueCore(rules_named(["kueue"]))
-        async with world(*queues("1"), core=core, seconds=None) as w:
+        async with small_cluster(*queues("1"), core=core, seconds=None) as w:
             await w.create(job("busy"))
             await w.until_condition("busy", "Admitted")
             answer = view_gate(w.view, core, CLOCKS.milliseconds).ask(describe(wanted), wanted, "team-a", False)
@@ -48,7 +48,7 @@ def test_what_can_never_be_admitted_may_wait():
 
     async def go(refuses):
         core = QueueCore(rules_named(["kueue"]))
-        async with world(*queues("1"), core=core, seconds=None) as w:
+        async with small_cluster(*queues("1"), core=core, seconds=None) as w:
             await w.create(job("busy"))
             await w.until_condition("busy", "Admitted")
             gate = view_gate(w.view, core, CLOCKS.milliseconds, refuses=refuses)
@@ -67,7 +67,7 @@ def test_a_cap_by_user_holds_in_the_cluster():
         return merge(job(name), {"metadata": {"annotations": {"sluice.dev/user": user}}})
 
     async def go():
-        async with world(*queues("9"), core=QueueCore(load_rules(ONE_EACH)), seconds=None) as w:
+        async with small_cluster(*queues("9"), core=QueueCore(load_rules(ONE_EACH)), seconds=None) as w:
             await w.create(of("ann", "a"))
             await w.until_condition("a", "Admitted")
             await w.create(of("ann", "b"), of("bob", "c"))
@@ -85,7 +85,7 @@ def test_a_job_starts_when_it_asks_no_more_for_what_is_not_there():
         return {"spec": {"template": {"metadata": {"annotations": {key: value}}}}}
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(merge(job("a"), asking("rack")))
             await w.until_condition("a", "QuotaReserved", "False")
             await w.store.patch(JOB, "a", "team-a", asking(None))

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.cluster.api.finalizers import FINALIZER as IN_USE
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR
 from webhook.kube.conditions import find
@@ -25,7 +25,7 @@ def test_a_queue_goes_with_the_last_workload_that_holds_its_quota_and_then_its_f
         objects = held(queues("1"))
         names = {obj["kind"]: obj["metadata"]["name"] for obj in objects}
         queue, flavor = (CLUSTER_QUEUE, names["ClusterQueue"], None), (FLAVOR, names["ResourceFlavor"], None)
-        async with world(*objects, seconds=None) as w:
+        async with small_cluster(*objects, seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             await w.store.delete(*queue)
@@ -68,7 +68,7 @@ def test_a_check_gets_the_finalizer_and_goes_when_no_queue_names_it():
         strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]}}
         objects = queues("1", **strategy)
         queue = next(obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterQueue")
-        async with world(*objects, check, seconds=None) as w:
+        async with small_cluster(*objects, check, seconds=None) as w:
 
             async def marked():
                 return (await w.store.get(ADMISSION_CHECK, "nodes"))["metadata"].get("finalizers") == [IN_USE]

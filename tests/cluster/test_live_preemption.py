@@ -5,7 +5,7 @@ from time import monotonic
 
 import pytest
 
-from tests.cluster.world import JOB, job, make_controller, queues
+from tests.cluster.small_cluster import JOB, job, make_controller, queues
 from tests.patience import until
 from webhook.api.crds.definitions import definitions
 from webhook.cluster.api.client import Client, Pace

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import JOB, job, queues, world
+from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import POD, WORKLOAD
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import merge
@@ -14,7 +14,7 @@ def test_a_workload_whose_job_left_it_behind_gives_its_quota_back_when_the_pods_
     """As `kubectl delete --cascade=orphan` does: the garbage collector takes off the references, then goes the job."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             [made] = await w.create(merge(job("a"), {"metadata": {"finalizers": ["orphan"]}}))
             name = (await w.until_condition("a", "Admitted"))["metadata"]["name"]
             labels = {"batch.kubernetes.io/controller-uid": made["metadata"]["uid"]}
@@ -44,7 +44,7 @@ def test_a_workload_whose_job_lives_gets_its_reference_back():
     """The job runs on: it is neither stopped nor given another Workload."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             before = await w.workload("a")
@@ -62,7 +62,7 @@ def test_a_workload_that_was_made_by_hand_stays():
     """It has neither owner nor label, and waits for whoever made it."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(job("a"))
             made = await w.until_condition("a", "Admitted")
             spec, metadata = made["spec"], {"name": "by-hand", "namespace": "team-a"}

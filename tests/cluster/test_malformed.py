@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from tests.queue.python_rules import KueueRules
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.core.queue_core import QueueCore
@@ -42,7 +42,7 @@ def test_a_malformed_job_does_not_stop_the_others(bad):
     """A custom job that no pod can be made of is let be; a job behind it is admitted all the same."""
 
     async def go():
-        async with world(*queues("2"), bad) as w:
+        async with small_cluster(*queues("2"), bad) as w:
             await w.create(job("a"))
             await w.until_condition("a", "Admitted")
             gvk = GroupVersionKind("kubeflow.org", "v1", "PyTorchJob")
@@ -55,7 +55,7 @@ def test_a_malformed_workload_or_queue_does_not_stop_the_others(caplog):
     """A Workload that cannot be read waits, with why; a queue that cannot be read stays as it was; both are logged."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(job("a"))
             found = await w.until_condition("a", "Admitted")
             template = {"spec": {"containers": 5}}
@@ -77,7 +77,7 @@ def test_quota_that_a_malformed_workload_holds_counts():
     """Its pod sets cannot be read, its admission can: nobody else gets what it holds."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(job("a"))
             found = await w.until_condition("a", "Admitted")
             spec = {"podSets": [{"name": "main", "template": {"spec": {"containers": 5}}}]}

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import JOB, below, job, jobset, queues, world
+from tests.cluster.small_cluster import JOB, below, job, jobset, queues, small_cluster
 from webhook.api.configuration.model import Integrations, QueueSettings
 from webhook.store.objects import merge
 
@@ -28,7 +28,7 @@ def test_a_job_without_a_queue_is_suspended_and_gets_a_workload():
     """Where the settings say so; it waits until it names a queue, and then runs."""
 
     async def go():
-        async with world(*queues(), seconds=None, settings=EVERY) as w:
+        async with small_cluster(*queues(), seconds=None, settings=EVERY) as w:
             await w.create(unnamed(job("a")))
 
             async def held():
@@ -60,7 +60,7 @@ def test_a_job_that_is_not_managed_is_left_alone(settings, made):
     """It has no Workload, and is as its user wrote it."""
 
     async def go():
-        async with world(*queues(), seconds=None, settings=settings) as w:
+        async with small_cluster(*queues(), seconds=None, settings=settings) as w:
             await w.create(made)
             await asyncio.sleep(0.3)
             return await w.job("a"), await w.workload("a")
@@ -75,7 +75,7 @@ def test_the_namespace_selector_counts_for_jobs_with_a_queue_too():
     settings = QueueSettings(managed_jobs_namespace_selector=ONLY_B)
 
     async def go():
-        async with world(*queues(), seconds=None, settings=settings) as w:
+        async with small_cluster(*queues(), seconds=None, settings=settings) as w:
             await w.create(job("a"))
             await asyncio.sleep(0.3)
             return await w.workload("a")
@@ -87,7 +87,7 @@ def test_the_child_of_a_job_without_a_queue_waits_with_it():
     """It is suspended, and gets no Workload of its own."""
 
     async def go():
-        async with world(*queues(), seconds=None, settings=EVERY) as w:
+        async with small_cluster(*queues(), seconds=None, settings=EVERY) as w:
             (parent,) = await w.create(unnamed(jobset("parent")))
             await w.create(below(parent, unnamed(job("child"))))
 
@@ -105,7 +105,7 @@ def test_what_a_job_without_pods_made_waits_with_it():
     """Its pods may be said later, or elsewhere: what runs by then runs without quota."""
 
     async def go():
-        async with world(*queues()) as w:
+        async with small_cluster(*queues()) as w:
             (parent,) = await w.create(merge(jobset("parent"), {"spec": {"replicatedJobs": []}}))
             await w.create(below(parent, unnamed(job("child"))))
 

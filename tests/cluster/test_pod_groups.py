@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from tests.cluster.small_cluster import job, queues, small_cluster
 from tests.cluster.test_pods import GATE, end, found, gone, pod, started
-from tests.cluster.world import job, queues, world
 from webhook.api.job_to_workload import API_VERSION
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import POD, WORKLOAD
@@ -37,7 +37,7 @@ def test_a_group_is_admitted_as_one():
     """Nothing is made until it is complete; then all pods go, with their flavor, and it ends with the last."""
 
     async def go():
-        async with world(*queues("3", labels={"pool": "x"})) as w:
+        async with small_cluster(*queues("3", labels={"pool": "x"})) as w:
             await w.create(member("a"))
             await w.create(job("other", "1"))
             await w.until_condition("other", "Finished")
@@ -62,7 +62,7 @@ def test_a_group_that_does_not_fit_waits_whole():
     """Not one of its pods goes, though one would fit."""
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             await w.create(member("a"), member("b"))
             await until_workload(w, lambda o: (find(o, "QuotaReserved") or {}).get("status") == "False", "waits")
             return [(await found(w, name))["spec"]["schedulingGates"] for name in ("a", "b")]
@@ -74,7 +74,7 @@ def test_a_pod_that_failed_is_replaced():
     """The next one of its role takes its place in the same Workload; one more than that is deleted."""
 
     async def go():
-        async with world(*queues("2")) as w:
+        async with small_cluster(*queues("2")) as w:
             await w.create(member("a"), member("b"))
             await started(w, "a")
             await started(w, "b")
@@ -95,7 +95,7 @@ def test_a_group_with_a_pod_that_is_not_replaced_ends_with_it():
     """Its annotation says so: the group has failed when nothing of it runs any more."""
 
     async def go():
-        async with world(*queues("2")) as w:
+        async with small_cluster(*queues("2")) as w:
             await w.create(member("a"), member("b", **{RETRIABLE: "false"}))
             await started(w, "a")
             await started(w, "b")
@@ -111,7 +111,7 @@ def test_an_evicted_group_ends_its_pods_and_gives_its_quota_back():
     """They are deleted, since a pod cannot be held again; others of the group may come."""
 
     async def go():
-        async with world(*queues("2")) as w:
+        async with small_cluster(*queues("2")) as w:
             await w.create(member("a"), member("b"), member("c", group="keeps-the-queue-busy", total=1, cpu="0"))
             await started(w, "a")
             await started(w, "b")
@@ -135,7 +135,7 @@ def test_with_fast_admission_the_first_pod_is_enough():
     """What is missing counts as of its role; the later pods go at once."""
 
     async def go():
-        async with world(*queues("3")) as w:
+        async with small_cluster(*queues("3")) as w:
             await w.create(member("a", 3, **{FAST: "true"}))
             await started(w, "a")
             admitted = await workload(w)
@@ -156,7 +156,7 @@ def test_a_workload_of_the_groups_name_that_is_another_is_left_alone():
     }
 
     async def go():
-        async with world(*queues("2"), foreign) as w:
+        async with small_cluster(*queues("2"), foreign) as w:
             await w.create(member("a"), member("b"), job("other", "1"))
             await w.until_condition("other", "Finished")
             there = await workload(w)

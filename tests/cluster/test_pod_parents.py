@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from tests.cluster.small_cluster import below, queues, small_cluster
 from tests.cluster.test_pods import GATE, end, found, gone, pod, started
-from tests.cluster.world import below, queues, world
 from webhook.api.configuration.model import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.api.snapshot.slices import counts
@@ -75,7 +75,7 @@ def test_the_pods_of_a_stateful_set_are_admitted_together():
     """Its Workload is there before its pods are; they are told their group, let go, and replaced in their places."""
 
     async def go():
-        async with world(*queues("2", labels={"pool": "x"})) as w:
+        async with small_cluster(*queues("2", labels={"pool": "x"})) as w:
             [owner] = await w.create(stateful_set())
             name = name_of(owner)
             admitted = await until_workload(w, name, lambda o: holds(o, "Admitted"), "is admitted")
@@ -109,7 +109,7 @@ def test_a_stateful_set_without_quota_waits_whole():
     """None of its pods starts, though one would fit."""
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             [owner] = await w.create(stateful_set())
             await w.create(member(owner, "db-0"))
             name = name_of(owner)
@@ -128,7 +128,7 @@ def test_an_evicted_stateful_set_gets_its_pods_again():
     """They are ended; those that its controller makes in their places wait until it is admitted again."""
 
     async def go():
-        async with world(*queues("2")) as w:
+        async with small_cluster(*queues("2")) as w:
             [owner] = await w.create(stateful_set(replicas=1))
             name = name_of(owner)
             await w.create(member(owner, "db-0"))
@@ -149,7 +149,7 @@ def test_scaled_to_zero_it_is_on_hold_and_comes_back_with_another_size():
     """Its Workload stays, gives its quota back, and is not admitted before it is scaled up."""
 
     async def go():
-        async with world(*queues("3")) as w:
+        async with small_cluster(*queues("3")) as w:
             [owner] = await w.create(stateful_set(replicas=1))
             name = name_of(owner)
             before = await until_workload(w, name, lambda o: holds(o, "Admitted"), "is admitted")
@@ -183,7 +183,7 @@ def test_the_workload_of_an_older_kueue_is_taken_over():
     }
 
     async def go():
-        async with world(*queues("3"), old) as w:
+        async with small_cluster(*queues("3"), old) as w:
             [owner] = await w.create(stateful_set(replicas=1))
             await w.create(member(owner, "db-0"))
             await started(w, "db-0")
@@ -199,7 +199,7 @@ def test_a_roll_out_lets_pods_of_the_old_revision_go():
     rolls = {"status": {"currentRevision": "one", "updateRevision": "two"}}
 
     async def go():
-        async with world(*queues("3")) as w:
+        async with small_cluster(*queues("3")) as w:
             [owner] = await w.create(stateful_set(replicas=1))
             await until_workload(w, name_of(owner), lambda o: holds(o, "Admitted"), "is admitted")
             await w.store.patch(STATEFUL_SET, "db", "team-a", rolls, subresource="status")
@@ -229,7 +229,7 @@ def test_what_is_not_the_queue_s_is_left_alone(owner, settings):
     """It gets no Workload."""
 
     async def go():
-        async with world(*queues("3"), settings=settings) as w:
+        async with small_cluster(*queues("3"), settings=settings) as w:
             await w.create(owner, stateful_set("other"))
             if settings is None:
                 others = lambda: [o for o in w.view.mirror(WORKLOAD).all() if "-other-" in o["metadata"]["name"]]  # noqa: E731
@@ -248,7 +248,7 @@ def test_each_group_of_a_leader_worker_set_is_admitted_by_itself():
     """The second waits for quota; scaled down, its Workload goes."""
 
     async def go():
-        async with world(*queues("5")) as w:
+        async with small_cluster(*queues("5")) as w:
             [owner] = await w.create(leader_worker_set())
             first, second = name_of(owner, "0"), name_of(owner, "1")
             admitted = await until_workload(w, first, lambda o: holds(o, "Admitted"), "is admitted")

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import below, job, make_controller, queues, world
+from tests.cluster.small_cluster import below, job, make_controller, queues, small_cluster
 from webhook.cluster.api.kinds import POD, WORKLOAD
 from webhook.jobs.describe import MARK
 from webhook.kube.conditions import find, holds
@@ -52,7 +52,7 @@ def test_the_second_pod_starts_when_the_first_has_ended():
     """Quota for one: the first gets node labels and loses its gate, the second follows; both Workloads end Finished."""
 
     async def go():
-        async with world(*queues("1", labels={"pool": "a100"})) as w:
+        async with small_cluster(*queues("1", labels={"pool": "a100"})) as w:
             await w.create(pod("a"), pod("b"))
             first = await started(w, "a")
             await w.until_condition("b", "QuotaReserved", "False")
@@ -76,7 +76,7 @@ def test_only_our_gate_is_taken_off():
     """Another's gate stays, and the pod counts as started: its quota is held."""
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             await w.create(merge(pod("a"), {"spec": {"schedulingGates": [{"name": "example.com/data"}, GATE]}}))
 
             async def ours_is_off():
@@ -94,7 +94,7 @@ def test_a_preempted_pod_is_deleted_with_the_reason():
     high = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}}
 
     async def go():
-        async with world(*queues("1", preemption=preemption), {**high, "value": 9}) as w:
+        async with small_cluster(*queues("1", preemption=preemption), {**high, "value": 9}) as w:
             await w.create(merge(pod("low"), {"metadata": {"finalizers": ["tests/watch"]}}))
             await started(w, "low")
             await w.create(pod("high", **{"kueue.x-k8s.io/priority-class": "high"}))
@@ -120,7 +120,7 @@ def test_a_pod_whose_gate_somebody_else_took_off_is_ended():
     """It has no quota, so it may not run; it cannot be held again, so it is deleted."""
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             await w.create(pod("a"))
             await started(w, "a")
             await w.create(pod("b"))
@@ -146,7 +146,7 @@ def test_a_deleted_pod_gives_its_place_back():
     """Deleted while it waits, or while it runs: the next one starts, and no Workload is left of it."""
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             await w.create(pod("a"))
             await started(w, "a")
             await w.create(pod("b"))
@@ -170,7 +170,7 @@ def test_pods_that_were_never_gated_are_left_alone():
     """Without the mark no Workload is made and nothing is deleted, though the pod names a queue and runs."""
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             old = merge(pod("old", **{MARK: None}), {"spec": {"schedulingGates": None}})
             await w.create(old, pod("a"))
             await started(w, "a")
@@ -187,7 +187,7 @@ def test_a_restart_ends_no_pod_that_runs():
 
     async def go():
         store = MemoryStore()
-        async with world(*queues("1"), store=store) as w:
+        async with small_cluster(*queues("1"), store=store) as w:
             await w.create(pod("a"), pod("b"))
             await started(w, "a")
             for _ in range(4):
@@ -211,7 +211,7 @@ def test_a_gate_that_a_job_s_pod_should_not_have_is_taken_off():
     """A pod that was gated before its owner's quota came into view is its Job's: it is let go, without a Workload."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             [owner] = await w.create(job("j"))
             await w.until_condition("j", "Admitted")
             await w.create(below(owner, pod("a")))

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.api.configuration.model import QueueSettings, RequeuingStrategy, WaitForPodsReady
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.kube.conditions import find, holds
@@ -26,7 +26,7 @@ def test_the_condition_says_what_pods_do():
 
     async def go():
         seen = []
-        async with world(*queues("1"), seconds=None, **waiting(600_000)) as w:
+        async with small_cluster(*queues("1"), seconds=None, **waiting(600_000)) as w:
             await w.create(job("a"))
             for count, status in ((0, "False"), (1, "True"), (0, "False"), (1, "True")):
                 await w.until_runs("a")
@@ -42,7 +42,7 @@ def test_a_job_without_ready_pods_is_put_back_and_then_ended():
     """It is evicted, counted, tried again after the back-off; after the last try it is inactive, its count gone."""
 
     async def go():
-        async with world(*queues("1"), seconds=None, **waiting(1000, limit=1)) as w:
+        async with small_cluster(*queues("1"), seconds=None, **waiting(1000, limit=1)) as w:
             await w.create(job("a"))
             first = await w.until_condition("a", "Evicted")
             await w.until_condition("a", "Requeued", "False")
@@ -73,7 +73,7 @@ def test_the_next_one_starts_when_the_first_is_ready():
     """With blockAdmission quota alone is not enough."""
 
     async def go():
-        async with world(*queues("2"), seconds=None, **waiting(600_000, block=True)) as w:
+        async with small_cluster(*queues("2"), seconds=None, **waiting(600_000, block=True)) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             await w.create(job("b"))

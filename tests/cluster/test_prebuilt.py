@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import JOB, job, queues, world
+from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import API_VERSION
 from webhook.cluster.api.event_recorder import EVENT
@@ -49,7 +49,7 @@ def test_a_job_takes_over_the_workload_that_it_names():
     """It becomes its controller, starts and ends with it, and no second Workload is made."""
 
     async def go():
-        async with world(*queues(), prebuilt()) as w:
+        async with small_cluster(*queues(), prebuilt()) as w:
             await w.create(naming("a"))
             ended = await w.until_condition("a", "Finished")
             return ended, await workloads(w), await w.job("a"), await told(w, "a", "Started")
@@ -65,7 +65,7 @@ def test_a_job_waits_for_the_workload_that_it_names():
     """By annotation as well; a job that runs without it is suspended."""
 
     async def go():
-        async with world(*queues(), seconds=None) as w:
+        async with small_cluster(*queues(), seconds=None) as w:
             await w.create(merge(naming("a", annotations={PREBUILT: "later"}), {"spec": {"suspend": False}}))
 
             async def held():
@@ -86,7 +86,7 @@ def test_a_workload_of_another_size_is_not_taken():
     """It ends with the reason OutOfSync, and the job stays suspended."""
 
     async def go():
-        async with world(*queues(), prebuilt(cpu="2"), seconds=None) as w:
+        async with small_cluster(*queues(), prebuilt(cpu="2"), seconds=None) as w:
             await w.create(naming("a"))
             ended = await w.until_condition("a", "Finished")
             return ended, await w.job("a")
@@ -100,7 +100,7 @@ def test_a_workload_of_another_job_is_left_alone():
     """The second job that names it waits."""
 
     async def go():
-        async with world(*queues(), prebuilt(), seconds=None) as w:
+        async with small_cluster(*queues(), prebuilt(), seconds=None) as w:
             await w.create(naming("a"))
             await w.until_runs("a")
             await w.create(naming("b"), job("c"))
@@ -117,7 +117,7 @@ def test_a_second_workload_of_a_job_is_deleted():
     """The job keeps its own, and an Event says what was deleted."""
 
     async def go():
-        async with world(*queues(), seconds=None) as w:
+        async with small_cluster(*queues(), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             own = await w.workload("a")
@@ -135,7 +135,7 @@ def test_a_job_that_grew_while_it_ran_is_queued_anew():
     """It is stopped, its Workload is deleted, and the next one has its new size."""
 
     async def go():
-        async with world(*queues(labels={"pool": "x"}), seconds=None) as w:
+        async with small_cluster(*queues(labels={"pool": "x"}), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             await w.store.patch(JOB, "a", "team-a", {"spec": {"parallelism": 2, "completions": 2}})
@@ -155,7 +155,7 @@ def test_a_job_whose_priority_class_is_missing_waits_for_it():
     """An Event names the class; the Workload comes with the class."""
 
     async def go():
-        async with world(*queues(), seconds=None) as w:
+        async with small_cluster(*queues(), seconds=None) as w:
             await w.create(merge(job("a"), {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "high"}}}))
             message = await told(w, "a", "WorkloadPriorityClassNotFound")
             before = await workloads(w)
@@ -174,7 +174,7 @@ def test_pods_that_have_ended_give_their_quota_back():
     """The Workload says so while the job runs, and another job gets the quota."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             await w.create(job("a", parallelism=2, completions=2))
             await w.until_runs("a")
             await w.create(job("b"))
@@ -191,7 +191,7 @@ def test_the_life_of_a_job_is_told_in_events():
     """Created, started, finished, in Kueue's words."""
 
     async def go():
-        async with world(*queues()) as w:
+        async with small_cluster(*queues()) as w:
             await w.create(job("a"))
             await told(w, "a", "FinishedWorkload")
             return [(e["reason"], e["type"]) for e in (await w.store.list(EVENT)).items]
@@ -204,7 +204,7 @@ def test_a_job_that_is_being_deleted_gives_its_quota_back():
     """Once its pods are gone, though another's finalizer holds the job itself."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(merge(job("a"), {"metadata": {"finalizers": ["example.com/keep"]}}))
             await w.until_runs("a")
             await w.create(job("b"))
@@ -220,7 +220,7 @@ def test_a_running_job_whose_pods_were_named_otherwise_goes_on():
     """Its Workload is an older Kueue's, and what somebody said of its pods stays."""
 
     async def go():
-        async with world(*queues("4"), seconds=None) as w:
+        async with small_cluster(*queues("4"), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             own = await w.workload("a")
@@ -239,7 +239,7 @@ def test_a_job_that_is_started_again_needs_nothing_for_pods_that_have_ended():
     """It is admitted for what is left, keeps its size, and runs."""
 
     async def go():
-        async with world(*queues("3"), seconds=None) as w:
+        async with small_cluster(*queues("3"), seconds=None) as w:
             await w.create(job("a", parallelism=3, completions=3))
             await w.until_runs("a")
             await w.store.patch(JOB, "a", "team-a", {"status": {"succeeded": 1}}, subresource="status")
@@ -264,7 +264,7 @@ def test_a_job_that_is_admitted_with_fewer_pods_is_not_bigger():
     """It is started once, with what it got, though it asked for more."""
 
     async def go():
-        async with world(*queues("2"), seconds=None) as w:
+        async with small_cluster(*queues("2"), seconds=None) as w:
             least = {"metadata": {"annotations": {"kueue.x-k8s.io/job-min-parallelism": "1"}}}
             await w.create(merge(job("a", parallelism=5, completions=6), least))
             await w.until_runs("a")
@@ -281,7 +281,7 @@ def test_an_annotation_that_names_a_workload_counts_unless_its_gate_is_off():
     settings = QueueSettings(feature_gates={"WorkloadIdentifierAnnotations": False})
 
     async def go():
-        async with world(*queues(), seconds=None, settings=settings) as w:
+        async with small_cluster(*queues(), seconds=None, settings=settings) as w:
             await w.create(prebuilt(), naming("a", annotations={PREBUILT: "wl"}))
             await w.until_condition("a", "Admitted")
             return await w.workload("a"), await workloads(w)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import JOB, job, queues, world
+from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
 from webhook.store.objects import merge
 
@@ -22,7 +22,7 @@ def test_annotations_for_the_rules_arrive():
     annotations = {"sluice.dev/user": "ann", "sluice.dev/run-time-seconds": "60", "other.example/x": "y"}
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(merge(job("a"), {"metadata": {"annotations": annotations}}), job("b"))
             first = await w.until_condition("a", "Admitted")
             await w.until_condition("b", "QuotaReserved", "False")
@@ -56,7 +56,7 @@ def test_another_value_of_a_class_reaches_running_work():
 
     async def go():
         options = {"preemption": {"withinClusterQueue": "LowerPriority"}}
-        async with world(
+        async with small_cluster(
             *queues("1", **options), of_class("low", value=1), of_class("mid", value=5), seconds=None
         ) as w:
             await w.create(labelled("a", "low"))
@@ -78,7 +78,7 @@ def test_another_class_of_a_running_job_reaches_its_workload():
     """Number and name follow the label; a number that somebody wrote where no class is named stays."""
 
     async def go():
-        async with world(*queues("2"), of_class("low", value=1), of_class("high", value=9), seconds=None) as w:
+        async with small_cluster(*queues("2"), of_class("low", value=1), of_class("high", value=9), seconds=None) as w:
             await w.create(labelled("a", "low"), job("b"))
             await w.until_runs("a")
             await w.until_runs("b")
@@ -99,7 +99,7 @@ def test_the_first_class_of_a_running_job_gives_its_number_alone():
     """A class cannot be set while quota is reserved: the number counts at once."""
 
     async def go():
-        async with world(*queues("1"), of_class("high", value=9), seconds=None) as w:
+        async with small_cluster(*queues("1"), of_class("high", value=9), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             await w.store.patch(JOB, "a", "team-a", {"metadata": {"labels": {CLASS: "high"}}})

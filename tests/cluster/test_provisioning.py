@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
 from webhook.cluster.api.kinds import ADMISSION_CHECK, POD_TEMPLATE, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.provisioning.answers import answer
@@ -59,7 +59,7 @@ def test_a_job_starts_on_the_nodes_that_were_made_for_it():
     updates = {"nodeSelector": [{"key": "pool", "valueFromProvisioningClassDetail": "zone"}]}
 
     async def go():
-        async with world(*cluster(parameters={"p": "1"}, podSetUpdates=updates), seconds=None) as w:
+        async with small_cluster(*cluster(parameters={"p": "1"}, podSetUpdates=updates), seconds=None) as w:
             asked = job("a")
             asked["metadata"]["annotations"] = {"provreq.kueue.x-k8s.io/ValidUntilSeconds": "60"}
             await w.create(asked)
@@ -88,7 +88,7 @@ def test_a_request_that_fails_is_made_again_and_then_refused():
 
     async def go():
         retry = {"backoffLimitCount": 1, "backoffBaseSeconds": 0, "backoffMaxSeconds": 0}
-        async with world(*cluster(retryStrategy=retry), seconds=None) as w:
+        async with small_cluster(*cluster(retryStrategy=retry), seconds=None) as w:
             await w.create(job("a"))
             await tell(w, await request_of(w), "Failed", "no nodes")
             second = await request_of(w, 2)
@@ -119,7 +119,7 @@ def test_a_check_without_its_configuration_is_not_active():
     """And active when it is there."""
 
     async def go():
-        async with world(*cluster()[:-1], seconds=None) as w:
+        async with small_cluster(*cluster()[:-1], seconds=None) as w:
 
             async def says(reason):
                 found = await w.store.get(ADMISSION_CHECK, "nodes")

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.api.snapshot.workload import is_on_hold
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
@@ -22,7 +22,7 @@ def test_a_ray_job_that_kuberay_refuses_holds_no_quota():
     """Another is admitted in its place; when it is refused no more, it is suspended and waits in its queue."""
 
     async def go():
-        async with world(*queues("1", labels={"zone": "a"})) as w:
+        async with small_cluster(*queues("1", labels={"zone": "a"})) as w:
 
             async def says(state):
                 status = {"status": {"jobDeploymentStatus": state}}

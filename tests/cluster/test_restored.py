@@ -2,8 +2,8 @@
 
 import asyncio
 
+from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from tests.cluster.test_pods import end, pod
-from tests.cluster.world import JOB, job, queues, world
 from webhook.cluster.api.kinds import POD, RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.placement import PLACED
 from webhook.jobs.describe import MARK
@@ -23,7 +23,7 @@ def test_an_admission_that_somebody_clears_leaves_no_labels_behind():
     """The job stops, its template is as before, and it starts anew with those of its next flavor."""
 
     async def go():
-        async with world(*queues("1", labels={"pool": "a100"}), seconds=None) as w:
+        async with small_cluster(*queues("1", labels={"pool": "a100"}), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             running = await w.job("a")
@@ -46,7 +46,7 @@ def test_a_workload_that_is_deleted_leaves_no_labels_behind():
     """The job gets another Workload, made of its own template."""
 
     async def go():
-        async with world(*queues("1", labels={"pool": "a100"}), seconds=None) as w:
+        async with small_cluster(*queues("1", labels={"pool": "a100"}), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             old = await w.workload("a")
@@ -68,7 +68,7 @@ def test_an_edit_of_a_waiting_job_is_no_leftover():
     """A node selector that the user gives a waiting job stays."""
 
     async def go():
-        async with world(*queues("1", labels={"pool": "a100"}), seconds=None) as w:
+        async with small_cluster(*queues("1", labels={"pool": "a100"}), seconds=None) as w:
             await w.create(job("a"))
             await w.until_runs("a")
             await w.create(job("b"))
@@ -99,7 +99,7 @@ def test_a_child_of_a_job_that_is_not_admitted_stays_suspended():
     """The launcher that an operator starts too early is suspended; once its MPIJob is admitted it may run."""
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(job("busy"))
             await w.until_condition("busy", "Admitted")
             [parent] = await w.create(mpi("m"))
@@ -137,7 +137,7 @@ def test_a_pod_that_kueue_gated_gives_its_quota_back_at_its_end(monkeypatch):
     monkeypatch.setattr("webhook.cluster.jobs.reconciler.LATER", 0.1)
 
     async def go():
-        async with world(*queues("1")) as w:
+        async with small_cluster(*queues("1")) as w:
             await w.controller.stop()
             old = merge(pod("old", **{MARK: None}), {"spec": {"schedulingGates": None}})
             [old] = await w.create(old)
@@ -190,7 +190,9 @@ def test_overhead_of_a_runtime_class_counts_in_the_cluster():
     }
 
     async def go():
-        async with world(*queues("2"), {**runtime, "overhead": {"podFixed": {"cpu": "1500m"}}}, seconds=None) as w:
+        async with small_cluster(
+            *queues("2"), {**runtime, "overhead": {"podFixed": {"cpu": "1500m"}}}, seconds=None
+        ) as w:
             await w.create(made)
 
             async def says():

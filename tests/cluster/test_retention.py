@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.api.configuration.model import QueueSettings, Retention
 from webhook.cluster.jobs.retention import kept_for
 from webhook.store.errors import NotFound
@@ -19,7 +19,7 @@ def test_a_job_whose_time_is_over_is_deleted():
     """Its Workload goes with it."""
 
     async def go():
-        async with world(*queues(), seconds=None, settings=AT_ONCE) as w:
+        async with small_cluster(*queues(), seconds=None, settings=AT_ONCE) as w:
             await w.create(merge(job("a"), {"metadata": {"labels": {LIMIT: "1"}}}))
 
             async def gone():

@@ -5,8 +5,8 @@ import math
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.cluster.small_cluster import queues
 from tests.cluster.test_core_revision import workload
-from tests.cluster.world import queues
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import job, queues, world
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.jobs.train_job import CLUSTER_RUNTIME, RUNTIME
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.memory import MemoryStore
@@ -41,7 +41,7 @@ def test_a_train_job_waits_for_its_runtime_and_runs_on_its_flavors():
     """It has no Workload before; with it the pods of all its Jobs count, and what has ended is free again."""
 
     async def go():
-        async with world(*queues("3", labels={"zone": "a"}), store=Trainer()) as w:
+        async with small_cluster(*queues("3", labels={"zone": "a"}), store=Trainer()) as w:
             await w.create(train_job("t"), job("other"))
             await w.until_condition("other", "Finished")
             before = await w.workload("t")
@@ -75,7 +75,7 @@ def test_a_train_job_that_stops_has_no_patch_of_ours():
     """Its Workload was set inactive; its runtime is one of its namespace."""
 
     async def go():
-        async with world(*queues("3", labels={"zone": "a"}), store=Trainer()) as w:
+        async with small_cluster(*queues("3", labels={"zone": "a"}), store=Trainer()) as w:
             await w.create(runtime(RUNTIME), train_job("t", RUNTIME))
             workload = await w.until_condition("t", "Admitted")
             key = workload["metadata"]["name"], "team-a"

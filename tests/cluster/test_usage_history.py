@@ -5,8 +5,8 @@ import math
 
 import pytest
 
+from tests.cluster.small_cluster import job, make_controller, queues, small_cluster
 from tests.cluster.test_core_revision import workload
-from tests.cluster.world import job, make_controller, queues, world
 from tests.patience import until
 from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings
 from webhook.api.snapshot.quota import history, history_status
@@ -169,7 +169,7 @@ def test_the_status_is_in_the_cluster_and_comes_back():
     async def go():
         store = MemoryStore()
         core = QueueCore(rules_named(BUDGET))
-        async with world(*queues("2"), store=store, core=core, seconds=None) as w:
+        async with small_cluster(*queues("2"), store=store, core=core, seconds=None) as w:
             await w.create(job("a"))
             await w.until_condition("a", "Admitted")
 

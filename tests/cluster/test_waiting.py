@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.world import queues, world
+from tests.cluster.small_cluster import queues, small_cluster
 from webhook.api.configuration.model import QueueSettings, Retention
 from webhook.api.pending_message import condition_of
 from webhook.cluster.api.finalizers import FINALIZER
@@ -234,7 +234,7 @@ def test_a_gate_holds_a_workload_until_it_is_taken_away():
     gate = {"annotations": {"kueue.x-k8s.io/admission-gated-by": "example.com/one"}}
 
     async def go():
-        async with world(*queues("1"), seconds=None) as w:
+        async with small_cluster(*queues("1"), seconds=None) as w:
             await w.create(by_hand(**gate))
 
             async def says(type_, reason):
@@ -263,7 +263,7 @@ def test_a_workload_without_a_job_follows_its_class():
     level = {"apiVersion": WORKLOAD_CLASS.api_version, "kind": "WorkloadPriorityClass", "metadata": {"name": "p"}}
 
     async def go():
-        async with world(*queues("1"), {**level, "value": 1}, seconds=None) as w:
+        async with small_cluster(*queues("1"), {**level, "value": 1}, seconds=None) as w:
             await w.create(by_hand("runs"), by_hand("waits"))
             await w.store.patch(WORKLOAD_CLASS, "p", None, {"value": 7})
 
@@ -283,7 +283,7 @@ def test_the_queue_that_comes_late_is_found():
     objects = queues("1")
 
     async def go():
-        async with world(*objects[:-1], seconds=None) as w:
+        async with small_cluster(*objects[:-1], seconds=None) as w:
             await w.create(by_hand())
 
             async def says(type_, reason):
@@ -304,7 +304,7 @@ def test_a_finished_workload_is_kept_for_a_time():
 
     async def go():
         settings = QueueSettings(retention=Retention(after_finished=200))
-        async with world(*queues("9"), seconds=None, settings=settings) as w:
+        async with small_cluster(*queues("9"), seconds=None, settings=settings) as w:
             await w.create(by_hand("ended", finalizers=[FINALIZER]), by_hand("runs"))
             finished = {"type": "Finished", "status": "True", "reason": "Succeeded", "lastTransitionTime": w.stamp()}
             await w.store.patch(
@@ -331,7 +331,7 @@ def test_one_whose_cluster_queue_is_gone_ends_in_time():
     admission = {"clusterQueue": "gone", "podSetAssignments": [{"name": "main", "count": 1}]}
 
     async def go():
-        async with world(*queues("9"), seconds=None) as w:
+        async with small_cluster(*queues("9"), seconds=None) as w:
             made = by_hand()
             made["spec"] |= {"maximumExecutionTimeSeconds": 1, "queueName": "none"}
             await w.create(made)
@@ -361,7 +361,7 @@ def test_one_that_cannot_be_read_stops_nobody(caplog):
     broken = {**by_hand("broken"), "status": {"conditions": [{"status": "False"}]}}
 
     async def go():
-        async with world(*queues("9"), seconds=None) as w:
+        async with small_cluster(*queues("9"), seconds=None) as w:
             await w.create(broken)
             await asyncio.sleep(1)
             await w.create(by_hand("later"))

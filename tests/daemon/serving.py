@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import aiohttp
 import pytest
 
-from tests.cluster.world import Kubelet, queues
+from tests.cluster.small_cluster import Kubelet, queues
 from tests.server.serving import review
 from webhook.config import Config
 from webhook.daemon import Daemon

@@ -5,7 +5,7 @@ import base64
 import json
 from datetime import UTC, datetime
 
-from tests.cluster.world import job, queues
+from tests.cluster.small_cluster import job, queues
 from tests.daemon.serving import RULES, has_ended, queueing, running
 from tests.patience import until
 from tests.server.serving import review

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import job, queues
+from tests.cluster.small_cluster import job, queues
 from tests.daemon.serving import RULES, has_ended, queueing, running
 from tests.journal.test_command import told
 from tests.patience import until

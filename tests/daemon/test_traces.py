@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from tests.cluster.world import job, queues
+from tests.cluster.small_cluster import job, queues
 from tests.daemon.serving import RULES, running
 from tests.patience import until
 from webhook.store.memory import MemoryStore

@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.cluster.world import Kubelet, queues
+from tests.cluster.small_cluster import Kubelet, queues
 from tests.daemon.serving import running
 from tests.patience import until
 from webhook.config import PageMode

@@ -5,7 +5,7 @@ import json
 
 import aiohttp
 
-from tests.cluster.world import job
+from tests.cluster.small_cluster import job
 from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import FLAVOR, cluster_queue, local_queue, namespace, reading
 from tests.server.serving import review

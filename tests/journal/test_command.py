@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
+from tests.cluster.small_cluster import queues
 from tests.cluster.test_core_revision import workload
-from tests.cluster.world import queues
 from webhook.cli.group import cli
 from webhook.cluster.core.queue_core import BUDGET, QueueCore
 from webhook.journal.journal import Decider, Journal

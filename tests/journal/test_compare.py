@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
-from tests.cluster.world import CLOCKS, job, queues, world
+from tests.cluster.small_cluster import CLOCKS, job, queues, small_cluster
 from tests.journal.test_command import MINUTE, MONDAY, told
 from webhook.cli.group import cli
 from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS
@@ -150,7 +150,10 @@ def test_beside_itself_the_queue_is_equal(tmp_path):
 
     async def go():
         registry = CollectorRegistry()
-        async with world(*queues("4"), seconds=0.02) as cluster, beside_kueue(cluster.store, tmp_path, registry):
+        async with (
+            small_cluster(*queues("4"), seconds=0.02) as cluster,
+            beside_kueue(cluster.store, tmp_path, registry),
+        ):
             for number in range(40):
                 await cluster.create(job(f"j{number}", str(1 + number % 3)))
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from tests.cluster.world import CLOCKS, World, world
+from tests.cluster.small_cluster import CLOCKS, SmallCluster, small_cluster
 from tests.one_answer.situations import ASIDE, NAMESPACE, Situation
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.queue_gate import QueueGate
@@ -161,7 +161,7 @@ def served(situation: Situation) -> Served:
 
 async def _served(situation: Situation) -> Served:
     core = QueueCore(RULES)
-    async with world(*situation.cluster, core=core, seconds=None) as w:
+    async with small_cluster(*situation.cluster, core=core, seconds=None) as w:
 
         async def in_view() -> bool:
             known = {o["metadata"]["name"] for o in situation.cluster if o["kind"] == "ClusterQueue"}
@@ -211,7 +211,7 @@ def _sentinel(name: str) -> JSON:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-async def _settled(w: World, obj: JSON) -> Decided:
+async def _settled(w: SmallCluster, obj: JSON) -> Decided:
     """The decision about an object that was created before one that is admitted by now."""
     name = obj["metadata"]["name"]
 

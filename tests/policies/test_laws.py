@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.policies.worlds import clusters, jobs
+from tests.policies.random_jobs import clusters, jobs
 from tests.shared import ROOT, shared
 from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.wire import answer, parse_bytes

@@ -11,7 +11,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from tests.queue.worlds import QUEUES, definitions, groups, jobs, preemptions
+from tests.queue.random_clusters import QUEUES, definitions, groups, jobs, preemptions
 from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.decisions import Decisions
 from webhook.queue.model import (

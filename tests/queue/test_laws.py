@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.queue.build import NS, give_back
 from tests.queue.python_rules import KueueRules
-from tests.queue.worlds import QUEUES, definitions, jobs, quotas, workloads
+from tests.queue.random_clusters import QUEUES, definitions, jobs, quotas, workloads
 from webhook.offline.laws.checks import without_victims
 from webhook.queue.cycle.decide import decide
 from webhook.queue.cycle.nominate import Nomination, Nominator

@@ -32,7 +32,7 @@ from tests.queue.living import (
     rules_of,
     usages,
 )
-from tests.queue.worlds import QUEUES, groups
+from tests.queue.random_clusters import QUEUES, groups
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import (

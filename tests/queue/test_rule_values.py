@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.queue.build import NS, job, names, queue, running, state
-from tests.queue.worlds import definitions, workloads
+from tests.queue.random_clusters import definitions, workloads
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.policy.queue_rules.files import load_rules

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.cluster.world import job, queues
+from tests.cluster.small_cluster import job, queues
 from tests.daemon.serving import running
 from tests.patience import PATIENCE
 from tests.server.serving import review

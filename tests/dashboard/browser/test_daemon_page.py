@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.cluster.world import job
+from tests.cluster.small_cluster import job
 from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.browser.chromium import reader
 from tests.dashboard.serving import reading

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.cluster.world import job
+from tests.cluster.small_cluster import job
 from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import reading
 from webhook.dashboard.past.journal import read_past

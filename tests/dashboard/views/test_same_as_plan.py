@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.queue.worlds import definitions, workloads
+from tests.queue.random_clusters import definitions, workloads
 from webhook.api.pending_message import message_of
 from webhook.cluster.api.view import View
 from webhook.cluster.queues.counts import WorkloadCounts

@@ -46,7 +46,7 @@ _QUOTA: Final = (
     Feature(
         "admission fair sharing",
         State.YES,
-        "decayed past usage of LocalQueues orders a queue; stored in the status of the queues",
+        "decayed past usage of LocalQueues orders a queue; it is counted where an admissionScope asks for it",
         "tests/cluster/test_usage_history.py",
         ("AdmissionFairSharing",),
     ),

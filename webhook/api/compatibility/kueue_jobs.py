@@ -76,7 +76,7 @@ _LIFE: Final = (
     Feature(
         "elastic jobs by workload slices",
         State.PART,
-        "of the job kinds, Job and RayCluster; another kind with the annotation keeps its admitted size",
+        "of the job kinds, Job and RayCluster; what is not marked elastic keeps its admitted size",
         "tests/cluster/test_elastic.py",
         ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
     ),
@@ -160,6 +160,12 @@ _JOBS: Final = (
         "integrations left out are not suspended",
         State.NO,
         "suspend-jobs holds every kind that it names: leave a kind out of it as well as of integrations.frameworks",
+    ),
+    Feature(
+        "labels of a Workload's pod template",
+        State.OTHER,
+        "all those of the job's template, also the ones that the Job controller wrote (controller-uid, job-name)",
+        "tests/api/test_job_to_workload.py",
     ),
     Feature(
         "annotations of Workloads",

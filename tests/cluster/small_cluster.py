@@ -159,7 +159,7 @@ class Kubelet:
 
 
 @dataclass
-class World:
+class SmallCluster:
     """The running cluster, and questions to it."""
 
     store: MemoryStore
@@ -240,7 +240,9 @@ def make_controller(store, leader=None, opted=lambda labels: True, core=None, se
 
 
 @asynccontextmanager
-async def world(*objects, seconds: float | None = 0.05, store=None, **options: Any) -> AsyncIterator[World]:
+async def small_cluster(
+    *objects, seconds: float | None = 0.05, store=None, **options: Any
+) -> AsyncIterator[SmallCluster]:
     """A cluster with some objects and a controller that decides."""
     store = store or MemoryStore()
     for obj in objects:
@@ -251,7 +253,7 @@ async def world(*objects, seconds: float | None = 0.05, store=None, **options: A
     view.start()
     controller.start()
     try:
-        yield World(store, kubelet, registry, controller, view)
+        yield SmallCluster(store, kubelet, registry, controller, view)
     finally:
         await controller.stop()
         await view.stop()
