@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from webhook.api.crds.definitions import Webhook, definitions, top_level
 from webhook.api.crds.kinds import KINDS
 from webhook.api.crds.schema import editor_schema
-from webhook.cli.commands.crds import as_file, crds
+from webhook.cli.commands.server.crds import as_file, crds
 from webhook.documents import read
 
 CHART = Path(__file__).parents[2] / "charts" / "sluice" / "crds"

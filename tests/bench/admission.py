@@ -109,7 +109,9 @@ class Bench:
 def with_bytecode(source: Path) -> None:
     """Let Python keep its bytecode, as the image does: compiling the sources at the start leaves memory in pieces."""
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": ""}
-    subprocess.run([sys.executable, "-P", "-c", "import webhook.cli.commands.serve"], env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-P", "-c", "import webhook.cli.commands.server.serve"], env=environment, check=True
+    )
 
 
 def compare(bench: Bench, servers: list[Server], cases: list[tuple[str, str, bytes]], base: str) -> None:

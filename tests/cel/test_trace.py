@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from webhook import cel
 from webhook.cel import trace
-from webhook.cli.commands.eval import eval_command
+from webhook.cli.commands.policies.eval import eval_command
 
 TEXT = "object.a == 1 && has(object.b) && object.l.all(x, x > 2)"
 

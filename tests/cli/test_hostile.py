@@ -99,7 +99,7 @@ def ran(monkeypatch, *arguments: str) -> int:
 def test_a_bad_file_is_told(command, folder, monkeypatch, capsys):
     """Every command with every bad file, and with no file: an exit code of the table, and words where it is not 0."""
     if command == "run":
-        monkeypatch.setattr("webhook.cli.commands.run.asyncio.run", lambda coroutine: coroutine.close())
+        monkeypatch.setattr("webhook.cli.commands.server.run.asyncio.run", lambda coroutine: coroutine.close())
     for name in (*(f"{n}.yaml" for n in FILES), *NOWHERE, "folder"):
         code = ran(monkeypatch, *(name if a == "FILE" else a for a in COMMANDS[command]))
         said = capsys.readouterr()
@@ -128,7 +128,7 @@ def test_a_bug_of_ours_is_said_to_be_one(folder, monkeypatch, capsys):
     def broken(*args: object, **kwargs: object) -> None:
         raise KeyError("no such thing")
 
-    monkeypatch.setattr("webhook.cli.commands.lint._read", broken)
+    monkeypatch.setattr("webhook.cli.commands.policies.lint._read", broken)
     assert ran(monkeypatch, "lint", "good.yaml") == exits.INTERNAL
     said = capsys.readouterr().err
     assert said.startswith("sluice: internal error: KeyError: 'no such thing' (test_hostile.py:")
@@ -141,7 +141,7 @@ def test_an_interrupt_ends_quietly(folder, monkeypatch, capsys):
     def stopped(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("webhook.cli.commands.lint._read", stopped)
+    monkeypatch.setattr("webhook.cli.commands.policies.lint._read", stopped)
     assert ran(monkeypatch, "lint", "good.yaml") == exits.INTERRUPTED
     assert "Traceback" not in capsys.readouterr().err
 

@@ -33,7 +33,7 @@ MOMENTS = [
     ("click", "--help", ""),
     ("click.core", "--version", ""),
     ("webhook.diagnostics", "--version", ""),
-    ("webhook.cli.commands.lint", f"lint {POLICY}", ""),
+    ("webhook.cli.commands.policies.lint", f"lint {POLICY}", ""),
     ("yaml", f"lint {POLICY}", ""),
     ("webhook.cel.codegen.emitter", f"test {POLICY}", ""),
     ("rich.console", f"test {POLICY}", ""),

@@ -10,10 +10,13 @@ import pytest
 from tests.offline.running import invoke
 from tests.shared import ROOT
 from webhook.cli import exits
-from webhook.cli.commands.get import get
-from webhook.cli.commands.steer import evict, requeue, resume, stop
-from webhook.cli.commands.top import top
-from webhook.cli.commands.why import why
+from webhook.cli.commands.cluster.evict import evict
+from webhook.cli.commands.cluster.get import get
+from webhook.cli.commands.cluster.requeue import requeue
+from webhook.cli.commands.cluster.resume import resume
+from webhook.cli.commands.cluster.stop import stop
+from webhook.cli.commands.cluster.top import top
+from webhook.cli.commands.cluster.why import why
 from webhook.cli.live import steering
 from webhook.cli.live.session import namespace_of
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD

@@ -5,7 +5,7 @@ import pytest
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.register import register
+from webhook.cli.commands.server.register import register
 
 
 @pytest.mark.parametrize(

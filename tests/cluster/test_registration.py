@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tests.shared import ROOT
 from webhook import documents
-from webhook.cli.commands.register import register as command
+from webhook.cli.commands.server.register import register as command
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registration import (
     CRD,

@@ -80,6 +80,7 @@ def test_spans_are_sent_over_http(tmp_path, monkeypatch):
 
 def test_off_nothing_of_it_is_imported():
     """The command does not know the libraries until it is asked for traces."""
-    code = "import sys, webhook.cli.commands.serve; print([m for m in sys.modules if m.startswith('opentelemetry')])"
+    found = "print([m for m in sys.modules if m.startswith('opentelemetry')])"
+    code = f"import sys, webhook.cli.commands.server.serve; {found}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -20,7 +20,7 @@ from tests.dashboard.serving import KUEUE, local_queue, namespace, workload
 from tests.editor.measure import grown
 from tests.patience import until
 from tests.server.serving import review
-from webhook.cli.commands.serve import SWITCH, YOUNG, settle
+from webhook.cli.commands.server.serve import SWITCH, YOUNG, settle
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.config import Config, PageMode
 from webhook.daemon import Daemon

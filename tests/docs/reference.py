@@ -15,7 +15,7 @@ from tests.docs import library, shipped
 from tests.docs.layers import picture
 from tests.docs.markdown import DOCS
 from webhook.cli import exits
-from webhook.cli.commands.serve import serve
+from webhook.cli.commands.server.serve import serve
 from webhook.cli.group import cli
 from webhook.cluster.beside_kueue import ComparisonMetrics
 from webhook.cluster.queues.metrics import QueueMetrics

@@ -13,7 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.offline.running import Done, invoke
 from tests.shared import ROOT
 from webhook.cli import exits
-from webhook.cli.commands.dry_run import dry_run_command
+from webhook.cli.commands.policies.dry_run import dry_run_command
 
 pytestmark = pytest.mark.cluster
 

@@ -17,7 +17,7 @@ from tests.e2e.test_native import difference
 from tests.native.cases import JSON, ROOT, Policy, objects, shipped
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.commands.generate import generate_command
+from webhook.cli.commands.policies.generate import generate_command
 from webhook.offline.native_policies.generate import LABEL
 
 pytestmark = pytest.mark.cluster

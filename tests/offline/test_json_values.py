@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.offline.running import invoke
 from webhook import documents
-from webhook.cli.commands.plan import plan
+from webhook.cli.commands.queues.plan import plan
 from webhook.offline.files import json_values
 
 

@@ -8,7 +8,7 @@ from tests.offline.dryrun.files import GPU, SUSPEND
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.generate import generate_command
+from webhook.cli.commands.policies.generate import generate_command
 from webhook.jobs.kinds import KINDS
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef

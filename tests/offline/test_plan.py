@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner
 
 from tests.shared import shared
-from webhook.cli.commands.plan import plan
+from webhook.cli.commands.queues.plan import plan
 from webhook.offline.plan import tables
 
 NOW = "2026-01-15T12:00:00Z"

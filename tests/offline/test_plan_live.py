@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from webhook.cli.commands.plan import plan
+from webhook.cli.commands.queues.plan import plan
 
 pytestmark = pytest.mark.cluster
 

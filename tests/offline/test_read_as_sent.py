@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.offline.running import invoke
-from webhook.cli.commands.dry_run import dry_run_command
-from webhook.cli.commands.eval import eval_command
-from webhook.cli.commands.explain import explain_command
-from webhook.cli.commands.test import test as suites_command
+from webhook.cli.commands.policies.dry_run import dry_run_command
+from webhook.cli.commands.policies.eval import eval_command
+from webhook.cli.commands.policies.explain import explain_command
+from webhook.cli.commands.policies.test import test as suites_command
 from webhook.kube.gvk import GroupVersionKind
 from webhook.offline.dryrun.requests import Resources, Sender, received
 

@@ -10,12 +10,12 @@ import pytest
 from tests.offline.dryrun.files import NAMESPACE, QUEUES, job, together
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.commands.dry_run import dry_run_command
-from webhook.cli.commands.explain import explain_command
-from webhook.cli.commands.plan import plan
-from webhook.cli.commands.replay import replay_command
-from webhook.cli.commands.simulate import simulate
-from webhook.cli.commands.test import test as suites_command
+from webhook.cli.commands.policies.dry_run import dry_run_command
+from webhook.cli.commands.policies.explain import explain_command
+from webhook.cli.commands.policies.replay import replay_command
+from webhook.cli.commands.policies.test import test as suites_command
+from webhook.cli.commands.queues.plan import plan
+from webhook.cli.commands.queues.simulate import simulate
 from webhook.cli.repository import repository
 from webhook.config import load
 from webhook.diagnostics import SourceError

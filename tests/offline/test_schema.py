@@ -11,7 +11,7 @@ from tests.offline.running import invoke
 from tests.shared import ROOT
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.generate import generate_command
+from webhook.cli.commands.policies.generate import generate_command
 from webhook.offline.reference.field_words import WORDS
 from webhook.offline.reference.json_schema import of_files, of_kind, of_kinds, schema_of
 from webhook.policy.loading.shapes import BOOL, INT, Items, Table, Text, check, record

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from webhook.cli.commands.simulate import simulate
+from webhook.cli.commands.queues.simulate import simulate
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples" / "queue"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.commands.simulate import simulate
+from webhook.cli.commands.queues.simulate import simulate
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.offline.simulate.arrivals import milliseconds, read_trace

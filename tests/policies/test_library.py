@@ -7,7 +7,7 @@ import pytest
 from tests.offline.running import invoke
 from tests.shared import ROOT
 from webhook.cli import exits
-from webhook.cli.commands.lint import lint_command
+from webhook.cli.commands.policies.lint import lint_command
 from webhook.offline.scaffold.library import LibraryPolicy, described, library
 from webhook.offline.suite.session import run_session
 from webhook.policy.loading.load_bundle import NOT_IN_FORCE, files_of, load_bundle

@@ -13,7 +13,7 @@ from tests.policy.support import request
 from tests.shared import ROOT
 from webhook.admission import mutate, review
 from webhook.admission.memory_facts import MemoryFacts
-from webhook.cli.commands.lint import lint_command
+from webhook.cli.commands.policies.lint import lint_command
 from webhook.jobs.describe import describe
 from webhook.kube.equality import same
 from webhook.offline.suite.session import run_session

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.cli.commands.certs import certs
+from webhook.cli.commands.server.certs import certs
 from webhook.tls.authority import bundle, issue, names_of, new_authority
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import RENEW_BEFORE, ensure, rotate

@@ -18,35 +18,42 @@ from webhook.cli import exits, interrupt
 from webhook.diagnostics import SourceError, did_you_mean
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "add": ("webhook.cli.commands.add:add_command", "Copy policies of the library into a repository."),
-    "certs": ("webhook.cli.commands.certs:certs", "Make a CA and a server certificate."),
-    "completion": ("webhook.cli.commands.completion:completion_command", "Print a shell completion script."),
-    "crds": ("webhook.cli.commands.crds:crds", "Print or install the CRDs of the queue's objects."),
-    "dry-run": ("webhook.cli.commands.dry_run:dry_run_command", "Show what policies and queues would do with objects."),
-    "eval": ("webhook.cli.commands.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
-    "evict": ("webhook.cli.commands.steer:evict", "Stop a Workload and hold it until it is requeued."),
-    "explain": ("webhook.cli.commands.explain:explain_command", "Explain a verdict, clause by clause."),
-    "generate": ("webhook.cli.commands.generate:generate_command", "Generate native policies or JSON Schemas."),
-    "get": ("webhook.cli.commands.get:get", "Show the queues, Workloads or flavors of a cluster."),
-    "import": ("webhook.cli.commands.import_policies:import_command", "Import a Kueue, or other policies."),
-    "init": ("webhook.cli.commands.init:init_command", "Create a policy repository."),
-    "journal": ("webhook.cli.commands.journal:journal_command", "Ask and replay the queue's past decisions."),
-    "lint": ("webhook.cli.commands.lint:lint_command", "Find mistakes in policies, queues and jobs."),
-    "lsp": ("webhook.cli.commands.lsp:lsp", "Serve an editor: findings, completion, definitions."),
-    "plan": ("webhook.cli.commands.plan:plan", "Show which workloads are admitted, pending or preempted."),
-    "register": ("webhook.cli.commands.register:register", "Register the webhooks with the API server."),
-    "replay": ("webhook.cli.commands.replay:replay_command", "Run recorded reviews against other policies."),
-    "requeue": ("webhook.cli.commands.steer:requeue", "Put a Workload back into its queue."),
-    "resume": ("webhook.cli.commands.steer:resume", "Resume a queue that was stopped."),
-    "run": ("webhook.cli.commands.run:run", "Try Sluice on this machine, without a cluster."),
-    "serve": ("webhook.cli.commands.serve:serve", "Serve the admission webhooks and run the queues."),
-    "simulate": ("webhook.cli.commands.simulate:simulate", "Simulate a trace of jobs against queues and rules."),
-    "stop": ("webhook.cli.commands.steer:stop", "Stop a queue: nothing of it starts."),
-    "test": ("webhook.cli.commands.test:test", "Run the test suites of policies."),
-    "top": ("webhook.cli.commands.top:top", "Show queues and what waits in them, live."),
-    "why": ("webhook.cli.commands.why:why", "Explain why a job of a cluster waits."),
+    "add": ("policies.add:add_command", "Copy policies of the library into a repository."),
+    "certs": ("server.certs:certs", "Make a CA and a server certificate."),
+    "completion": ("server.completion:completion_command", "Print a shell completion script."),
+    "crds": ("server.crds:crds", "Print or install the CRDs of the queue's objects."),
+    "dry-run": ("policies.dry_run:dry_run_command", "Show what policies and queues would do with objects."),
+    "eval": ("policies.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
+    "evict": ("cluster.evict:evict", "Stop a Workload and hold it until it is requeued."),
+    "explain": ("policies.explain:explain_command", "Explain a verdict, clause by clause."),
+    "generate": ("policies.generate:generate_command", "Generate native policies or JSON Schemas."),
+    "get": ("cluster.get:get", "Show the queues, Workloads or flavors of a cluster."),
+    "import": ("policies.import_policies:import_command", "Import a Kueue, or other policies."),
+    "init": ("policies.init:init_command", "Create a policy repository."),
+    "journal": ("queues.journal:journal_command", "Ask and replay the queue's past decisions."),
+    "lint": ("policies.lint:lint_command", "Find mistakes in policies, queues and jobs."),
+    "lsp": ("policies.lsp:lsp", "Serve an editor: findings, completion, definitions."),
+    "plan": ("queues.plan:plan", "Show which workloads are admitted, pending or preempted."),
+    "register": ("server.register:register", "Register the webhooks with the API server."),
+    "replay": ("policies.replay:replay_command", "Run recorded reviews against other policies."),
+    "requeue": ("cluster.requeue:requeue", "Put a Workload back into its queue."),
+    "resume": ("cluster.resume:resume", "Resume a queue that was stopped."),
+    "run": ("server.run:run", "Try Sluice on this machine, without a cluster."),
+    "serve": ("server.serve:serve", "Serve the admission webhooks and run the queues."),
+    "simulate": ("queues.simulate:simulate", "Simulate a trace of jobs against queues and rules."),
+    "stop": ("cluster.stop:stop", "Stop a queue: nothing of it starts."),
+    "test": ("policies.test:test", "Run the test suites of policies."),
+    "top": ("cluster.top:top", "Show queues and what waits in them, live."),
+    "why": ("cluster.why:why", "Explain why a job of a cluster waits."),
 }
-"""name -> (module:attribute, one line for the list of commands)."""
+"""name -> (module:attribute below `webhook.cli.commands`, one line for help). The folder is the command's section."""
+SECTIONS: Final[dict[str, str]] = {
+    "policies": "Policies",
+    "queues": "Queues, without a cluster",
+    "cluster": "Queues of a cluster",
+    "server": "Install and run",
+}
+"""folder -> the title of its section, in the order in which help lists them."""
 
 
 class Commands(click.Group):
@@ -61,7 +68,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        command: click.Command = getattr(importlib.import_module(f"webhook.cli.commands.{module}"), attribute)
         return command
 
     def resolve_command(
@@ -81,9 +88,11 @@ class Commands(click.Group):
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the table, without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
+        """List the commands from the table, by section, without importing any."""
+        for folder, title in SECTIONS.items():
+            inside = sorted(item for item in COMMANDS.items() if item[1][0].startswith(f"{folder}."))
+            with formatter.section(title):
+                formatter.write_dl([(name, line) for name, (_, line) in inside])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,7 +11,7 @@ import pytest
 from tests.offline.dryrun.files import GPU, NAMESPACE, QUEUES, SUSPEND, job, together
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.commands.dry_run import dry_run_command
+from webhook.cli.commands.policies.dry_run import dry_run_command
 
 
 @pytest.fixture

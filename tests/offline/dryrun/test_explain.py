@@ -8,7 +8,7 @@ import pytest
 from tests.offline.dryrun.files import GPU, NAMESPACE, QUEUES, SUSPEND, job
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.commands.explain import explain_command
+from webhook.cli.commands.policies.explain import explain_command
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from tests.offline.dryrun.files import GPU, SUSPEND
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.dry_run import dry_run_command
+from webhook.cli.commands.policies.dry_run import dry_run_command
 from webhook.cli.live.dry_run_objects import kinds_of, read, standing_alone
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope

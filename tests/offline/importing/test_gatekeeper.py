@@ -7,9 +7,9 @@ import pytest
 from tests.offline.running import Done, invoke
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.import_policies import import_command
-from webhook.cli.commands.lint import lint_command
-from webhook.cli.commands.test import test as suites_command
+from webhook.cli.commands.policies.import_policies import import_command
+from webhook.cli.commands.policies.lint import lint_command
+from webhook.cli.commands.policies.test import test as suites_command
 
 TEMPLATE = """apiVersion: templates.gatekeeper.sh/v1
 kind: ConstraintTemplate

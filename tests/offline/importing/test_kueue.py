@@ -10,11 +10,11 @@ from tests.shared import ROOT
 from webhook import documents
 from webhook.api.configuration.fields import from_configuration
 from webhook.cli import exits
-from webhook.cli.commands.import_policies import import_command
-from webhook.cli.commands.init import init_command
-from webhook.cli.commands.lint import lint_command
-from webhook.cli.commands.plan import plan
-from webhook.cli.commands.test import test as suites_command
+from webhook.cli.commands.policies.import_policies import import_command
+from webhook.cli.commands.policies.init import init_command
+from webhook.cli.commands.policies.lint import lint_command
+from webhook.cli.commands.policies.test import test as suites_command
+from webhook.cli.commands.queues.plan import plan
 from webhook.config import load
 from webhook.documents import Document
 

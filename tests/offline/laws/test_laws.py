@@ -11,8 +11,8 @@ import yaml
 
 from tests.offline.running import invoke
 from webhook.api.types.queuepolicy import Law
-from webhook.cli.commands.plan import plan
-from webhook.cli.commands.test import test as run_tests
+from webhook.cli.commands.policies.test import test as run_tests
+from webhook.cli.commands.queues.plan import plan
 from webhook.offline.laws import checks
 from webhook.offline.laws.checks import LAWS
 from webhook.offline.laws.search import counterexample

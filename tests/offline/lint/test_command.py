@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from webhook.cli import exits
-from webhook.cli.commands.lint import lint_command
+from webhook.cli.commands.policies.lint import lint_command
 from webhook.offline.lint.pages import examples
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from webhook.cli.commands.lint import lint_command
+from webhook.cli.commands.policies.lint import lint_command
 from webhook.offline.files import read_text
 from webhook.offline.lint.rules import costs, custom_kinds
 from webhook.offline.lint.run import lint

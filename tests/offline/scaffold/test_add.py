@@ -7,8 +7,8 @@ import pytest
 
 from tests.offline.running import invoke
 from webhook.cli import exits
-from webhook.cli.commands.add import add_command
-from webhook.cli.commands.test import test as suites_command
+from webhook.cli.commands.policies.add import add_command
+from webhook.cli.commands.policies.test import test as suites_command
 from webhook.cli.completions import library_policies
 from webhook.policy.loading.shipped import library_names
 

@@ -14,7 +14,7 @@ import pytest
 from tests.offline.running import invoke
 from tests.shared import ROOT
 from webhook import documents
-from webhook.cli.commands.init import init_command
+from webhook.cli.commands.policies.init import init_command
 from webhook.offline.dryrun.comment import MARK
 
 JOB = """apiVersion: batch/v1

@@ -10,8 +10,8 @@ from jsonschema import Draft7Validator
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.init import init_command
-from webhook.cli.commands.test import test as command
+from webhook.cli.commands.policies.init import init_command
+from webhook.cli.commands.policies.test import test as command
 from webhook.offline.files import read_files
 from webhook.offline.lint.run import lint
 from webhook.offline.reference.json_schema import of_files

@@ -12,7 +12,7 @@ import pytest
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.init import init_command
+from webhook.cli.commands.policies.init import init_command
 
 NAME = "sluice_gate-0.1.0-py3-none-any.whl"
 HASH = "0123456789abcdef" * 4

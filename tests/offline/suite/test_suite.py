@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.policy import support
 from tests.shared import ROOT
-from webhook.cli.commands.test import test as command
+from webhook.cli.commands.policies.test import test as command
 from webhook.diagnostics import SourceError
 from webhook.offline.suite.session import run_session
 from webhook.offline.suite.suite_file import read_suites

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.offline.suite.test_suite import mutating, validating
 from tests.patience import wait
 from webhook.cli import exits
-from webhook.cli.commands.test import test as command
+from webhook.cli.commands.policies.test import test as command
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite import run_suite
 from webhook.offline.suite.session import run_session

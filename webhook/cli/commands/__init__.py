@@ -1,1 +1,1 @@
-"""The commands, a file for each. A command's module is imported when it is asked for."""
+"""The commands, a file for each, in a folder for each section of the help. A module is imported on use."""

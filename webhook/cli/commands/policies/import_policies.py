@@ -14,7 +14,7 @@ import click
 
 from webhook import documents
 from webhook.cli import exits
-from webhook.cli.commands.import_kueue import kueue
+from webhook.cli.commands.policies.import_kueue import kueue
 from webhook.cli.option_types import FOLDER, THERE
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document

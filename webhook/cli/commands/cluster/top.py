@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from webhook.api.state_of_workload import workload_state
-from webhook.cli.commands.get import read, table_of
+from webhook.cli.commands.cluster.get import read, table_of
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
 from webhook.cli.live.session import ask, cluster_options

@@ -9,8 +9,8 @@ from typing import Final
 import click
 
 from webhook.cli import exits
-from webhook.cli.commands.import_kueue import LIVE, import_from
-from webhook.cli.commands.import_kueue import wheel as wheel_at
+from webhook.cli.commands.policies.import_kueue import LIVE, import_from
+from webhook.cli.commands.policies.import_kueue import wheel as wheel_at
 from webhook.cli.option_types import FOLDER, TEXT, Read
 from webhook.offline.scaffold import CI, write
 from webhook.offline.scaffold.wheel import Wheel

@@ -18,7 +18,7 @@ from webhook.cel import batch
 from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.trace import TracedPart, clauses
 from webhook.cli import exits
-from webhook.cli.commands.eval import shown
+from webhook.cli.commands.policies.eval import shown
 from webhook.cli.completions import rules as rule_names
 from webhook.cli.inputs import files_or_stdin
 from webhook.cli.option_types import ANY_TEXT, INPUT, NAMESPACE, POLICIES, POLICIES_HELP, RULES_HELP, TEXT, THERE

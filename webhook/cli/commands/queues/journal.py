@@ -14,7 +14,7 @@ import orjson
 from webhook.api.amounts import text
 from webhook.api.pending_message import message_of
 from webhook.cli import exits
-from webhook.cli.commands.plan import moment
+from webhook.cli.commands.queues.plan import moment
 from webhook.cli.completions import rules
 from webhook.cli.option_types import RULES_HELP, TEXT, THERE, Read
 from webhook.cli.progress import Progress

@@ -1,0 +1,31 @@
+"""`sluice evict`: a Workload stops, and is held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook.cli.live import steering
+from webhook.cli.live.confirmed import Answer, changing
+from webhook.cli.live.session import ask, namespace_of, namespace_option
+from webhook.store.objects import ObjectStore
+
+EXAMPLES: Final = "  sluice evict train-7b -n team-a    hold it until it is requeued\n  sluice evict train-7b --dry-run"
+
+
+@changing("evict", EXAMPLES)
+@click.argument("workload")
+@namespace_option
+def evict(
+    workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
+) -> None:
+    """Stop a Workload and hold it until it is requeued. WORKLOAD is its name or its job's."""
+    inside = namespace or namespace_of(kubeconfig, context)
+
+    async def do(store: ObjectStore) -> None:
+        change = await steering.of_workload(store, workload, inside, active=False)
+        await Answer(dry_run, yes).confirm(store, change)
+
+    ask("evict", do, kubeconfig, context)

@@ -1,0 +1,39 @@
+"""`sluice requeue`: a Workload goes back into its queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook.cli.live import steering
+from webhook.cli.live.confirmed import Answer, changing
+from webhook.cli.live.session import ask, namespace_of, namespace_option
+from webhook.kube.conditions import holds
+from webhook.store.objects import ObjectStore
+
+EXAMPLES: Final = "  sluice requeue train-7b    put it back into its queue, running or held"
+
+
+@changing("requeue", EXAMPLES)
+@click.argument("workload")
+@namespace_option
+def requeue(
+    workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
+) -> None:
+    """Put a Workload back into its queue: a running one is evicted first. WORKLOAD is its name or its job's."""
+    inside, answer = namespace or namespace_of(kubeconfig, context), Answer(dry_run, yes)
+
+    async def do(store: ObjectStore) -> None:
+        if holds(await steering.workload_of(store, workload, inside), "QuotaReserved"):
+            change = await steering.of_workload(store, workload, inside, active=False)
+            await answer.confirm(store, change)
+            if dry_run:
+                return
+            if not await steering.released(store, change):
+                raise ValueError(f"Workload {inside}/{change.name} still holds its quota; is Sluice running?")
+            answer.yes = True
+        await answer.confirm(store, await steering.of_workload(store, workload, inside, active=True))
+
+    ask("requeue", do, kubeconfig, context)

@@ -1,0 +1,23 @@
+"""`sluice resume`: a queue that was stopped goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook.cli.live.confirmed import Answer, changing, queue_namespace, set_stop_policy
+from webhook.cli.live.steering import NONE
+
+EXAMPLES: Final = "  sluice resume gpu-queue\n  sluice resume team-a-queue -n team-a"
+
+
+@changing("resume", EXAMPLES)
+@click.argument("queue")
+@queue_namespace
+def resume(
+    queue: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
+) -> None:
+    """Resume a queue that was stopped."""
+    set_stop_policy("resume", (queue, namespace), NONE, Answer(dry_run, yes), (kubeconfig, context))

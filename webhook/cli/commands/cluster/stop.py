@@ -1,0 +1,30 @@
+"""`sluice stop`: nothing of a queue starts any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook.cli.live.confirmed import Answer, changing, queue_namespace, set_stop_policy
+from webhook.cli.live.steering import DRAIN, HOLD
+
+EXAMPLES: Final = (
+    "  sluice stop gpu-queue                 nothing new starts; what runs goes on\n"
+    "  sluice stop gpu-queue --drain         what runs is evicted too\n"
+    "  sluice stop team-a-queue -n team-a    only the LocalQueue"
+)
+
+
+@changing("stop", EXAMPLES)
+@click.argument("queue")
+@queue_namespace
+@click.option("--drain", is_flag=True, help="Also evict what runs.")
+def stop(
+    queue: str, namespace: str | None, drain: bool, dry_run: bool, yes: bool, kubeconfig: Path | None,
+    context: str | None,
+) -> None:  # fmt: skip
+    """Stop a queue: nothing of it starts until it is resumed."""
+    policy = DRAIN if drain else HOLD
+    set_stop_policy("stop", (queue, namespace), policy, Answer(dry_run, yes), (kubeconfig, context))

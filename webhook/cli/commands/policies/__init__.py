@@ -1,0 +1,1 @@
+"""Commands about policies: written, checked, tested, tried. A file a command."""

@@ -1,0 +1,1 @@
+"""Commands about queues, without a cluster: planned, simulated, asked for what they decided. A file a command."""

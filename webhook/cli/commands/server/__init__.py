@@ -1,0 +1,1 @@
+"""Commands that install and run Sluice. A file a command."""
