@@ -31,6 +31,7 @@ def test_a_change_while_the_page_loads_is_said(read, small):
     small.let_go()
     page.wait_for_selector("[data-key='queue:vision'] .quota .figures:has-text('20 / 16')")
     page.wait_for_selector("#said:text-is('6 workloads pending')", state="attached")
+    assert page.inner_text(FIGURES) == "20 / 16"
 
 
 def test_reconnects(read, small):
