@@ -35,11 +35,16 @@ class Setting:
                 client.apply(self._renamed(document))
 
     def job(self, team: int, seconds: float) -> JSON:
-        """The article's Job of a team, without `suspend`, that runs for some seconds."""
+        """The article's Job of a team, without `suspend`; its pods run for some seconds, one up to a second longer.
+
+        So they end apart, and what the ended ones held is given on before the Job is over.
+        """
         jobs = [d for d in manifests("003") if d["kind"] == "Job"]
         job = self._renamed(jobs[team])
         del job["spec"]["suspend"]
-        job["spec"]["template"]["metadata"] = {"annotations": {"sluice.dev/run-seconds": str(seconds)}}
+        job["spec"]["template"]["metadata"] = {
+            "annotations": {"sluice.dev/run-seconds": str(seconds), "sluice.dev/run-seconds-at-most": str(seconds + 1)}
+        }
         return job
 
     def _renamed(self, document: JSON) -> JSON:

@@ -23,7 +23,10 @@ class Admission:
 
 @dataclass(slots=True)
 class Life:
-    """One Job's life. `starts` and `stops` are positions in the stream of events."""
+    """One Job's life. `starts` and `stops` are positions in the stream of events; `cpu` is what it holds while it runs.
+
+    Pods that have succeeded hold nothing: their quota is given on while the others still run (KEP 78).
+    """
 
     name: Key
     created: str
@@ -111,7 +114,7 @@ class History:
         if ended(job) or kind == "DELETED":
             life.ended = life.ended or self._events
             life.complete = life.complete or ended(job) == "Complete"
-        life.seen = job
+        life.seen, life.cpu = job, cpu_of(job)
         self._account("jobs", self.job_use, {k: life.cpu for k, life in self.lives.items() if _uses(life)})
 
     def _workload(self, _: str, workload: JSON) -> None:
@@ -157,8 +160,10 @@ def ended(job: JSON) -> str:
 
 
 def cpu_of(job: JSON) -> int:
-    """The CPUs that a Job asks for at once."""
-    return int(job["spec"].get("parallelism", 1)) * containers_cpu(job["spec"]["template"]["spec"])
+    """The CPUs of a Job's pods that run or are still to run at once."""
+    parallelism = int(job["spec"].get("parallelism", 1))
+    left = int(job["spec"].get("completions", parallelism)) - int(job.get("status", {}).get("succeeded", 0))
+    return min(parallelism, max(left, 0)) * containers_cpu(job["spec"]["template"]["spec"])
 
 
 def containers_cpu(spec: JSON) -> int:
