@@ -101,6 +101,21 @@ def test_the_child_of_a_job_without_a_queue_waits_with_it():
     assert workload is None
 
 
+def test_the_child_of_a_job_whose_kind_is_left_out_runs():
+    """Nobody would admit the owner, and so nobody would ever start the child."""
+    settings = QueueSettings(integrations=Integrations(("batch/job",)))
+
+    async def go():
+        async with small_cluster(*queues(), seconds=None, settings=settings) as w:
+            (parent,) = await w.create(jobset("parent"))
+            await w.create(below(parent, unnamed(job("child"))))
+            return await settled(w, "child")
+
+    found, workload = asyncio.run(go())
+    assert workload is None
+    assert found["spec"]["suspend"] is False
+
+
 def test_what_a_job_without_pods_made_waits_with_it():
     """Its pods may be said later, or elsewhere: what runs by then runs without quota."""
 

@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any, Final
 
 OUT_OF_REACH: Final = Path(__file__).parent / "not_judged.txt"
+LEFT: Final = Path(__file__).parent / "left.txt"
 LINES: Final = 12
 """So many lines of a failure are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One spec that ran. `why_not` says why it cannot be judged from outside, empty if it can."""
+    """One spec that ran. `why_not` says why it cannot be judged from outside, empty if it can.
+
+    `left` is the feature of the compatibility tables by which Sluice does not pass it, empty for all others.
+    """
 
     name: str
     state: str
@@ -24,6 +28,7 @@ class Spec:
     message: str
     gates: tuple[str, ...]
     why_not: str
+    left: str
 
 
 def specs_of(file: Path) -> dict[str, list[Spec]]:
@@ -46,6 +51,7 @@ def written(file: Path, *, failures: bool) -> Iterator[str]:
         for spec in judged if failures else ():
             if spec.state != "passed":
                 yield f"  {spec.place} {spec.name} {' '.join(spec.gates)}".rstrip()
+                yield f"      known: {spec.left}" if spec.left else "      NOT KNOWN"
                 yield from (f"      {line[:160]}" for line in spec.message.splitlines()[:LINES] if line.strip())
 
 
@@ -60,13 +66,22 @@ def _spec(suite: str, spec: dict[str, Any]) -> Spec:
         if entry["Name"] == "gate"
     )
     message = failure.get("Message", "")
-    return Spec(name, spec["State"], place, message, gates, _why_not(f"{suite} {name} {place}", message))
+    text = f"{suite} {name} {place}"
+    why_not, left = _first(OUT_OF_REACH, text, message), _first(LEFT, text, message)
+    return Spec(name, spec["State"], place, message, gates, why_not, left)
 
 
-def _why_not(text: str, message: str) -> str:
-    for line in OUT_OF_REACH.read_text(encoding="utf-8").splitlines():
-        why, _, pattern = (part.strip() for part in line.partition("|"))
+def rows(file: Path) -> Iterator[tuple[str, str]]:
+    """Give what a list of specs says, and the regular expression of those that it says it of."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        what, _, pattern = (part.strip() for part in line.partition("|"))
+        if pattern and not line.startswith("#"):
+            yield what, pattern
+
+
+def _first(file: Path, text: str, message: str) -> str:
+    for what, pattern in rows(file):
         judged = message if pattern.startswith("message:") else text
-        if pattern and not line.startswith("#") and re.search(pattern.removeprefix("message:").strip(), judged):
-            return why
+        if re.search(pattern.removeprefix("message:").strip(), judged):
+            return what
     return ""

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from tests.kueue_suite.edits import GO_FILES, HERE, apply
-from tests.kueue_suite.report import written
+from tests.kueue_suite.report import LEFT, rows, written
+from webhook.api.compatibility.differences import DIFFERENCES
+from webhook.api.compatibility.kueue import KUEUE
 
 
 def spec(name, state, message=""):
@@ -34,9 +36,16 @@ def test_a_report_counts_what_can_be_judged(tmp_path):
     ]
     assert list(written(file, failures=True))[1:] == [
         "  scheduler_test.go:7 Scheduler / Should evict PriorityBoost=true",
+        "      NOT KNOWN",
         "      Timed out",
         "      Expected",
     ]
+
+
+def test_each_spec_that_is_left_has_a_row_in_the_compatibility_tables():
+    """By the name of a feature or of a difference, so that it is said to users too."""
+    said = {feature.name for feature in KUEUE} | {difference.what for difference in DIFFERENCES}
+    assert [what for what, _ in rows(LEFT) if not any(name.startswith(what) for name in said)] == []
 
 
 def test_another_kueue_is_told(tmp_path):

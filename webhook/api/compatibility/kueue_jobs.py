@@ -158,8 +158,15 @@ _JOBS: Final = (
     ),
     Feature(
         "integrations left out are not suspended",
-        State.NO,
-        "suspend-jobs holds every kind that it names: leave a kind out of it as well as of integrations.frameworks",
+        State.YES,
+        "nor jobs in namespaces that managedJobsNamespaceSelector leaves out: `sluice.dev/skip: unmanaged` on a policy",
+        "tests/cluster/test_facts.py",
+    ),
+    Feature(
+        "children of a job whose kind is left out",
+        State.OTHER,
+        "run: nobody would admit their owner; Kueue suspends them for good",
+        "tests/cluster/test_managed.py",
     ),
     Feature(
         "labels of a Workload's pod template",
@@ -206,9 +213,10 @@ _JOBS: Final = (
         ("LWSImmutableGroupSize",),
     ),
     Feature(
-        "Pods of a job that is not admitted",
+        "parts of a job that is not admitted",
         State.OTHER,
-        "one that names such a job as its owner waits behind the gate until the job is admitted; Kueue lets it run",
+        "whatever names such a job as its owner waits for it, as anybody may write an owner reference; Kueue lets a Pod"
+        " run",
         "tests/policies/test_shipped.py",
     ),
     Feature(
