@@ -2,7 +2,7 @@
 
 A fenced block with a title is a file: it is written as the page shows it. A block of language `console` is run from
 the folder where the one before it ended. A line `...` in what is printed stands for any lines. `sh` blocks need a
-cluster and are not run.
+cluster; `tests/e2e/test_documented_commands.py` runs them.
 
 `python -m tests.docs.console PAGES` writes into pages what the commands print now, where that differs.
 """

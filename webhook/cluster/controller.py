@@ -241,6 +241,7 @@ class Controller:
 
         Workloads are many, so they are read only where the watch does not catch up.
         """
+        began = self._clocks.monotonic()
         for gvk in QUEUE_KINDS:
             if gvk != WORKLOAD:
                 await insist(partial(self._read, gvk))
@@ -251,13 +252,17 @@ class Controller:
             return
         if not await self._cycle.catch_up(self._leader.epoch, self._leader.left):
             await insist(partial(self._read, WORKLOAD))
+        caught_up = self._clocks.monotonic()
         await self._cycle.fence(self._leader.epoch, self._leader.left)
+        fenced = self._clocks.monotonic()
+        log.info("caught up in %.1f s; fenced the last leader in %.1f s", caught_up - began, fenced - caught_up)
 
     async def _read(self, gvk: GroupVersionKind) -> None:
         if await self._view.store.scope(gvk) is not None:
             await self._view.mirror(gvk).refresh(self._view.store)
 
     async def _rounds(self) -> None:
+        began: float | None = self._clocks.monotonic()
         self._dirty.set()
         while True:
             self._dirty.clear()
@@ -265,6 +270,9 @@ class Controller:
                 wanted = await self._cycle.run()
             except NotLeading:
                 return
+            if began is not None:
+                log.info("the first round took %.1f s", self._clocks.monotonic() - began)
+                began = None
             self._news.set()
             await self._wait(wanted)
 

@@ -1,0 +1,130 @@
+"""The commands of the documentation that need a cluster: each runs, as written, against a real API server."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.cluster import ControlPlane
+from tests.docs.console import Shell
+from tests.docs.markdown import DOCS, Block, blocks
+from tests.e2e.sluice import Sluice
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here"),
+]
+
+ELSEWHERE = ("make ", "pip install 'sluice-gate")
+"""How the blocks begin that need no cluster: tests/cli/test_run.py does what `make run` does, CI runs `make test`, and
+`make shell` is tested below. The distribution is not on an index."""
+TRACE = "time,namespace,queue,cpu,run\n0,team-a,gpu,1,60\n1,team-a,gpu,1,30\n"
+DEPLOYMENT: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "kueue"}},
+        "template": {
+            "metadata": {"labels": {"app": "kueue"}},
+            "spec": {"containers": [{"name": "manager", "image": "registry.example/kueue:1"}]},
+        },
+    },
+}
+HOOKS: list[dict[str, Any]] = [
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "documented", "labels": {"app.kubernetes.io/name": "kueue"}},
+    }
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+]
+
+
+def shown() -> list[tuple[Path, Block]]:
+    """Every `sh` block of the documentation; a translated page shows the same ones."""
+    pages = sorted(page for page in DOCS.rglob("*.md") if "zh" not in page.parts)
+    return [(page, block) for page in pages for block in blocks(page) if block.language == "sh"]
+
+
+CASES = [(page, block) for page, block in shown() if not block.text.startswith(ELSEWHERE)]
+
+
+@pytest.fixture(scope="module")
+def documented(control_plane: ControlPlane, sluice: Sluice) -> Iterator[ControlPlane]:
+    """A cluster that has what the pages speak of: a queue, a Job, Kueue's Deployment and its webhooks."""
+    client = control_plane.client
+    queue: dict[str, Any] = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "documented"},
+        "spec": {"namespaceSelector": {}},
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}
+    made: list[dict[str, Any]] = [namespace, queue, DEPLOYMENT, *HOOKS]
+    for obj in made:
+        client.apply(obj)
+    yield control_plane
+    for obj in reversed(made):
+        client.delete(client.path_of(obj))
+
+
+@pytest.fixture
+def shell(documented: ControlPlane, tmp_path: Path) -> Shell:
+    """A policy repository in git, and a kubeconfig whose context is called as in the pages."""
+    shell = Shell(tmp_path)
+    config = json.loads(documented.kubeconfig.read_text())
+    config["contexts"][0]["name"] = config["current-context"] = "prod"
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(config))
+    shell.environment["KUBECONFIG"] = str(file)
+    shell.write("trace.csv", TRACE)
+    shell.write("live/.keep", "")
+    shell.run("sluice init --force")
+    shell.run("git init -q -b main . && git add -A && git commit -q -m begin")
+    return shell
+
+
+@pytest.mark.parametrize(("page", "block"), CASES, ids=lambda each: each.stem if isinstance(each, Path) else "")
+def test_a_command_does_what_the_page_says(documented: ControlPlane, shell: Shell, page: Path, block: Block) -> None:
+    """Its exit code is 0, and it writes the file that it names."""
+    for file in blocks(page):
+        if file.title:
+            shell.write(file.title, file.text)
+    done = subprocess.run(
+        ["bash", "-ec", block.text],
+        cwd=shell.folder,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if ">" in block.text:
+        written = shell.folder / block.text.split(">")[1].strip()
+        assert yaml.safe_load(written.read_text())["items"]
+    else:
+        assert done.stdout
+    if "stopPolicy" in block.text:
+        queue = documented.client.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/documented")
+        assert queue["spec"]["stopPolicy"] == "Hold"
+    if "scale" in block.text:
+        assert documented.client.get(documented.client.path_of(DEPLOYMENT))["spec"]["replicas"] == 0
+        paths = [documented.client.path_of(obj) for obj in HOOKS]
+        assert [documented.client.request("GET", path).status for path in paths] == [404, 404]
+
+
+def test_the_shell_has_sluice_on_its_path() -> None:
+    """`make shell`, of the tutorial's first step."""
+    root = DOCS.parent
+    done = subprocess.run(
+        ["make", "shell"], cwd=root, input="command -v sluice\n", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith(".venv/bin/sluice")
