@@ -45,9 +45,11 @@ WORKERS: Final = 4
 OF_PARENTS: Final = frozenset((gvk.group, gvk.kind) for gvk in (*PARENTS, POD, WORKLOAD))
 """What has to do with pods that are queued in groups which an object says beforehand."""
 GATHER: Final = 0.02
-"""Seconds between two rounds: a change after a rest is decided at once, and what comes behind it is gathered into the
-next round. So of two workloads of one moment the one that came first is decided first, as by Kueue.
+"""Seconds between two rounds at most: a change after a rest is decided at once, and what comes behind it is gathered
+into the next round. So of two workloads of one moment the one that came first is decided first, as by Kueue.
 """
+SHORT: Final = 5
+"""Times as long as a round took, where that is less: one that had nothing to write is over in a moment."""
 TICK: Final = 5.0
 """Seconds after which a round is made anyway: rules may look at the clock."""
 PUBLISH_EVERY: Final = 0.5
@@ -262,28 +264,30 @@ class Controller:
             await self._view.mirror(gvk).refresh(self._view.store)
 
     async def _rounds(self) -> None:
-        began: float | None = self._clocks.monotonic()
+        is_first = True
         self._dirty.set()
         while True:
             self._dirty.clear()
+            began = self._clocks.monotonic()
             try:
                 wanted = await self._cycle.run()
             except NotLeading:
                 return
-            if began is not None:
-                log.info("the first round took %.1f s", self._clocks.monotonic() - began)
-                began = None
+            took = self._clocks.monotonic() - began
+            if is_first:
+                log.info("the first round took %.1f s", took)
+                is_first = False
             self._news.set()
-            await self._wait(wanted)
+            await self._wait(wanted, min(GATHER, SHORT * took))
 
-    async def _wait(self, wanted: int | None) -> None:
-        """Wait for a change, for the time the core asked for, or for the tick."""
+    async def _wait(self, wanted: int | None, gather: float) -> None:
+        """Wait for a change, for the time the core asked for, or for the tick; `gather` seconds after a change."""
         ended = self._clocks.monotonic()
         seconds = TICK if wanted is None else min(TICK, max(0.0, (wanted - self._clocks.milliseconds()) / 1000))
         try:
             async with asyncio.timeout(seconds):
                 await self._dirty.wait()
-            await asyncio.sleep(max(0.0, ended + GATHER - self._clocks.monotonic()))
+            await asyncio.sleep(max(0.0, ended + gather - self._clocks.monotonic()))
         except TimeoutError:
             return
 
