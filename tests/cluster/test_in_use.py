@@ -5,6 +5,7 @@ import asyncio
 from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.cluster.api.finalizers import FINALIZER as IN_USE
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR
+from webhook.cluster.queues.in_use import unnamed
 from webhook.kube.conditions import find
 from webhook.store.errors import NotFound
 from webhook.store.objects import merge
@@ -88,3 +89,19 @@ def test_a_check_gets_the_finalizer_and_goes_when_no_queue_names_it():
             await w.until(gone, "the check is gone")
 
     asyncio.run(go())
+
+
+def test_what_only_a_queue_that_is_gone_named_is_let_go_with_it():
+    """In the same pass: a script that deletes all of them may make them again at once."""
+    leaving = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [IN_USE]}
+    checks = [{"kind": "AdmissionCheck", "metadata": {"name": name, **leaving}} for name in ("a", "b")]
+    queues = [
+        {
+            "kind": "ClusterQueue",
+            "metadata": {"name": name, **leaving},
+            "spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": name}]}},
+        }
+        for name in ("a", "b")
+    ]
+    assert unnamed(checks, queues) == []
+    assert unnamed(checks, queues[1:]) == checks[:1]

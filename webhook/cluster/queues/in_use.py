@@ -14,17 +14,17 @@ from webhook.jobs.describe import at
 from webhook.store.objects import Object, key_of
 
 
-def unused(
-    queues: Iterable[Object], flavors: Iterable[Object], checks: Iterable[Object], counts: Mapping[str, QueueCount]
-) -> Iterator[Object]:
-    """Give the ClusterQueues whose quota nobody holds, and the flavors and checks that no ClusterQueue names."""
-    queues = list(queues)
-    for queue in _leaving(queues):
-        if not counts[key_of(queue)[1]].reserving:
-            yield queue
-    if going := [*_leaving(flavors), *_leaving(checks)]:
-        named = {pair for queue in queues for pair in _names(queue)}
-        yield from (obj for obj in going if (obj["kind"], key_of(obj)[1]) not in named)
+def unheld(queues: Iterable[Object], counts: Mapping[str, QueueCount]) -> list[Object]:
+    """Give the ClusterQueues that are being deleted, and whose quota nobody holds."""
+    return [queue for queue in _leaving(queues) if not counts[key_of(queue)[1]].reserving]
+
+
+def unnamed(objects: Iterable[Object], queues: Iterable[Object]) -> list[Object]:
+    """Give the flavors and checks that are being deleted, and that none of these ClusterQueues names."""
+    if not (going := list(_leaving(objects))):
+        return []
+    named = {pair for queue in queues for pair in _names(queue)}
+    return [obj for obj in going if (obj["kind"], key_of(obj)[1]) not in named]
 
 
 def unmarked(checks: Iterable[Object]) -> list[Object]:

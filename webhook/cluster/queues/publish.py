@@ -16,7 +16,7 @@ from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.in_use import unmarked, unused
+from webhook.cluster.queues.in_use import unheld, unmarked, unnamed
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import QueueCounts, status_of, tally, with_share
 from webhook.kube.gvk import GroupVersionKind
@@ -90,20 +90,31 @@ class Publisher:
         await self._mark_and_let_go(counts)
 
     async def _mark_and_let_go(self, counts: QueueCounts) -> None:
-        """Write the finalizers of what is in use; the queues' status was written, so all is read anew."""
+        """Write the finalizers of what is in use; the queues' status was written, so all is read anew.
+
+        A queue that is gone with its finalizer counts no more: what it named may be made again at once, as a script
+        does that deletes all of them and applies them anew.
+        """
         queues, flavors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(FLAVOR).all()
         checks = self._view.mirror(ADMISSION_CHECK).all()
         for check in unmarked(checks):
             await self._finalizers(check, marked(check))
-        for obj in list(unused(queues, flavors, checks, counts.cluster_queues)):
+        gone = set()
+        for queue in unheld(queues, counts.cluster_queues):
+            if await self._finalizers(queue, let_go(queue)) and let_go(queue) is None:
+                gone.add(key_of(queue))
+        for obj in unnamed([*flavors, *checks], (queue for queue in queues if key_of(queue) not in gone)):
             await self._finalizers(obj, let_go(obj))
 
-    async def _finalizers(self, obj: Object, names: list[str] | None) -> None:
+    async def _finalizers(self, obj: Object, names: list[str] | None) -> bool:
+        """Write an object's finalizers; say whether that was done."""
         try:
             await self._writer.metadata(obj, {"finalizers": names})
         except StoreError as error:
             self._changed = True
             log.info("the finalizers of %s %s are not written: %s", obj["kind"], key_of(obj)[1], error)
+            return False
+        return True
 
     async def _write(self, queue: Object, status: Object) -> None:
         if status == (queue.get("status") or {}):
