@@ -55,6 +55,7 @@ from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
 from webhook.server.listener import Application, Listener, host_and_port
 from webhook.server.metrics import ServerMetrics
+from webhook.server.policy_times import PolicyTimes
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.server.routes.visibility import VisibilityApp
 from webhook.server.self_call import SelfCall
@@ -115,7 +116,8 @@ class Daemon:
         `traces` is told of reviews and rounds.
         """
         self.config, self._clocks = config, clocks or system_clocks()
-        self.registry, self.metrics, self.health = CollectorRegistry(), ServerMetrics(), Health()
+        self.registry, self.health = CollectorRegistry(), Health()
+        self.metrics, self._times = ServerMetrics(), PolicyTimes()
         self._swapped, self._certificates, self._traces = swapped, certificates, traces
         self._rules = configured(config.queues, config.queue_rules)
         self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
@@ -131,17 +133,13 @@ class Daemon:
         self._journal = self._make_journal(compares=compares) if embedded or compares else None
         rules, journal = self.policies.current.rules, self._journal
         self.core = QueueCore(rules, settings=config.queues, journal=journal) if embedded else None
-        gate = None
+        gate, now = None, self._clocks.milliseconds
         if self.core is not None:
-            gate = view_gate(
-                self.view, self.core, self._clocks.milliseconds, config.queues, refuses=config.refuse_impossible
-            )
-        self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate)
+            gate = view_gate(self.view, self.core, now, config.queues, refuses=config.refuse_impossible)
+        self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate, self._times.watch)
         self.controller = self._make_controller(store) if self.core is not None else None
         self._compared = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
-        self.beside_kueue = (
-            BesideKueue(self.view, self._compared, self._clocks.milliseconds) if self._compared else None
-        )
+        self.beside_kueue = BesideKueue(self.view, self._compared, now) if self._compared else None
         self._recorder: Recorder | None = None
         self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -250,10 +248,10 @@ class Daemon:
             identity=self._identity,
             journal=config.journal_folder if self._journal is not None else None,
             started=clocks.milliseconds(),
+            times=self._times.by_policy,
         )
         page = Page(sources, clocks.monotonic, login=config.ui is PageMode.LOGIN, counts=controller is None)
         self.engine.records.append(lambda request, verdict, _, phase: page.reviewed(request, verdict, phase))
-        self.engine.watch = page.watch
         return page
 
     def _decider(self) -> Decider:
@@ -294,6 +292,7 @@ class Daemon:
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
             self.registry.register(collector)
         self.registry.register(self.metrics)
+        self.registry.register(self._times)
         self.registry.register(ProcessMetrics(self._state))
         self.health.add("policies", self._policies_condition)
         self.health.add("certificate", self._certificate_condition)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 import webhook
+from webhook import cel
 from webhook.admission.verdict import Verdict
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.server.metrics import ServerMetrics
+from webhook.server.policy_times import TIMED, PolicyTimes
 
 ROOT = Path(webhook.__file__).parent
 
@@ -66,3 +69,32 @@ def test_policies_are_counted_by_name():
     }
     assert found == {("evaluations", "a"): 2, ("evaluations", "b"): 2, ("denials", "a"): None, ("denials", "b"): 1}
     assert registry.get_sample_value("sluice_admission_warnings_total") == 1
+
+
+def test_one_review_of_some_is_measured_policy_by_policy():
+    """What its clauses take is added to their policy, whether it changes objects or judges them."""
+    registry, times = CollectorRegistry(), PolicyTimes()
+    registry.register(times)
+    policy = SimpleNamespace(name="a", mutating=True)
+    timers = [timer for _ in range(2 * TIMED) if (timer := times.watch()) is not None]
+    for timer in timers:
+        timer.saw(policy, "matchConditions", 0, "true")
+        timer.saw(policy, "mutations", 0, "changed")
+    assert len(timers) == 2
+    assert registry.get_sample_value("sluice_policy_duration_seconds_count", {"policy": "a"}) == 2
+    measured = times.by_policy["a", True]
+    assert 0 < measured.slowest <= measured.seconds
+    assert registry.get_sample_value("sluice_policy_duration_seconds_sum", {"policy": "a"}) == measured.seconds
+
+
+def test_what_the_interpreter_answers_is_counted():
+    """An expression that fails is evaluated again, exactly: its cost and its message are the API server's."""
+    registry = CollectorRegistry()
+    registry.register(PolicyTimes())
+    before = registry.get_sample_value("sluice_expressions_interpreted_total")
+    program = cel.compile("1 / size(text) == 1", cel.Env({"text": cel.types.STRING}))
+    assert program.run({"text": "x"}) is True
+    assert registry.get_sample_value("sluice_expressions_interpreted_total") == before
+    with pytest.raises(cel.EvalError):
+        program.run({"text": ""})
+    assert registry.get_sample_value("sluice_expressions_interpreted_total") == before + 1

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from webhook.cel.budget import Budget
 from webhook.cel.check import checker, validators
@@ -29,6 +29,10 @@ from webhook.cel.types import Type
 
 def _uncalled(*_: object) -> Any:
     raise AssertionError
+
+
+_EXACT: Final = [0]
+"""How many evaluations were exact."""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,6 +137,7 @@ class Program:
 
     def exactly(self, values: tuple[object, ...], budget: Budget | None = None) -> object:
         """The exact form: every cost unit is counted as cel-go counts it."""
+        _EXACT[0] += 1
         memory.reset()
         limit = CALL_LIMIT if budget is None else budget.call_limit
         frame = self.frame(values, limit)
@@ -183,6 +188,11 @@ class Program:
         except CelError:
             pass
         return failed[0] if failed else -1
+
+
+def exact_evaluations() -> int:
+    """Give how many evaluations of this process were exact ones, which take many times as long as fast ones."""
+    return _EXACT[0]
 
 
 def _picker(names: tuple[str, ...]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:

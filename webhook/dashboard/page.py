@@ -24,7 +24,6 @@ from webhook.dashboard.web.events import Listeners
 from webhook.dashboard.web.files import static_files
 from webhook.dashboard.web.long_work import LongWork
 from webhook.kube.gvk import GroupVersionKind
-from webhook.policy.evaluation.result import Observer
 from webhook.policy_reload.policies import Policies
 from webhook.queue.model import Workload
 from webhook.store.objects import Object
@@ -65,10 +64,6 @@ class Page:
         self._log.reviewed(verdict, mutating=mutating)
         if mutating:
             self._lives.reviewed(request, verdict, self._sources.now())
-
-    def watch(self) -> Observer | None:
-        """Give who times the next review."""
-        return self._log.watch()
 
     def swapped(self, policies: Policies) -> None:
         """Take note of another set of policies."""

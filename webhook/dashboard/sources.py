@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.queue.state import State
+from webhook.server.policy_times import PolicyKey, PolicyTime
 from webhook.store.objects import Object
 
 
@@ -20,7 +21,7 @@ from webhook.store.objects import Object
 class Sources:
     """The core and the objects it decides over, the policies, the journal's folder; `now` is in milliseconds.
 
-    `leads` says whether this replica decides, `identity` names it.
+    `leads` says whether this replica decides, `identity` names it; `times` are those that policies took.
     """
 
     core: QueueCore
@@ -33,6 +34,7 @@ class Sources:
     identity: str
     journal: Path | None = None
     started: int = field(default=0)
+    times: Mapping[PolicyKey, PolicyTime] = field(default_factory=dict)
 
     @property
     def state(self) -> State:

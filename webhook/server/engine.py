@@ -67,23 +67,28 @@ class LiveEngine:
     `records` are told of each; `watch` gives who observes the next review, or nobody.
     """
 
-    def __init__(self, current: Callable[[], PoliciesInForce], facts: LiveFacts, gate: Gate | None) -> None:
-        self._current, self._facts, self._gate = current, facts, gate
+    def __init__(
+        self,
+        current: Callable[[], PoliciesInForce],
+        facts: LiveFacts,
+        gate: Gate | None,
+        watch: Callable[[], Observer | None] = _nobody,
+    ) -> None:
+        self._current, self._facts, self._gate, self._watch = current, facts, gate, watch
         self.warm = asyncio.Event()
         self.records: list[Record] = []
-        self.watch: Callable[[], Observer | None] = _nobody
 
     def mutate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Shape the object."""
         start = perf_counter()
-        verdict = pipeline.mutate(request, self._current().part(request, only), self._facts, observer=self.watch())
+        verdict = pipeline.mutate(request, self._current().part(request, only), self._facts, observer=self._watch())
         return self._recorded(request, verdict, start, "mutate", only)
 
     def validate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Judge the object; the gate is asked once, whatever the failure policies."""
         start, policies = perf_counter(), self._current()
         gate = self._gate if only in ("", policies.gate_part) else None
-        verdict = pipeline.validate(request, policies.part(request, only), self._facts, gate, observer=self.watch())
+        verdict = pipeline.validate(request, policies.part(request, only), self._facts, gate, observer=self._watch())
         return self._recorded(request, verdict, start, "validate", only)
 
     async def ask(self, questions: Sequence[Question]) -> None:

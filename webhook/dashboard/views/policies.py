@@ -3,54 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Final
 
 from webhook.admission.verdict import Verdict
 from webhook.dashboard.model.policies import ExceptionRow, PoliciesView, PolicyRow, ReloadRow, RuleFileRow
 from webhook.dashboard.sources import Sources
 from webhook.diagnostics import Place
-from webhook.policy.evaluation.result import Observer
 from webhook.policy.model import Policy
 from webhook.policy_reload.policies import Policies
-
-TIMED: Final = 16
-"""One review in so many is timed, policy by policy: an observed review takes half as long again."""
-_Key = tuple[str, bool]
-"""Name of a policy, and whether it changes objects."""
+from webhook.server.policy_times import PolicyKey, PolicyTime
 
 
 @dataclass(slots=True)
 class PolicyCount:
-    """What became of the reviews that reached a policy. Times are in seconds."""
+    """What became of the reviews that reached a policy."""
 
     evaluated: int = 0
     denied: int = 0
     changed: int = 0
-    timed: int = 0
-    seconds: float = 0.0
-    slowest: float = 0.0
-
-
-class PolicyTimer:
-    """Hears of each clause of one review as it is done, and adds the time since the last to its policy."""
-
-    def __init__(self, counts: Mapping[_Key, PolicyCount]) -> None:
-        self._counts, self._last = counts, perf_counter()
-        self._here: dict[_Key, float] = {}
-
-    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
-        """Take the time of a clause."""
-        now, key = perf_counter(), (policy.name, policy.mutating)
-        count, spent = self._counts[key], now - self._last
-        if key not in self._here:
-            count.timed += 1
-        self._here[key] = whole = self._here.get(key, 0.0) + spent
-        count.seconds += spent
-        count.slowest = max(count.slowest, whole)
-        self._last = now
 
 
 @dataclass(slots=True)
@@ -60,9 +31,8 @@ class PolicyLog:
     now: int
     loaded: int = 0
     reload: ReloadRow | None = None
-    counts: defaultdict[_Key, PolicyCount] = field(default_factory=lambda: defaultdict(PolicyCount))
-    _reviews: int = 0
-    _before: dict[_Key, str] = field(default_factory=dict)
+    counts: defaultdict[PolicyKey, PolicyCount] = field(default_factory=lambda: defaultdict(PolicyCount))
+    _before: dict[PolicyKey, str] = field(default_factory=dict)
     _digest: str = ""
 
     def begin(self, policies: Policies) -> None:
@@ -81,11 +51,6 @@ class PolicyLog:
                 _names(key for key in digests.keys() & before.keys() if digests[key] != before[key]),
             )
         self.loaded, self._before, self._digest = now, digests, policies.bundle.digest
-
-    def watch(self) -> Observer | None:
-        """Give who times the next review, for one in some."""
-        self._reviews += 1
-        return PolicyTimer(self.counts) if self._reviews % TIMED == 0 else None
 
     def reviewed(self, verdict: Verdict, *, mutating: bool) -> None:
         """Count a verdict."""
@@ -118,8 +83,7 @@ def policies_view(sources: Sources, log: PolicyLog) -> PoliciesView:
         policies.bundle.digest,
         log.loaded,
         sources.started,
-        tuple(_row(lazy.stub, lazy.place, log.counts.get((lazy.stub.name, lazy.stub.mutating)) or PolicyCount())
-              for lazy in policies.lazy.policies),
+        tuple(_row(lazy.stub, lazy.place, log, sources) for lazy in policies.lazy.policies),
         rules,
         tuple(exceptions),
         log.reload,
@@ -127,7 +91,9 @@ def policies_view(sources: Sources, log: PolicyLog) -> PoliciesView:
     )  # fmt: skip
 
 
-def _row(policy: Policy, place: Place, count: PolicyCount) -> PolicyRow:
+def _row(policy: Policy, place: Place, log: PolicyLog, sources: Sources) -> PolicyRow:
+    key = policy.name, policy.mutating
+    count, time = log.counts.get(key) or PolicyCount(), sources.times.get(key) or PolicyTime()
     return PolicyRow(
         policy.name,
         policy.mutating,
@@ -138,15 +104,15 @@ def _row(policy: Policy, place: Place, count: PolicyCount) -> PolicyRow:
         count.evaluated,
         count.denied,
         count.changed,
-        count.timed,
-        round(1e6 * count.seconds / count.timed) if count.timed else 0,
-        round(1e6 * count.slowest),
+        time.reviews,
+        round(1e6 * time.seconds / time.reviews) if time.reviews else 0,
+        round(1e6 * time.slowest),
     )
 
 
-def _digests(policies: Policies) -> dict[_Key, str]:
+def _digests(policies: Policies) -> dict[PolicyKey, str]:
     return {(lazy.stub.name, lazy.stub.mutating): lazy.digest for lazy in policies.lazy.policies}
 
 
-def _names(keys: Iterable[_Key]) -> tuple[str, ...]:
+def _names(keys: Iterable[PolicyKey]) -> tuple[str, ...]:
     return tuple(sorted({name for name, _ in keys}))
