@@ -17,7 +17,7 @@ from typing import Final
 
 from webhook.api.configuration.model import QueueSettings
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import PARENTS, POD, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PARENTS, POD, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
@@ -55,6 +55,9 @@ TICK: Final = 5.0
 PUBLISH_EVERY: Final = 0.5
 REST: Final = 10
 """So many times as long as publishing took is waited for before the next time, `PUBLISH_EVERY` at most."""
+SHORT_REST: Final = 2
+"""The same where something is being deleted that may be let go now: whoever deletes it waits for that."""
+LEAVING: Final = frozenset((CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK))
 FOLLOW_EVERY: Final = 1.0
 AFTER_FAILURE: Final = 1.0
 
@@ -86,7 +89,7 @@ class Controller:
     ) -> None:
         self._view, self._clocks, self._report, self._leader = view, clocks, report, leader
         self._leading = False
-        self._dirty, self._news = asyncio.Event(), asyncio.Event()
+        self._dirty, self._news, self._leaving = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
@@ -146,6 +149,8 @@ class Controller:
             self._publisher.heard(gvk, old, new)
             self._upkeep.heard(gvk, old, new)
         self._provisioner.heard(gvk, old, new)
+        if gvk in LEAVING and (new is None or new["metadata"].get("deletionTimestamp")):
+            self._leaving.set()
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:
@@ -296,6 +301,7 @@ class Controller:
         self._provisioner.look_at_all()
         while True:
             self._news.clear()
+            self._leaving.clear()
             began = self._clocks.monotonic()
             try:
                 await self._upkeep.run(await self._explainer.run())
@@ -304,11 +310,17 @@ class Controller:
             except NotLeading:
                 return
             took = self._clocks.monotonic() - began
-            await asyncio.sleep(min(PUBLISH_EVERY, max(GATHER, REST * took)))
-            # Not `wait_for`: in Python 3.11 it swallows a cancellation that meets the news.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PUBLISH_EVERY):
-                    await self._news.wait()
+            await asyncio.sleep(min(PUBLISH_EVERY, max(GATHER, SHORT_REST * took)))
+            await _wait(self._leaving, min(PUBLISH_EVERY, (REST - SHORT_REST) * took))
+            if not self._leaving.is_set():
+                await _wait(self._news, PUBLISH_EVERY)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, so long at most. Not `wait_for`: in Python 3.11 it swallows a cancellation that meets it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 async def _for_ever() -> None:
