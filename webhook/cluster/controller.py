@@ -33,7 +33,9 @@ from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.publish import Publisher
+from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.cluster.workloads.upkeep import Acts, Upkeep
+from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
 from webhook.store.errors import StoreError
@@ -56,8 +58,7 @@ PUBLISH_EVERY: Final = 0.5
 REST: Final = 10
 """So many times as long as publishing took is waited for before the next time, `PUBLISH_EVERY` at most."""
 SHORT_REST: Final = 2
-"""The same where something is being deleted that may be let go now: whoever deletes it waits for that."""
-LEAVING: Final = frozenset((CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK))
+"""The same where somebody waits for what is written."""
 FOLLOW_EVERY: Final = 1.0
 AFTER_FAILURE: Final = 1.0
 
@@ -89,7 +90,7 @@ class Controller:
     ) -> None:
         self._view, self._clocks, self._report, self._leader = view, clocks, report, leader
         self._leading = False
-        self._dirty, self._news, self._leaving = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._dirty, self._news, self._soon = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
@@ -149,8 +150,8 @@ class Controller:
             self._publisher.heard(gvk, old, new)
             self._upkeep.heard(gvk, old, new)
         self._provisioner.heard(gvk, old, new)
-        if gvk in LEAVING and (new is None or new["metadata"].get("deletionTimestamp")):
-            self._leaving.set()
+        if _is_waited_for(gvk, new):
+            self._soon.set()
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:
@@ -301,7 +302,7 @@ class Controller:
         self._provisioner.look_at_all()
         while True:
             self._news.clear()
-            self._leaving.clear()
+            self._soon.clear()
             began = self._clocks.monotonic()
             try:
                 await self._upkeep.run(await self._explainer.run())
@@ -311,9 +312,16 @@ class Controller:
                 return
             took = self._clocks.monotonic() - began
             await asyncio.sleep(min(PUBLISH_EVERY, max(GATHER, SHORT_REST * took)))
-            await _wait(self._leaving, min(PUBLISH_EVERY, (REST - SHORT_REST) * took))
-            if not self._leaving.is_set():
+            await _wait(self._soon, min(PUBLISH_EVERY, (REST - SHORT_REST) * took))
+            if not self._soon.is_set():
                 await _wait(self._news, PUBLISH_EVERY)
+
+
+def _is_waited_for(gvk: GroupVersionKind, new: Object | None) -> bool:
+    """Say whether somebody else waits: for the finalizer of what he deletes, for the end of what he has admitted."""
+    if gvk in (CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK):
+        return new is None or bool(new["metadata"].get("deletionTimestamp"))
+    return gvk == WORKLOAD and new is not None and holds(new, WAITING) and holds(new, QUOTA_RESERVED)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
