@@ -3,7 +3,6 @@
 import pytest
 
 from webhook import config
-from webhook.api.configuration.fields import SECTIONS, from_configuration
 from webhook.api.configuration.model import (
     AdmissionFairSharing,
     FairSharing,
@@ -17,6 +16,7 @@ from webhook.api.configuration.model import (
     Transformation,
     WaitForPodsReady,
 )
+from webhook.api.configuration.read import SECTIONS, from_configuration
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.policy.queue_rules.configured import Configured, configured

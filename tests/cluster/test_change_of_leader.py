@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.small_cluster import JOB, job, make_controller, queues, small_cluster
 from tests.patience import until
-from webhook.cluster import cycle
+from webhook.cluster import fencing
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, WORKLOAD
 from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
 from webhook.cluster.jobs.steps import EPOCH
@@ -247,7 +247,7 @@ class Late:
 @pytest.mark.parametrize(("in_time", "lists"), [(True, 1), (False, 2)])
 def test_a_new_leader_knows_of_admissions_that_its_watch_told_late(monkeypatch, in_time, lists):
     """It decides only when the watch has told of its own stamp, and lists where it does not; quota is not passed."""
-    monkeypatch.setattr(cycle, "CATCH_UP", 600.0 if in_time else 0.05)
+    monkeypatch.setattr(fencing, "CATCH_UP", 600.0 if in_time else 0.05)
 
     async def go():
         store = MemoryStore()

@@ -20,7 +20,7 @@ from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvi
 from webhook.queue.memory import copy_of
 from webhook.queue.model import Namespace, Requirement, Selector, Snapshot, Workload
 from webhook.queue.pending.queue import PendingQueue, Status
-from webhook.queue.preemption.classic import fits, without
+from webhook.queue.preemption.victim_search import fits, without
 from webhook.queue.rules import Mode
 from webhook.queue.state import State
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Selector
-from webhook.api.configuration.fields import settings_among
 from webhook.api.configuration.managed import Managed, managed
+from webhook.api.configuration.read import settings_among
 from webhook.api.scopes import Scopes
 from webhook.jobs.normalise import normalise
 from webhook.jobs.owners import admits

@@ -24,8 +24,9 @@ from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
 from webhook.cluster.core.pending_reasons import Explainer
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.cycle import Cycle, insist
+from webhook.cluster.cycle import Cycle
 from webhook.cluster.failure_recovery import GATE, FailureRecovery
+from webhook.cluster.fencing import Fence, insist
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, keys_of_parents, managed_jobs
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
@@ -94,8 +95,8 @@ class Controller:
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
-        claim = None if leader is None else leader.claim
-        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report, self._events, claim)
+        self._fence = Fence(view, self._writer, None if leader is None else leader.claim)
+        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report, self._events, self._fence)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._explainer = Explainer(core)
@@ -258,10 +259,10 @@ class Controller:
         if self._leader is None:
             await insist(partial(self._read, WORKLOAD))
             return
-        if not await self._cycle.catch_up(self._leader.epoch, self._leader.left):
+        if not await self._fence.catch_up(self._leader.epoch, self._leader.left):
             await insist(partial(self._read, WORKLOAD))
         caught_up = self._clocks.monotonic()
-        await self._cycle.fence(self._leader.epoch, self._leader.left)
+        await self._fence.keep_out(self._leader.epoch, self._leader.left)
         fenced = self._clocks.monotonic()
         log.info("caught up in %.1f s; fenced the last leader in %.1f s", caught_up - began, fenced - caught_up)
 

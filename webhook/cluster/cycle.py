@@ -11,8 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot import slices
@@ -21,7 +20,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.jobs.steps import EPOCH
+from webhook.cluster.fencing import AT_ONCE, Fence, insist
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads import conditions as workload_conditions
@@ -48,20 +47,13 @@ from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish
 from webhook.kube.conditions import find, holds
 from webhook.queue.decisions import Admitted, Evicted, Preempted
-from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
+from webhook.store.errors import StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of
 
 log = logging.getLogger(__name__)
 
 SOON_MS: Final = 100
-AT_ONCE: Final = 8
-"""Status writes under way at the same time."""
-CATCH_UP: Final = 2.0
-"""Seconds that the watch has to tell a new leader of its own write; after that it lists."""
-CLAIMS: Final = 256
-"""Workloads that are claimed ahead: as many writes keep a new leader from deciding, and so rarely is one made."""
-T = TypeVar("T")
-Claim = Callable[[Sequence[str]], Awaitable[bool]]
+"""Milliseconds until the next round where a write is unsettled."""
 PREEMPTED: Final = "Preempted"
 REPLACED: Final = "WorkloadSliceReplaced"
 
@@ -81,21 +73,6 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
     return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
 
 
-async def insist(call: Callable[[], Awaitable[T]]) -> T:
-    """Do what must be done before anything else, again while the API server is away; whose lease ends is cancelled."""
-    while True:
-        try:
-            return await call()
-        except Unavailable as error:
-            log.warning("tried again: %s", error)
-            await asyncio.sleep(max(SOON_MS / 1000, error.after))
-
-
-def _stamp(workload: Object | None) -> str:
-    """Give what the fence of a leader wrote to a Workload, or an empty string."""
-    return str(at(workload or {}, ("metadata", "annotations", EPOCH)) or "")
-
-
 class Cycle:
     """Runs rounds; remembers only which writes are unsettled."""
 
@@ -107,12 +84,11 @@ class Cycle:
         clock_ms: Callable[[], int],
         report: QueueMetrics,
         events: EventRecorder,
-        claim: Claim | None = None,
+        fence: Fence,
     ) -> None:
-        """Take the parts. `claim` writes down whom this replica may admit, where another may take over."""
+        """Take the parts. The fence says whom this replica may admit, where another may take over."""
         self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
-        self._events, self._claim = events, claim
-        self._claimed: dict[str, str] = {}
+        self._events, self._fence = events, fence
         self._unsettled: dict[tuple[str, str], Object] = {}
         self._asked: list[Evicted] = []
 
@@ -130,7 +106,7 @@ class Cycle:
         await self._each([*decisions.evicted, *asked], self._evict)
         await self._each(decisions.preempted, self._preempt)
         await self._each(decisions.ready, self._ready)
-        await self._claim_for(decisions.admitted)
+        await self._claim(decisions.admitted)
         await self._each(decisions.admitted, self._admit)
         self._report.cycle(decisions, self._clock_ms() - started)
         if self._unsettled:
@@ -145,76 +121,10 @@ class Cycle:
         """Let the core know how things stand, without deciding."""
         self._core.follow(self._clock_ms())
 
-    async def _claim_for(self, admitted: Sequence[Admitted]) -> None:
-        """Have everybody claimed who is admitted now, before any of that is written; those in front as well.
-
-        So one write lasts for some rounds, until another leader has stamped one of them. Raises NotLeading, StoreError.
-        """
-        wanted = {decision.workload for decision in admitted}
-        if self._claim is None or all(self._is_claimed(key) for key in wanted):
-            return
+    async def _claim(self, admitted: Sequence[Admitted]) -> None:
+        """Have everybody claimed who is admitted now, and those in front as well. Raises NotLeading, StoreError."""
         unsettled = ("/".join(key) for key in self._unsettled)
-        claimed = {key: _stamp(self._find(key)) for key in (*wanted, *unsettled, *self._core.front(CLAIMS))}
-        claim, names = self._claim, sorted(claimed)
-        if not await insist(lambda: claim(names)):
-            raise NotLeading
-        self._claimed = claimed
-
-    def _is_claimed(self, key: str) -> bool:
-        """Say whether a Workload may be admitted by the claim: nobody has stamped it since.
-
-        A leader whose clock is slow sees the versions that the fence of the next one makes, and must not use them.
-        """
-        return self._claim is None or self._claimed.get(key) == _stamp(self._find(key))
-
-    async def catch_up(self, epoch: int, left: Sequence[str] | None) -> bool:
-        """Let the watch tell of all that was written to Workloads before this call; say whether it did in time.
-
-        One that waits is stamped, of those that a former leader claimed where there are any: what was written before
-        that is told before that. Where nothing waits, or the write or the watch fails, they have to be read instead.
-        """
-        mirror = self._view.mirror(WORKLOAD)
-        # The last claimed are those that the former leader was least likely to admit meanwhile.
-        known = chain(map(self._find, reversed(left or ())), mirror.all())
-        waiting = next((w for w in known if w and not holds(w, QUOTA_RESERVED) and not holds(w, FINISHED)), None)
-        if waiting is None:
-            return False
-        try:
-            written = await self._writer.metadata(waiting, {"annotations": {EPOCH: str(epoch)}})
-            if version_of(written) == version_of(waiting):  # it bore that stamp already: nothing was written now
-                return False
-            async with asyncio.timeout(CATCH_UP):
-                await mirror.reach(version_of(written))
-        except (StoreError, TimeoutError):
-            return False
-        return True
-
-    async def fence(self, epoch: int, left: Sequence[str] | None) -> None:
-        """Write to the Workloads that a former leader may still admit, so that such a write can no longer land.
-
-        `left` is None where it may be any that waits. Raises StoreError where one is refused: then nothing may be
-        decided.
-        """
-        self._claimed = {}
-        if left is None:
-            waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
-        else:
-            waiting = [workload for key in left if (workload := self._find(key)) is not None]
-        for start in range(0, len(waiting), AT_ONCE):
-            await asyncio.gather(*(self._fence(w, epoch) for w in waiting[start : start + AT_ONCE]))
-
-    async def _fence(self, workload: Object, epoch: int) -> None:
-        found: Object | None = workload
-        while found is not None and not holds(found, QUOTA_RESERVED):
-            stamp = partial(self._writer.metadata, found, {"annotations": {EPOCH: str(epoch)}})
-            try:
-                await insist(stamp)
-            except NotFound:
-                return
-            except Conflict:  # somebody wrote to it since: it may have been the former leader
-                found = await insist(partial(self._writer.refresh_workload, found))
-            else:
-                return
+        await self._fence.claim({each.workload for each in admitted}, unsettled, self._core.front)
 
     async def _each(self, items: Sequence[Any], do: Callable[[Any], Awaitable[None]]) -> None:
         """Do something for each item in order, a few at a time; a write that fails does not stop the others."""
@@ -228,7 +138,7 @@ class Cycle:
 
     async def _admit(self, decision: Admitted) -> None:
         workload = self._find(decision.workload)
-        if workload is None or holds(workload, QUOTA_RESERVED) or not self._is_claimed(decision.workload):
+        if workload is None or holds(workload, QUOTA_RESERVED) or not self._fence.is_claimed(decision.workload):
             return
         if (
             (old := self._find(slices.replaced(workload))) is not None
@@ -337,7 +247,7 @@ class Cycle:
         for key, sent in list(self._unsettled.items()):
             fresh = await insist(partial(self._writer.refresh_workload, sent))
             if fresh is not None and version_of(fresh) == version_of(sent):
-                await self._fence(fresh, self._clock_ms())
+                await self._fence.stamp(fresh, self._clock_ms())
             del self._unsettled[key]
 
     def _queue_of(self, workload: Object | None) -> str:

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from webhook.cel.errors import Interrupted
 from webhook.server.body import read_body
 from webhook.server.clients import ClientCheck
-from webhook.server.cpu_deadline import Review
+from webhook.server.deadlines import Review
 from webhook.server.engine import Engine
 from webhook.server.health import Health
 from webhook.server.json_body import check_type

@@ -8,7 +8,7 @@ import pytest
 from tests.offline.running import invoke
 from tests.shared import ROOT
 from webhook import documents
-from webhook.api.configuration.fields import from_configuration
+from webhook.api.configuration.read import from_configuration
 from webhook.cli import exits
 from webhook.cli.commands.policies.import_policies import import_command
 from webhook.cli.commands.policies.init import init_command

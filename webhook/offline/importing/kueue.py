@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from webhook import documents
 from webhook.api.compatibility import unsupported
-from webhook.api.configuration.fields import KIND, VERSIONS, effective, from_configuration, of_queues
 from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.read import KIND, VERSIONS, effective, from_configuration, of_queues
 from webhook.api.conversion.convert import VERSIONED, ConversionError, convert
 from webhook.api.crds.kinds import KUEUE, OLD, STORED
 from webhook.diagnostics import SourceError

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.configuration.fields import is_configuration
+from webhook.api.configuration.read import is_configuration
 from webhook.api.conversion.convert import VERSIONED, convert
 from webhook.api.crds.kinds import KUEUE, OLD, STORED
 from webhook.api.job_to_workload import priority_of, workload_of

@@ -11,8 +11,8 @@ from webhook.queue.flavors.request_plan import Plan
 from webhook.queue.flavors.search import Assignment, Search
 from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
-from webhook.queue.preemption.classic import Target, VictimSearch
-from webhook.queue.preemption.fair import FairVictimSearch
+from webhook.queue.preemption.fair_victim_search import FairVictimSearch
+from webhook.queue.preemption.victim_search import Target, VictimSearch
 from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import Facts, Mode, Outcome
 from webhook.queue.state import State

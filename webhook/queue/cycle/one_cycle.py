@@ -19,7 +19,7 @@ from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, PodSetAssignment
 from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Status, Verdict
 from webhook.queue.pending.unfinished_cycle import Suspended, signature_of
-from webhook.queue.preemption.classic import Target, without
+from webhook.queue.preemption.victim_search import Target, without
 from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import Facts, Mode, Outcome
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import BadReview, Request, answer, parse
-from webhook.server.cpu_deadline import Review, with_deadline
+from webhook.server.deadlines import Review, seconds_left, with_deadline
 from webhook.server.engine import Engine
 from webhook.server.json_body import read_json
 from webhook.server.limits import Limits
@@ -38,11 +38,11 @@ def admission(
 
     async def handle(call: web.BaseRequest, body: bytes | bytearray) -> web.StreamResponse:
         if not warm.is_set():
-            await _warmed(warm, _patience(call, limits))
+            await _warmed(warm, seconds_left(call, limits))
         work = partial(attempt, body, perf_counter())
         done = await turns.take(work)
         if isinstance(done, NeedsFacts):
-            return await _asked(done, work, engine, turns, _patience(call, limits))
+            return await _asked(done, work, engine, turns, seconds_left(call, limits))
         return done
 
     def attempt(body: bytes | bytearray, start: float) -> JsonResponse | NeedsFacts:
@@ -106,10 +106,3 @@ async def _asked(
                 return done
             needs = done
     raise StatusError("the policies need too many lookups in the API server", 500, "questions")
-
-
-def _patience(call: web.BaseRequest, limits: Limits) -> float:
-    """Give the seconds left: the API server says in the URL how long it waits (`?timeout=10s`)."""
-    text = call.query.get("timeout", "").removesuffix("s")
-    asked = float(text) if text.isascii() and text.isdigit() else limits.seconds
-    return max(0.5, min(asked - 0.5, limits.seconds))

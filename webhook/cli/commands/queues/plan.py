@@ -19,7 +19,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from webhook import setting_values
-from webhook.api.configuration.fields import settings_among
+from webhook.api.configuration.read import settings_among
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits

@@ -24,7 +24,7 @@ from webhook.config import LEVELS, LOG_FORMATS, Config, PageMode, QueueMode, loa
 from webhook.daemon import Daemon, replica_name, system_clocks
 from webhook.diagnostics import Diagnostic
 from webhook.policy_reload.policies import LoaderError
-from webhook.server.cpu_deadline import start_timer, stop_timer
+from webhook.server.deadlines import start_timer, stop_timer
 from webhook.store.no_cluster import NoCluster
 from webhook.store.objects import ObjectStore
 from webhook.tls.folder import Folder

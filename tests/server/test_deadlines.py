@@ -11,8 +11,8 @@ from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission import pipeline
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.verdict import Verdict
-from webhook.server import cpu_deadline
-from webhook.server.cpu_deadline import start_timer, stop_timer, with_deadline
+from webhook.server import deadlines
+from webhook.server.deadlines import start_timer, stop_timer, with_deadline
 
 FREE = "object.spec.l.all(x, x in object.spec.l)"
 """Costs one unit for each element, and as many comparisons as there are pairs."""
@@ -90,6 +90,6 @@ def test_nothing_else_is_interrupted():
     heard = []
     handler = signal.getsignal(signal.SIGVTALRM)
     signal.signal(signal.SIGVTALRM, lambda *given: (heard.append(1), handler(*given)))
-    while len(heard) < cpu_deadline.PATIENCE + 5:
+    while len(heard) < deadlines.PATIENCE + 5:
         sum(range(1000))
     assert with_deadline(lambda _: Verdict(allowed=True))(None).allowed

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.model import State
-from webhook.api.configuration import reading
+from webhook.api.configuration import field_readers
+from webhook.api.configuration.field_readers import Read, Reading, Table
 from webhook.api.configuration.model import (
     AdmissionFairSharing,
     FairSharing,
@@ -24,7 +25,6 @@ from webhook.api.configuration.model import (
     Transformation,
     WaitForPodsReady,
 )
-from webhook.api.configuration.reading import Read, Reading, Table
 from webhook.documents import Document, Path
 from webhook.kube import quantity
 
@@ -54,7 +54,7 @@ def _record(made: type[Any], table: Table) -> Read:
 
 def _enabled(made: type[Any], table: Table, **when_enabled: Any) -> Read:
     """Give a reader of a section that v1beta1 switches on by `enable`; `when_enabled` are its defaults there."""
-    switch: Table = {"enable": ("enable", reading.boolean), **table}
+    switch: Table = {"enable": ("enable", field_readers.boolean), **table}
 
     def read(reader: Reading, value: Any, path: Path) -> Any:
         found = reader.fields(value, path, switch)
@@ -72,7 +72,7 @@ def _transformation(reader: Reading, value: Any, path: Path) -> Transformation:
 
 
 def _kept(reader: Reading, value: Any, path: Path) -> bool:
-    strategy: str = reading.one_of("Retain", "Replace")(reader, value, path)
+    strategy: str = field_readers.one_of("Retain", "Replace")(reader, value, path)
     return strategy == "Retain"
 
 
@@ -87,7 +87,7 @@ def _weight(reader: Reading, value: Any, path: Path) -> float:
 
 
 def _gates(reader: Reading, value: Any, path: Path) -> Mapping[str, bool]:
-    gates: dict[str, bool] = reading.by_name(reading.boolean)(reader, value, path)
+    gates: dict[str, bool] = field_readers.by_name(field_readers.boolean)(reader, value, path)
     for gate, on in gates.items():
         feature = _GATES.get(gate)
         if feature is None and gate != NO_WAITING:
@@ -98,47 +98,49 @@ def _gates(reader: Reading, value: Any, path: Path) -> Mapping[str, bool]:
 
 
 _REQUEUING: Final[Table] = {
-    "timestamp": ("timestamp", lambda *at: RequeuingTimestamp(reading.one_of(*RequeuingTimestamp)(*at))),
-    "backoffBaseSeconds": ("backoff_base_seconds", reading.whole),
-    "backoffLimitCount": ("backoff_limit_count", reading.whole),
-    "backoffMaxSeconds": ("backoff_max_seconds", reading.whole),
+    "timestamp": ("timestamp", lambda *at: RequeuingTimestamp(field_readers.one_of(*RequeuingTimestamp)(*at))),
+    "backoffBaseSeconds": ("backoff_base_seconds", field_readers.whole),
+    "backoffLimitCount": ("backoff_limit_count", field_readers.whole),
+    "backoffMaxSeconds": ("backoff_max_seconds", field_readers.whole),
 }
 _WAITING: Final[Table] = {
-    "timeout": ("timeout", reading.duration),
-    "blockAdmission": ("block_admission", reading.boolean),
-    "recoveryTimeout": ("recovery_timeout", reading.duration),
+    "timeout": ("timeout", field_readers.duration),
+    "blockAdmission": ("block_admission", field_readers.boolean),
+    "recoveryTimeout": ("recovery_timeout", field_readers.duration),
     "requeuingStrategy": ("requeuing", _record(RequeuingStrategy, _REQUEUING)),
 }
 _INTEGRATIONS: Final[Table] = {
-    "frameworks": ("frameworks", reading.texts),
-    "externalFrameworks": ("external_frameworks", reading.texts),
-    "labelKeysToCopy": ("label_keys_to_copy", reading.texts),
-    "podOptions": ("", reading.not_used("set managedJobsNamespaceSelector")),
+    "frameworks": ("frameworks", field_readers.texts),
+    "externalFrameworks": ("external_frameworks", field_readers.texts),
+    "labelKeysToCopy": ("label_keys_to_copy", field_readers.texts),
+    "podOptions": ("", field_readers.not_used("set managedJobsNamespaceSelector")),
 }
-_FAIR: Final[Table] = {"preemptionStrategies": ("preemption_strategies", reading.items(reading.one_of(*STRATEGIES)))}
+_FAIR: Final[Table] = {
+    "preemptionStrategies": ("preemption_strategies", field_readers.items(field_readers.one_of(*STRATEGIES)))
+}
 _HISTORY: Final[Table] = {
-    "usageHalfLifeTime": ("usage_half_life_time", reading.duration),
-    "usageSamplingInterval": ("usage_sampling_interval", reading.duration),
-    "resourceWeights": ("resource_weights", reading.by_name(_weight)),
+    "usageHalfLifeTime": ("usage_half_life_time", field_readers.duration),
+    "usageSamplingInterval": ("usage_sampling_interval", field_readers.duration),
+    "resourceWeights": ("resource_weights", field_readers.by_name(_weight)),
 }
 _TRANSFORMATION: Final[Table] = {
-    "input": ("source", reading.text),
+    "input": ("source", field_readers.text),
     "strategy": ("keep", _kept),
-    "multiplyBy": ("multiply_by", reading.text),
-    "outputs": ("outputs", reading.by_name(_amount)),
+    "multiplyBy": ("multiply_by", field_readers.text),
+    "outputs": ("outputs", field_readers.by_name(_amount)),
 }
 _RESOURCES: Final[Table] = {
-    "excludeResourcePrefixes": ("exclude_resource_prefixes", reading.texts),
-    "transformations": ("transformations", reading.items(_transformation)),
+    "excludeResourcePrefixes": ("exclude_resource_prefixes", field_readers.texts),
+    "transformations": ("transformations", field_readers.items(_transformation)),
     "quotaCheckStrategy": (
         "quota_check_strategy",
-        lambda *at: QuotaCheckStrategy(reading.one_of(*QuotaCheckStrategy)(*at)),
+        lambda *at: QuotaCheckStrategy(field_readers.one_of(*QuotaCheckStrategy)(*at)),
     ),
-    "deviceClassMappings": ("", reading.not_used("quota does not count claimed devices")),
+    "deviceClassMappings": ("", field_readers.not_used("quota does not count claimed devices")),
 }
 _RETENTION: Final[Table] = {
-    "afterFinished": ("after_finished", reading.duration),
-    "afterDeactivatedByKueue": ("after_deactivated", reading.duration),
+    "afterFinished": ("after_finished", field_readers.duration),
+    "afterDeactivatedByKueue": ("after_deactivated", field_readers.duration),
 }
 
 
@@ -150,8 +152,8 @@ def _retention(reader: Reading, value: Any, path: Path) -> Retention:
 
 SECTIONS: Final[Table] = {
     "waitForPodsReady": ("wait_for_pods_ready", _enabled(WaitForPodsReady, _WAITING, block_admission=True)),
-    "manageJobsWithoutQueueName": ("manage_jobs_without_queue_name", reading.boolean),
-    "managedJobsNamespaceSelector": ("managed_jobs_namespace_selector", reading.selector),
+    "manageJobsWithoutQueueName": ("manage_jobs_without_queue_name", field_readers.boolean),
+    "managedJobsNamespaceSelector": ("managed_jobs_namespace_selector", field_readers.selector),
     "integrations": ("integrations", _record(Integrations, _INTEGRATIONS)),
     "fairSharing": ("fair_sharing", _enabled(FairSharing, _FAIR)),
     "admissionFairSharing": ("admission_fair_sharing", _record(AdmissionFairSharing, _HISTORY)),
@@ -161,12 +163,12 @@ SECTIONS: Final[Table] = {
 }
 """What Sluice's own configuration has as well, in the same form."""
 _CONFIGURATION: Final[Table] = {
-    "apiVersion": ("", reading.one_of(*VERSIONS)),
-    "kind": ("", reading.one_of(KIND)),
+    "apiVersion": ("", field_readers.one_of(*VERSIONS)),
+    "kind": ("", field_readers.one_of(KIND)),
     "metadata": ("", lambda *at: None),
-    "namespace": ("namespace", reading.text),
-    "multiKueue": ("", reading.not_used("jobs run in their own cluster")),
-    **{field: ("", reading.not_used(_OWN_OPTION)) for field in _ELSEWHERE},
+    "namespace": ("namespace", field_readers.text),
+    "multiKueue": ("", field_readers.not_used("jobs run in their own cluster")),
+    **{field: ("", field_readers.not_used(_OWN_OPTION)) for field in _ELSEWHERE},
     **SECTIONS,
 }
 

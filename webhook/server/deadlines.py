@@ -1,9 +1,9 @@
-"""Ends a review that computes for too long. A request's deadline does that in the API server, where cost does not.
+"""How long a review may take: by the clock, as long as the API server waits; by processor time, a second.
 
 Some of what an expression does is free by the cost model (`x in list` of an untyped list is), so an object made for it
 could keep the one thread that answers busy for hours. A timer of the process's own processor time interrupts it: the
-expression fails, as it does in the API server, and the policy's failurePolicy decides. Nothing is asked of a review
-that is quick.
+expression fails, as one does in the API server whose request's deadline has passed, and the policy's failurePolicy
+decides. Nothing is asked of a review that is quick.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import signal
 from collections.abc import Callable
 from typing import Final
 
+from aiohttp import web
+
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.cel.errors import Interrupted
+from webhook.server.limits import Limits
 
 Review = Callable[..., Verdict | NeedsFacts]
 
@@ -23,6 +26,16 @@ PATIENCE: Final = 20
 """So many rings a review may outlast; each further one ends the expression that is evaluated then."""
 _left = [0]
 """Rings until the review that runs is interrupted; 0 while none runs."""
+
+
+def seconds_left(call: web.BaseRequest, limits: Limits) -> float:
+    """Give the seconds that a request may wait: the API server says in the URL how long it does (`?timeout=10s`).
+
+    After that the answer is 504 (`app.py`).
+    """
+    text = call.query.get("timeout", "").removesuffix("s")
+    asked = float(text) if text.isascii() and text.isdigit() else limits.seconds
+    return max(0.5, min(asked - 0.5, limits.seconds))
 
 
 def with_deadline(review: Review) -> Review:

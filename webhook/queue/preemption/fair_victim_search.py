@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from webhook.queue.decisions import Why
 from webhook.queue.pending.queue import Entry, PendingQueue
-from webhook.queue.preemption.classic import Target, VictimSearch, fits, put_back
+from webhook.queue.preemption.victim_search import Target, VictimSearch, fits, put_back
 from webhook.queue.quota.shares import almost_common, compare, relative, share_of
 from webhook.queue.quota.tree import Amounts, Node, Usage
 from webhook.queue.rules import Key, Reach, Shares
