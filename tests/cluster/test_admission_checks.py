@@ -263,3 +263,10 @@ def test_a_refusal_keeps_how_often_it_was_tried():
     row = {"name": "a", "state": "Rejected", "lastTransitionTime": NOW, "retryCount": 1}
     (again,) = admission_checks.reset([row], NOW)
     assert (again["state"], again["retryCount"]) == ("Pending", 1)
+
+
+def test_a_time_to_wait_for_is_never_written_earlier_than_it_is():
+    """The API has whole seconds: a back-off of one second was over in a moment where it began late in a second."""
+    assert [admission_checks.stamp(at) for at in (0, 1, 999, 1000)] == [
+        "1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z"
+    ]  # fmt: skip

@@ -153,6 +153,7 @@ class Controller:
         self._provisioner.heard(gvk, old, new)
         if _is_waited_for(gvk, new):
             self._soon.set()
+            self._news.set()
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:
@@ -314,8 +315,7 @@ class Controller:
             took = self._clocks.monotonic() - began
             await asyncio.sleep(min(PUBLISH_EVERY, max(GATHER, SHORT_REST * took)))
             await _wait(self._soon, min(PUBLISH_EVERY, (REST - SHORT_REST) * took))
-            if not self._soon.is_set():
-                await _wait(self._news, PUBLISH_EVERY)
+            await _wait(self._news, PUBLISH_EVERY)
 
 
 def _is_waited_for(gvk: GroupVersionKind, new: Object | None) -> bool:

@@ -284,7 +284,8 @@ func kueueConfig() map[string]any {
 
 // ofJobs adds what the job reconcilers and webhooks were given, of all of them together, and names the kinds that have
 // reconcilers; beside those a kind with a webhook only is nobody's, unless jobs without a queue are to be suspended,
-// which is the reconciler's here. Where no kind has one, all with a webhook are named: they are to be shaped. A suite that leaves WaitForPodsReady out of them has no condition PodsReady.
+// which is the reconciler's here. Where no kind has one, and none is named as enabled, all with a webhook are: they are
+// to be shaped. A suite that leaves WaitForPodsReady out of them has no condition PodsReady.
 func ofJobs(out map[string]any) {
 	manage, ready := false, false
 	frameworks, external, labels := sets.New[string](), sets.New[string](), sets.New[string]()
@@ -302,7 +303,8 @@ func ofJobs(out map[string]any) {
 			set(out, after.String(), "objectRetentionPolicies", "workloads", "afterDeactivatedByKueue")
 		}
 	}
-	shaped := manage || !slices.Contains(slices.Collect(maps.Values(sluicehook.Kinds)), true)
+	reconciled := slices.Contains(slices.Collect(maps.Values(sluicehook.Kinds)), true)
+	shaped := manage || frameworks.Len() == 0 && !reconciled
 	for _, name := range jobcontrollers.NewIntegrationManager().GetIntegrationsList() {
 		if reconciler, ok := sluicehook.Kinds[name[strings.LastIndex(name, "/")+1:]]; reconciler || ok && shaped {
 			frameworks.Insert(name)

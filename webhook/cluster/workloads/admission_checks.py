@@ -82,8 +82,8 @@ def retry_at(states: States) -> str:
 
 
 def stamp(at: int) -> str:
-    """Write a time (milliseconds since the epoch) as the API does, in whole seconds."""
-    return (datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=at)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Write a time to wait for (milliseconds since the epoch) in whole seconds as the API does, never an earlier one."""
+    return (datetime.fromtimestamp(0, UTC) + timedelta(seconds=-(-at // 1000))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _count(row: dict[str, Any], field: str) -> int:
