@@ -82,7 +82,7 @@ def retry_at(states: States) -> str:
 
 
 def stamp(at: int) -> str:
-    """Write a time to wait for (milliseconds since the epoch) as the API does: in whole seconds, never an earlier one."""
+    """Write a time to wait for (milliseconds since the epoch) as the API does: in whole seconds, never earlier."""
     return (datetime.fromtimestamp(0, UTC) + timedelta(seconds=-(-at // 1000))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
