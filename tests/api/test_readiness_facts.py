@@ -6,7 +6,7 @@ from webhook.api.configuration.model import QueueSettings, WaitForPodsReady
 from webhook.api.snapshot.reader import Reader
 
 START, ADMITTED, LOST = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z"
-AT = {START: 1_767_225_600_000, ADMITTED: 1_767_229_200_000, LOST: 1_767_232_800_000}
+AT = {START: 1_767_225_600_999, ADMITTED: 1_767_229_200_999, LOST: 1_767_232_800_999}
 WAITS, WAITS_NOT = QueueSettings(wait_for_pods_ready=WaitForPodsReady()), QueueSettings()
 
 

@@ -159,7 +159,7 @@ def test_pods_that_are_not_ready_are_seen() -> None:
     assert decide(core, by, 301_000).evicted == (Evicted(f"{NS}/stuck", "a", "PodsReadyTimeout", "", 361_000),)
 
 
-@pytest.mark.parametrize(("status", "since"), [("False", 1_767_225_600_000), ("True", 0), ("", 0)])
+@pytest.mark.parametrize(("status", "since"), [("False", 1_767_225_600_999), ("True", 0), ("", 0)])
 def test_the_condition_of_ready_pods_is_read(status: str, since: int) -> None:
     """Nobody's word is no reason: without the condition pods count as ready."""
     rows = [{"type": "PodsReady", "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}] if status else []

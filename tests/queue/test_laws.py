@@ -90,7 +90,7 @@ def test_limits_lowered_below_usage_are_not_made_worse(
 ) -> None:
     """An administrator who lowers quota below usage finds it exceeded no further by any later decision."""
     state = with_work(world, work[: len(work) // 2])
-    until_stable(state, rules)
+    until_stable_or_tired(state, rules)
     queue = world.cluster_queues[0]
     flavors = tuple(replace(f, quotas=dict.fromkeys(f.quotas, lowered)) for f in queue.groups[0].flavors)
     state.apply(DefinitionChanged(replace(queue, groups=(replace(queue.groups[0], flavors=flavors),))))

@@ -314,7 +314,8 @@ def _readiness(
     """Read whether the pods of a workload are ready, or since when they are not.
 
     Before they were ready for the first time that is since its admission. Where the condition is missing, its pods are
-    not looked at, unless the settings say that workloads wait for them.
+    not looked at, unless the settings say that workloads wait for them. Conditions have whole seconds: the last moment
+    of one counts, as a time-out of a second would else be over at once.
     """
     told = next((c for c in status.get("conditions") or () if c.get("type") == "PodsReady"), None)
     if told is not None and told.get("status") == "True":
@@ -323,10 +324,16 @@ def _readiness(
         return {}
     told, admitted = told or {}, conditions.get("Admitted")
     if told.get("reason") == RECOVERS:
-        return {"unready_since": milliseconds(told.get("lastTransitionTime")), "recovers": True}
+        return {"unready_since": _latest(told), "recovers": True}
     if admitted is None:
         return {}
-    return {"unready_since": milliseconds(admitted.get("lastTransitionTime"))}
+    return {"unready_since": _latest(admitted)}
+
+
+def _latest(condition: Object) -> int:
+    """Give the latest moment (milliseconds) at which a condition can have changed, 0 where it does not say."""
+    changed = milliseconds(condition.get("lastTransitionTime"))
+    return changed + 999 if changed else 0
 
 
 def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:
