@@ -80,6 +80,13 @@ def test_labels_and_own_annotations_are_carried_for_the_rules():
     assert made["metadata"]["annotations"] == {"sluice.dev/user": "ada"}
 
 
+def test_of_the_labels_those_that_the_settings_name_are_carried():
+    """Sluice's own and Kueue's always are: a queue reads them."""
+    labels = {"team": "a", "app": "x", "kueue.x-k8s.io/queue-name": "q"}
+    made = workload_of(obj(uid="u", labels=labels), job(), label_keys=("team", "none"))
+    assert made["metadata"]["labels"] == {"team": "a", "kueue.x-k8s.io/queue-name": "q", "kueue.x-k8s.io/job-uid": "u"}
+
+
 def test_a_template_is_written_as_clients_in_go_write_it_back():
     """They leave no struct out, and no empty list or map in: else their update would be another template."""
     bare = {"spec": {"containers": [{"name": "c"}], "tolerations": [], "nodeSelector": {}, "securityContext": {}}}

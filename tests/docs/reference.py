@@ -61,7 +61,7 @@ QUEUES = {
     "managedJobsNamespaceSelector": "Namespaces whose jobs are managed. Default: all but kube-system and Sluice's.",
     "integrations.frameworks": "Job kinds that are queued. Without `integrations`: every supported kind.",
     "integrations.externalFrameworks": "Job kinds, as Kind.version.group, that other controllers queue.",
-    "integrations.labelKeysToCopy": "Labels of jobs that their Workloads get. No effect: they get all.",
+    "integrations.labelKeysToCopy": "Labels that a Workload copies from its job when it is made. Default: all.",
     "integrations.podOptions": "Not used: set `managedJobsNamespaceSelector`.",
     "fairSharing.preemptionStrategies": "`LessThanOrEqualToFinalShare`, `LessThanInitialShare`, in this order.",
     "admissionFairSharing.usageHalfLifeTime": "Time after which past usage counts half.",

@@ -139,3 +139,13 @@ def test_limit_ranges_and_priority_classes_of_the_files_count():
     assert workload["spec"]["priority"] == 100
     container = workload["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
     assert container["resources"]["requests"]["cpu"] == "2"
+
+
+def test_a_configuration_says_which_labels_the_workloads_have():
+    """As in the cluster: rules look at these."""
+    one = job(labels={"kueue.x-k8s.io/queue-name": "q", "team": "a", "app": "x"})
+    integrations = {"labelKeysToCopy": ["team"]}
+    said = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "integrations": integrations}
+    found = [workloads(cluster_of(objects))[0]["metadata"]["labels"] for objects in ([one], [one, said])]
+    assert ["app" in labels for labels in found] == [True, False]
+    assert [labels["team"] for labels in found] == ["a", "a"]

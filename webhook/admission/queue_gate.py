@@ -117,7 +117,8 @@ class QueueGate:
         metadata = {**(obj.get("metadata") or {}), "namespace": namespace}
         metadata["name"] = metadata.get("name") or metadata.get("generateName") or NO_NAME
         classes, ranges = self._objects.priority_classes(), self._objects.limit_ranges(namespace)
-        made = workload_of({**obj, "metadata": metadata}, job, priority_of(job, classes), ranges)
+        labels = self._settings.copied_labels
+        made = workload_of({**obj, "metadata": metadata}, job, priority_of(job, classes), ranges, labels)
         (workload,) = Reader([made, *ranges, *classes], settings=self._settings).snapshot().workloads
         return replace(workload, queued_at=self._clock_ms(), uid=LAST)
 

@@ -6,7 +6,7 @@ Which pods a job has is `jobs.describe`'s answer; what becomes of the Workload i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -68,13 +68,14 @@ def workload_of(
     job: Job,
     priority: Priority | None = None,
     limit_ranges: Iterable[Mapping[str, Any]] = (),
+    label_keys: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Build the Workload of a job object, without a status.
 
     `job` is `jobs.describe(obj)`; `limit_ranges` are those of the object's namespace. The Workload is owned by the
     job and carries its creation time (for files, where nothing else gives one), its labels, its annotations of
-    `sluice.dev/` and of Kueue, and a template per pod set with the requests that the API server would fill in. Equal
-    input gives an equal Workload.
+    `sluice.dev/` and of Kueue, and a template per pod set with the requests that the API server would fill in. Where
+    `label_keys` are given, of the labels only those and Sluice's and Kueue's own. Equal input gives an equal Workload.
     """
     metadata = obj["metadata"]
     kind, group = obj["kind"], obj["apiVersion"].rpartition("/")[0]
@@ -86,7 +87,7 @@ def workload_of(
         "metadata": {
             "name": workload_name(kind, group, metadata["name"], uid),
             "namespace": metadata.get("namespace") or "default",
-            **_carried(metadata),
+            **_carried(metadata, label_keys),
             **({"ownerReferences": [owner_reference(obj)]} if uid else {}),
         },
         "spec": {
@@ -107,9 +108,11 @@ def _priority(by_name: Mapping[Any, Mapping[str, Any]], kind: tuple[str, str], n
     return Priority(int(found.get("value") or 0), (*kind, name)) if found else Priority()
 
 
-def _carried(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _carried(metadata: Mapping[str, Any], label_keys: Collection[str] | None) -> dict[str, Any]:
     """Give what rules may look at: the job's labels, its annotations of `sluice.dev/` and of Kueue; and its UID."""
     labels = dict(metadata.get("labels") or {})
+    if label_keys is not None:
+        labels = {k: v for k, v in labels.items() if k in label_keys or k.startswith(CARRIED)}
     if uid := metadata.get("uid"):
         labels[JOB_UID_LABEL] = str(uid)
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith(CARRIED)}

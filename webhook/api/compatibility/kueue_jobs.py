@@ -139,7 +139,8 @@ _JOBS: Final = (
     Feature(
         "labels that Workloads copy",
         State.OTHER,
-        "all labels of the job, so that rules can look at them; labelKeysToCopy has no effect",
+        "all labels of the job, as they are now, so that rules can look at them; where labelKeysToCopy is set, those"
+        " alone, as they were when the Workload was made",
         "tests/api/test_job_to_workload.py",
     ),
     Feature(

@@ -58,11 +58,11 @@ class WaitForPodsReady:
 
 @dataclass(frozen=True, slots=True)
 class Integrations:
-    """The job kinds that are queued, and the labels of jobs that their Workloads carry as well."""
+    """The job kinds that are queued, and the labels of jobs that their Workloads carry (None: all)."""
 
     frameworks: tuple[str, ...] = FRAMEWORKS
     external_frameworks: tuple[str, ...] = ()
-    label_keys_to_copy: tuple[str, ...] = ()
+    label_keys_to_copy: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,11 @@ class QueueSettings:
     """Seconds that Pods on unreachable nodes get to end, before those that allow it are ended by force."""
     namespace: str = ""
     """The namespace of Kueue's controller, where a Configuration names it."""
+
+    @property
+    def copied_labels(self) -> tuple[str, ...] | None:
+        """The labels of jobs that Workloads get when they are made, None for all, as they are at any time."""
+        return self.integrations.label_keys_to_copy if self.integrations else None
 
     def enabled(self, gate: str, *, default: bool = False) -> bool:
         """Say whether a feature gate is on; `default` is what it is where nobody set it."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from webhook.api.configuration.model import QueueSettings
 from webhook.api.job_to_workload import (
     CARRIED,
     JOB_UID_LABEL,
@@ -51,21 +52,21 @@ OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES})
 class Actions:
     """Does one step for one job."""
 
-    def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder, *, ends_with_pod: bool) -> None:
-        """Take whether the Workload of a pod that was evicted leaves its queue: the pod is not made again."""
+    def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder, settings: QueueSettings) -> None:
         self._view, self._writer, self._events = view, writer, events
-        self._ends_with_pod = ends_with_pod
+        self._label_keys = settings.copied_labels
+        self._ends_with_pod = settings.enabled("SkipReassignmentForPodOwnedWorkloads", default=True)
         self.pods = PodActions(writer, events)
 
     def draft(self, job: Object, described: Job) -> tuple[Object, str]:
         """Give the Workload that the job would get now, and the digest of what matters in it."""
         classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
         ranges = self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
-        workload = workload_of(job, described, priority_of(described, classes), ranges)
+        workload = workload_of(job, described, priority_of(described, classes), ranges, self._label_keys)
         metadata = workload["metadata"]
         metadata.pop("creationTimestamp", None)
         carried = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in OWN}
-        what = workload["spec"], carried, metadata.get("labels")
+        what = workload["spec"], carried, metadata.get("labels") if self._label_keys is None else None
         digest = hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
         metadata["annotations"] = {**carried, DIGEST: digest, ARRIVAL: _arrival(job)}
         metadata["finalizers"] = [FINALIZER]
@@ -310,7 +311,8 @@ class Actions:
         old = metadata.get("annotations") or {}
         kept = {k: v for k, v in old.items() if k in OWN or not k.startswith(CARRIED)}
         metadata["annotations"] = {**kept, **new["annotations"], ARRIVAL: old.get(ARRIVAL, new["annotations"][ARRIVAL])}
-        metadata["labels"] = new.get("labels") or {}
+        copied = {k: v for k, v in (metadata.get("labels") or {}).items() if k in (self._label_keys or ())}
+        metadata["labels"] = {**(new.get("labels") or {}), **copied}  # what labelKeysToCopy names is copied once
         await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
 
     async def _restore(self, job: Object, described: Job, workload: Object) -> None:

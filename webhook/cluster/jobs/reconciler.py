@@ -75,8 +75,7 @@ class Reconciler:
         self._managed = ManagedJobs(view, opted, settings)
         self._owners = ViewOwners(view)
         self.workloads = JobWorkloads(view, settings)
-        skips = settings.enabled("SkipReassignmentForPodOwnedWorkloads", default=True)
-        self.actions = Actions(view, writer, events, ends_with_pod=skips)
+        self.actions = Actions(view, writer, events, settings)
         self._ungater = SliceUngater(view, writer)
         ready = settings.wait_for_pods_ready is not None
         self._parents = PodParents(view, writer, self.actions, events, self._managed)

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.configuration.read import is_configuration
+from webhook.api.configuration.read import is_configuration, settings_among
 from webhook.api.conversion.convert import VERSIONED, convert
 from webhook.api.crds.kinds import KUEUE, OLD, STORED
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.jobs.describe import describe, is_held, row_of
-from webhook.jobs.job import Job
 from webhook.kube.typed.defaulted import defaulted
 
 Object = dict[str, Any]
@@ -55,6 +54,8 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
     spaces = {space["metadata"]["name"]: _of_namespace(space) for space in by_kind["Namespace"]}
     owned = {owner_of(w) for w in by_kind["Workload"]}
+    settings = settings_among(objects)
+    labels = settings.copied_labels if settings else None
     made, jobs, unqueued, by_parts = [], {}, [], []
     for obj in objects:
         job = describe(obj) if obj.get("kind") != "Workload" else None
@@ -70,7 +71,10 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
         if not queue:
             unqueued.append(f"{obj['kind']} {space}/{name}")
             continue
-        workload = _workload(obj, job, queue, classes, ranges[space])
+        full = defaulted(obj)
+        described, priority = describe(full) or job, priority_of(job, classes)
+        workload = workload_of(full, described, priority, ranges[space], labels)
+        workload["spec"]["queueName"] = queue
         made.append(workload)
         jobs[f"{space}/{workload['metadata']['name']}"] = f"{obj['kind']} {space}/{name}"
     return Cluster((*objects, *made), jobs, tuple(unqueued), tuple(by_parts))
@@ -105,13 +109,6 @@ def _of_namespace(namespace: Object) -> str:
     metadata = namespace["metadata"]
     said = ((metadata.get(field) or {}).get(NAMESPACE_QUEUE) for field in ("annotations", "labels"))
     return str(next((queue for queue in said if queue is not None), ""))
-
-
-def _workload(obj: Object, job: Job, queue: str, classes: list[Object], ranges: list[Object]) -> Object:
-    full = defaulted(obj)
-    workload = workload_of(full, describe(full) or job, priority_of(job, classes), ranges)
-    workload["spec"]["queueName"] = queue
-    return workload
 
 
 def _stored(obj: Object) -> Object:
