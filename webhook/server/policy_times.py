@@ -15,7 +15,7 @@ from webhook.cel.program import exact_evaluations
 from webhook.policy.evaluation.result import Observer
 from webhook.policy.model import Policy
 
-TIMED: Final = 16
+TIMED: Final = 64
 """One review in so many is measured."""
 PolicyKey = tuple[str, bool]
 """Name of a policy, and whether it changes objects."""
