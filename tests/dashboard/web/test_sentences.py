@@ -15,6 +15,7 @@ SPEAKERS = (
     "cluster/workloads/admission_checks.py", "cluster/workloads/conditions.py", "cluster/workloads/events.py",
     "cluster/workloads/reserved.py", "cluster/workloads/waiting.py", "cluster/cycle.py", "cluster/jobs/actions.py",
     "cluster/jobs/groups.py", "cluster/jobs/parents.py", "cluster/jobs/pods_ready.py", "jobs/finish.py",
+    "dashboard/views/what_if.py",
 )  # fmt: skip
 CONTROLLERS = {
     "Reached expected number of succeeded pods",

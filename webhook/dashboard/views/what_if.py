@@ -33,7 +33,7 @@ class Wish:
     priority: int | None = None
 
     def told(self) -> str:
-        """Say it in words."""
+        """Say it in sentences, as messages are made: the page has them in other languages."""
         parts = []
         if self.amount is not None:
             parts.append(f"{text(self.resource, self.amount)} {self.resource}")
@@ -41,7 +41,7 @@ class Wish:
             parts.append(f"LocalQueue {self.queue}")
         if self.priority is not None:
             parts.append(f"priority {self.priority}")
-        return ", ".join(parts) or "nothing"
+        return "; ".join(parts) or "nothing"
 
 
 def changed(workload: Workload, wish: Wish) -> Workload:
@@ -69,8 +69,7 @@ def _smaller(pods: tuple[PodSet, ...], resource: str, amount: int) -> tuple[PodS
     """Let the pods that ask for a resource ask for so much in all: fewer pods, or one that asks for less."""
     asking = [one for one in pods if one.requests.get(resource)]
     if len(asking) != 1:
-        many = "more than one pod set asks" if asking else "no pod set asks"
-        raise ValueError(f"{many} for {resource}")
+        raise ValueError(f"{'more than one' if asking else 'no'} pod set asks for {resource}")
     (one,) = asking
     each = one.requests[resource]
     if amount < 1:
@@ -113,7 +112,7 @@ def _roots(snapshot: Snapshot) -> Mapping[str, str]:
         while name and (above := parents.get(name, "")) and name not in seen:
             seen.add(name)
             name = above
-        found[queue.name] = f"cohort {name}" if name else queue.name
+        found[queue.name] = f"cohort/{name}" if name else queue.name
     return found
 
 

@@ -1,6 +1,6 @@
 /** Amounts, times and durations as people write them. */
 
-import { lang, words } from "./words.js";
+import { lang, listed, words } from "./words.js";
 
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 
@@ -38,7 +38,7 @@ export function percent(value) {
 /** Amounts of several resources in one line. */
 export function amounts(byResource) {
   const parts = Object.entries(byResource ?? {}).map(([resource, value]) => `${amount(resource, value)} ${short(resource)}`);
-  return parts.join(", ");
+  return listed(parts);
 }
 
 /** A resource without the vendor's domain: `gpu` of `nvidia.com/gpu`. */

@@ -18,6 +18,9 @@ export function speak(value) {
   tongue = value;
 }
 
+/** Several things in one line. */
+export const listed = (items) => (items ?? []).join(words().comma);
+
 /** A word of the server in the reader's language; itself where there is no word for it. */
 export function worded(kind, value) {
   const known = words()[kind];

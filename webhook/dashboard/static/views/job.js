@@ -5,7 +5,7 @@ import { h } from "../page/elements.js";
 import { address } from "../page/route.js";
 import { said } from "../page/sentences.js";
 import { ahead, amounts, duration, moment, number } from "../page/units.js";
-import { words, worded } from "../page/words.js";
+import { listed, words, worded } from "../page/words.js";
 import { facts, section, table } from "../parts/table.js";
 import { life } from "./job/life.js";
 import { shortages } from "./job/shortages.js";
@@ -75,7 +75,7 @@ function podSets({ podSets: rows }) {
     { head: words().name, cell: (row) => row.name },
     { head: words().pods, kind: "number", cell: (row) => (row.minCount ? words().podsLeast(row.count, row.minCount) : String(row.count)) },
     { head: words().asksEach, cell: (row) => amounts(row.requests) },
-    { head: words().flavors, cell: (row) => Object.entries(row.flavors ?? {}).map(([resource, flavor]) => `${resource}: ${flavor}`).join(", ") },
+    { head: words().flavors, cell: (row) => listed(Object.entries(row.flavors ?? {}).map(([resource, flavor]) => `${resource}: ${flavor}`)) },
   ];
   return table({ caption: words().podSets, columns, rows, key: (row) => row.name });
 }

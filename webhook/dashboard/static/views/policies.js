@@ -3,7 +3,7 @@
 import { ask } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { clock, duration, moment, number } from "../page/units.js";
-import { words, worded } from "../page/words.js";
+import { listed, words, worded } from "../page/words.js";
 import { facts, section, table } from "../parts/table.js";
 
 function draw(answer) {
@@ -32,7 +32,7 @@ function policyTable(rows) {
     { head: words().name, cell: (row) => h("strong", {}, row.name) },
     { head: words().does, cell: (row) => (row.mutating ? words().changesObjects : words().checksObjects) },
     { head: words().file, kind: "text", cell: place },
-    { head: words().mode, cell: (row) => `${worded("modes", row.mode)}, ${worded("failures", row.failurePolicy)}` },
+    { head: words().mode, cell: (row) => listed([worded("modes", row.mode), worded("failures", row.failurePolicy)]) },
     { head: words().reviews, kind: "number", cell: count("evaluated") },
     { head: words().denied, kind: "number", cell: count("denied") },
     { head: words().changed, kind: "number", cell: count("changed") },
@@ -59,8 +59,8 @@ function exceptionTable({ exceptions = [] }) {
   };
   const columns = [
     { head: words().name, cell: (row) => h("strong", {}, row.name) },
-    { head: words().exceptFrom, cell: (row) => row.policies.join(", ") },
-    { head: words().namespaces, cell: (row) => (row.namespaces ?? []).join(", ") || words().all },
+    { head: words().exceptFrom, cell: (row) => listed(row.policies) },
+    { head: words().namespaces, cell: (row) => listed(row.namespaces) || words().all },
     { head: words().because, kind: "text", cell: (row) => row.reason },
     { head: words().endsAt, cell: ends },
     { head: words().file, cell: place },
@@ -73,9 +73,9 @@ function reload(last) {
   return facts([
     [words().time, moment(last.at)],
     [words().digestBefore, h("code", {}, last.before)],
-    [words().added, (last.added ?? []).join(", ")],
-    [words().removed, (last.removed ?? []).join(", ")],
-    [words().otherNow, (last.changed ?? []).join(", ")],
+    [words().added, listed(last.added)],
+    [words().removed, listed(last.removed)],
+    [words().otherNow, listed(last.changed)],
   ]);
 }
 

@@ -5,7 +5,7 @@ import { h } from "../page/elements.js";
 import { address, withQuery } from "../page/route.js";
 import { said } from "../page/sentences.js";
 import { ahead, amount, amounts, clock, duration, isBytes, number } from "../page/units.js";
-import { words, worded } from "../page/words.js";
+import { listed, words, worded } from "../page/words.js";
 import { legend, quotaLine } from "../parts/bar.js";
 import { plot } from "../parts/plot.js";
 import { amountTop, durationTop } from "../parts/scale.js";
@@ -35,7 +35,7 @@ function draw(answer, route, { width }) {
       h("div", { class: "cells alone" }, (node.cells ?? []).map((cell) => quotaLine(cell, answer.columns))),
       facts([
         [words().strategy, worded("strategies", node.strategy ?? "")],
-        [words().localQueues, answer.localQueues.join(", ")],
+        [words().localQueues, listed(answer.localQueues)],
         [words().inadmissible, node.inadmissible ? number(node.inadmissible) : ""],
       ])),
     section(words().waiting(number(waiting.total)), hidden(waiting), waitingTable(waiting, answer),

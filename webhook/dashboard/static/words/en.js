@@ -34,6 +34,7 @@ export default {
   // Everywhere
   units: { day: "d", hour: "h", minute: "min", second: "s" },
   unknown: "not known",
+  comma: ", ",
   anyMoment: "any moment",
   inTime: (duration, clock) => `in ${duration} (${clock})`,
   none: "None.",

@@ -34,6 +34,7 @@ export default {
   // Everywhere
   units: { day: "天", hour: "小时", minute: "分", second: "秒" },
   unknown: "未知",
+  comma: "、",
   anyMoment: "随时",
   inTime: (duration, clock) => `${duration}后（${clock}）`,
   none: "无。",

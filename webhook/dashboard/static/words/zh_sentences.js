@@ -126,4 +126,8 @@ export default {
   "jobset failed due to one or more job failures": "JobSet 失败：有作业失败",
   "{} {} successfully completed.": "{} {} 已成功完成。",
   "{} {} is successfully completed.": "{} {} 已成功完成。",
+
+  // What a question changes
+  "LocalQueue {}": "LocalQueue {}",
+  "priority {}": "优先级 {}",
 };

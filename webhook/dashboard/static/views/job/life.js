@@ -3,7 +3,7 @@
 import { h } from "../../page/elements.js";
 import { said } from "../../page/sentences.js";
 import { duration, second } from "../../page/units.js";
-import { words, worded } from "../../page/words.js";
+import { listed, words, worded } from "../../page/words.js";
 
 /** What a job does after an event, until the next one; others change nothing. */
 const AFTER = {
@@ -40,7 +40,7 @@ export function spansOf(events, now) {
 function line(spans) {
   const whole = Math.max(1, spans.reduce((sum, { from, to }) => sum + (to - from), 0));
   const told = spans.map(({ what, from, to }) => words().spanTold(words().doing[what], duration(to - from)));
-  return h("div", { class: "lifeline", role: "img", "aria-label": told.join(", ") },
+  return h("div", { class: "lifeline", role: "img", "aria-label": listed(told) },
     spans.map(({ what, from, to }) => h("span", {
       class: what, title: words().spanTold(words().doing[what], duration(to - from)),
       style: { "flex-grow": String(Math.max(LEAST, (to - from) / whole)) },

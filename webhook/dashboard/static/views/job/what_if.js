@@ -3,7 +3,7 @@
 import { h } from "../../page/elements.js";
 import { said } from "../../page/sentences.js";
 import { ahead, amount, number, took as quick } from "../../page/units.js";
-import { words, worded } from "../../page/words.js";
+import { listed, words, worded } from "../../page/words.js";
 import { choice, field, queryForm } from "../../parts/form.js";
 import { shortages } from "./shortages.js";
 
@@ -41,7 +41,7 @@ const others = (queues, own) => queues.filter((name) => name !== own).map((name)
 
 function outlooks({ changed, now, then, took = 0, partial }, at) {
   return h("div", { "aria-live": "polite" },
-    h("div", { class: "sides" }, outlook(words().asItIs, { ...now, shortages: [] }, at), outlook(changed, then, at)),
+    h("div", { class: "sides" }, outlook(words().asItIs, { ...now, shortages: [] }, at), outlook(said(changed), then, at)),
     h("p", { class: "quiet" }, words().answeredIn(quick(took)), partial && ` ${words().partialOutlook}`));
 }
 
@@ -49,7 +49,7 @@ function outlook(title, { admitted, clusterQueue, flavors = {}, position, reason
   return h("section", { class: "side" },
     h("h3", {}, title),
     h("p", {}, h("strong", { class: "state" }, admitted ? words().wouldRun(clusterQueue) : words().wouldWait(clusterQueue))),
-    admitted && h("p", {}, Object.entries(flavors).map(([name, flavor]) => `${name}: ${flavor}`).join(", ")),
+    admitted && h("p", {}, listed(Object.entries(flavors).map(([name, flavor]) => `${name}: ${flavor}`))),
     preempts > 0 && h("p", {}, words().wouldPreempt(number(preempts))),
     position > 0 && h("p", {}, words().atPosition(number(position))),
     reason && h("p", {}, worded("reasons", reason), message && h("span", { class: "message" }, said(message))),
