@@ -15,7 +15,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from webhook import documents
-from webhook.cluster.api.client import Client, Pace, kubernetes_client
+from webhook.cluster.api.client import Client, Pace, kubernetes_client, proxy_for
 from webhook.cluster.api.live_store import LiveStore
 from webhook.store.errors import StoreError, Unavailable
 from webhook.tls.folder import Folder
@@ -214,3 +214,38 @@ def test_a_lease_is_written_before_the_writes_that_wait_for_their_turn(monkeypat
 
     asyncio.run(go())
     assert [row for row in sent if row[0] != "GET"] == [("PUT", "first"), *[("PUT", "lease")] * 3, ("POST", "leases")]
+
+
+@pytest.mark.parametrize(
+    ("environment", "proxy"),
+    [
+        ({}, None),
+        ({"HTTPS_PROXY": "http://proxy.example:3128"}, "http://proxy.example:3128"),
+        ({"https_proxy": "http://proxy.example:3128", "no_proxy": "api.example"}, None),
+        ({"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": "other.example"}, "http://proxy.example:3128"),
+        ({"HTTP_PROXY": "http://proxy.example:3128"}, None),
+    ],
+)
+def test_a_proxy_is_that_of_the_environment(environment, proxy, monkeypatch):
+    """As kubectl has it."""
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert proxy_for("https://api.example:6443") == proxy
+
+
+def test_a_password_of_another_program_is_not_sent(tmp_path, monkeypatch):
+    """~/.netrc is for curl and its like: a machine named there would stop every request that has a token."""
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    body = b'{"kind": "List", "items": []}'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    found = []
+
+    async def ask(client):
+        found.append(await client.request("GET", "/api/v1/pods"))
+
+    left_open(tmp_path, answer, ask)
+    assert found == [json.loads(body)]

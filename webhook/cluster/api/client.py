@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import orjson
@@ -55,9 +56,11 @@ class Client:
     def __init__(self, configuration: Any, pace: Pace, clock: Callable[[], float]) -> None:
         configuration.retries = None
         configuration.client_side_validation = False
+        configuration.proxy = configuration.proxy or proxy_for(str(configuration.host))
         self._api: Any = kubernetes_client.ApiClient(configuration)
         self._connections = _Connections(limit=configuration.connection_pool_maxsize, ssl=_context(self._api))
-        configuration.client_session_kwargs = {"connector": self._connections}
+        # the session would read the environment, and ~/.netrc, in a thread for each request
+        configuration.client_session_kwargs = {"connector": self._connections, "trust_env": False}
         self.host = str(configuration.host).rstrip("/")
         self._turns, self._clock = _Turns(pace, clock), clock
         self.timeout = pace.timeout
@@ -170,6 +173,12 @@ class _Connections(aiohttp.TCPConnector):
         self._transports -= closing
         for transport in closing:
             transport.abort()
+
+
+def proxy_for(host: str) -> str | None:
+    """Give the proxy to an API server by the environment (HTTPS_PROXY, NO_PROXY), None for a direct connection."""
+    parts = urlsplit(host)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 def _context(api: Any) -> ssl.SSLContext:
