@@ -7,13 +7,14 @@ numbers, so all are gone through again, some at a time, and one change more does
 from __future__ import annotations
 
 import asyncio
+from time import perf_counter
 from typing import Final
 
 from webhook.cluster.core.protocol import Core
 from webhook.queue.decisions import Pending
 
-SLICE: Final = 50
-"""Explanations made before other tasks get their turn."""
+SLICE: Final = 0.002
+"""Seconds after which other tasks get their turn: reviews wait meanwhile."""
 OTHERS: Final = 500
 """Explanations made in one run beside those of what was looked at."""
 
@@ -34,11 +35,13 @@ class Explainer:
         keys = dict.fromkeys((*self._core.looked_at(), *self._left[-OTHERS:]))
         del self._left[-OTHERS:]
         news = []
-        for number, key in enumerate(keys, 1):
+        until = perf_counter() + SLICE
+        for key in keys:
             if self._explain(key):
                 news.append(key)
-            if number % SLICE == 0:
+            if perf_counter() >= until:
                 await asyncio.sleep(0)
+                until = perf_counter() + SLICE
         return news
 
     def _begin(self) -> None:

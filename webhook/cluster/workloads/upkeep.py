@@ -11,6 +11,7 @@ import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final
 
 from webhook.api.configuration.model import Retention
@@ -48,8 +49,8 @@ from webhook.store.objects import Object, key_of, merge
 
 log = logging.getLogger(__name__)
 
-SLICE: Final = 50
-"""Workloads looked at before other tasks get their turn."""
+SLICE: Final = 0.002
+"""Seconds after which other tasks get their turn: reviews wait meanwhile."""
 AGAIN: Final = 60_000
 """Milliseconds between two writes of one Workload where only messages differ."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
@@ -113,9 +114,11 @@ class Upkeep:
             self._due.update(dict.fromkeys("/".join(key_of(w)) for w in self._view.mirror(WORKLOAD).all()))
         due, self._due = self._due, {}
         inactive = self._core.inactive()
-        for number, key in enumerate(due, 1):
-            if number % SLICE == 0:
+        until = perf_counter() + SLICE
+        for key in due:
+            if perf_counter() >= until:
                 await asyncio.sleep(0)
+                until = perf_counter() + SLICE
             namespace, _, name = key.partition("/")
             workload = self._view.mirror(WORKLOAD).get(name, namespace)
             if workload is None:
