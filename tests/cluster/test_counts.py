@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
@@ -52,7 +53,7 @@ def test_a_local_queue_without_its_cluster_queue_counts_nothing():
     counts = WorkloadCounts()
     counts.heard(None, {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}})
     door = {"metadata": {"name": "q", "namespace": "n"}, "spec": {"clusterQueue": "gone"}}
-    found = tally([], [door], Known.of([], [], {}), counts, []).local_queues["n/q"]
+    found = at_once(tally([], [door], Known.of([], [], {}), counts, [])).local_queues["n/q"]
     assert (found.pending, found.activity.reason) == (0, "ClusterQueueDoesNotExist")
     assert "flavorsUsage" not in status_of(door, found, "2026-01-01T00:00:00Z", None, local=True)
 
@@ -67,7 +68,7 @@ def test_gauges_show_the_queues_that_are_there():
     waits.heard(None, {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}})
     registry = CollectorRegistry()
     report = QueueMetrics(registry)
-    report.tallies(tally([queue], [door], Known.of([], [], {}), waits, []), 0)
+    report.tallies(at_once(tally([queue], [door], Known.of([], [], {}), waits, [])), 0)
     cell = {"cohort": "all", "cluster_queue": "cq", "flavor": "f", "resource": "cpu", "replica_role": "standalone"}
     assert registry.get_sample_value("kueue_cluster_queue_nominal_quota", cell) == 2
     assert registry.get_sample_value("kueue_cluster_queue_borrowing_limit", cell) == 1.5
@@ -76,7 +77,7 @@ def test_gauges_show_the_queues_that_are_there():
     pending = {**local, "status": "inadmissible"}
     assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) == 1, "the flavor is missing"
     assert registry.get_sample_value("kueue_local_queue_status", {**local, "active": "False"}) == 1
-    report.tallies(tally([], [], Known.of([], [], {}), WorkloadCounts(), []), 0)
+    report.tallies(at_once(tally([], [], Known.of([], [], {}), WorkloadCounts(), [])), 0)
     assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) is None
 
 
@@ -98,14 +99,14 @@ def test_a_cluster_queue_that_is_gone_has_no_series():
     report = QueueMetrics(registry)
     workload = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}
     known = Known.of([], [], {})
-    report.tallies(tally(both, [], known, WorkloadCounts(), []), 0)
+    report.tallies(at_once(tally(both, [], known, WorkloadCounts(), [])), 0)
     for name in ("gone", "stays"):
         report.admitted(workload, Admitted("n/w", name, ()), 1_767_225_660_000)
         report.evicted({**workload, "status": {"admission": {"clusterQueue": name}}}, "Preempted")
         report.preempted(Preempted("n/v", name, Why.IN_CLUSTER_QUEUE, "n/w"))
     before = shown(registry)
     assert {("cluster_queue", "gone"), ("preempting_cluster_queue", "gone")} <= {pair for row in before for pair in row}
-    report.tallies(tally(both[1:], [], known, WorkloadCounts(), []), 0)
+    report.tallies(at_once(tally(both[1:], [], known, WorkloadCounts(), [])), 0)
     assert shown(registry) == {row for row in before if not any("gone" in pair for pair in row)}
     report.admitted(workload, Admitted("n/w", "gone", ()), 1_767_225_660_000)
     labels = {"cluster_queue": "gone", "priority_class": "", "replica_role": "standalone"}
@@ -122,10 +123,10 @@ def test_totals_are_right_after_deletes():
     report = QueueMetrics(registry)
     for workload in waits:
         counts.heard(None, workload)
-    report.tallies(tally([queue], [door], known, counts, []), 0)
+    report.tallies(at_once(tally([queue], [door], known, counts, [])), 0)
     counts.heard(waits[0], None)
     counts.heard(waits[1], None)
-    report.tallies(tally([queue], [door], known, counts, ["n/a", "n/b"]), 0)
+    report.tallies(at_once(tally([queue], [door], known, counts, ["n/a", "n/b"])), 0)
     role = {"replica_role": "standalone"}
     for name, labels in (("", {"cluster_queue": "cq"}), ("local_queue_", {"name": "q", "namespace": "n"})):
         statuses = [{**labels, **role, "status": status} for status in ("active", "inadmissible")]
@@ -138,7 +139,7 @@ def test_a_replica_that_leads_no_more_shows_no_queues():
     registry = CollectorRegistry()
     report = QueueMetrics(registry, "follower")
     report.leads(True)
-    report.tallies(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), []), 3)
+    report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), [])), 3)
     assert shown(registry)
     report.leads(False)
     assert shown(registry) == set()

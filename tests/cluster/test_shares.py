@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from tests.cluster.small_cluster import queues
 from tests.cluster.test_core_revision import workload
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
@@ -73,7 +74,7 @@ def test_gauges_have_it_as_it_is():
     report = QueueMetrics(registry)
 
     def shown(shares):
-        report.tallies(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), [], shares), 0)
+        report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), [], shares)), 0)
         labels = {"cohort": "all", "replica_role": "standalone"}
         of_queue = registry.get_sample_value("kueue_cluster_queue_weighted_share", {**labels, "cluster_queue": "cq"})
         return of_queue, registry.get_sample_value("kueue_cohort_weighted_share", labels)

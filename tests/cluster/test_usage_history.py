@@ -12,6 +12,7 @@ from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings
 from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.status import status_of, tally
@@ -65,7 +66,7 @@ def published(core, objects, now):
     """The queues with the status that is written for them."""
     known = [o for o in objects if o["kind"] in ("ClusterQueue", "LocalQueue")]
     shown = [[o for o in known if o["kind"] == kind] for kind in ("ClusterQueue", "LocalQueue")]
-    counts = tally(*shown, Known.of([], [], {}), WorkloadCounts(), [])
+    counts = at_once(tally(*shown, Known.of([], [], {}), WorkloadCounts(), []))
     out = []
     for obj in objects:
         if obj in known:

@@ -42,11 +42,12 @@ WHOLE = {GPU: "8", "cpu": "8", "memory": "64Gi"}
 
 @dataclass(frozen=True)
 class Busy:
-    """The daemon, what it watches, its folder of policies, and the address of its page."""
+    """The daemon, what it watches, its folder of policies, the CA of its certificate, and the address of its page."""
 
     daemon: Daemon
     store: MemoryStore
     policies: Path
+    authority: Path
     url: str
 
 
@@ -153,7 +154,8 @@ async def served(queues: int, pending: int) -> AsyncIterator[Busy]:
             await end_past(store, queues)
             await held(daemon, queues * RUNNING)
             await reviewed(daemon, ssl.create_default_context(cafile=str(certificates.bundle)))
-            yield Busy(daemon, store, folder / "policies", f"http://127.0.0.1:{daemon.ui_port}")
+            url = f"http://127.0.0.1:{daemon.ui_port}"
+            yield Busy(daemon, store, folder / "policies", certificates.bundle, url)
         finally:
             await daemon.stop()
 

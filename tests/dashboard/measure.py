@@ -1,12 +1,14 @@
 """`python -m tests.dashboard.measure`: how long the page takes with 1,000 queues and 50,000 pending workloads.
 
-For each view: the time to its answer, and the longest that the event loop was kept meanwhile. Then the time from a
-decision to the event that tells of it. Nothing here is a test: figures depend on the machine.
+For each view, and for the metrics: the time to its answer, and the longest that the event loop was kept meanwhile. Then
+how long rounds and what they write keep it, and the time from a decision to the event that tells of it. Nothing here is
+a test: figures depend on the machine.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import sys
 from time import perf_counter
 from urllib.parse import urlencode
@@ -39,6 +41,17 @@ async def timed(session, url):
     took = perf_counter() - begun
     stop.set()
     return took, len(body), answer.status, await watch
+
+
+async def changed(store):
+    """Give how long the loop was kept while some came to wait, each in another queue."""
+    stop = asyncio.Event()
+    watch = asyncio.create_task(kept(stop))
+    for number in range(20):
+        await store.create(workload(f"more-{number}", "main", f"team-{number:04}", cpu="1"))
+        await asyncio.sleep(0.25)
+    stop.set()
+    return await watch
 
 
 async def decision_to_event(session, url, store):
@@ -85,6 +98,12 @@ async def main(queues, pending):
         for name, path in views.items():
             took, size, status, longest = await timed(session, url + path)
             print(f"{name:16} {took:8.3f} {size:10,} {status:6} {1000 * longest:14.1f}", flush=True)
+        verify = ssl.create_default_context(cafile=str(busy.authority))
+        over_tls = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=verify))
+        async with over_tls as scraper:
+            took, size, status, longest = await timed(scraper, f"https://127.0.0.1:{busy.daemon.port}/metrics")
+        print(f"{'metrics':16} {took:8.3f} {size:10,} {status:6} {1000 * longest:14.1f}")
+        print(f"rounds of 5 s {1000 * await changed(busy.store):46.1f}", flush=True)
         times = await decision_to_event(session, url, busy.store)
         print(f"event after a change: {max(times):.2f} s at most, {min(times):.2f} s at least")
 

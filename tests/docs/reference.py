@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import click
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
+from prometheus_client.metrics import MetricWrapperBase
 
 from tests.docs import library, shipped
 from tests.docs.layers import picture
@@ -205,7 +206,13 @@ def metrics() -> dict[str, list[tuple[str, str, tuple[str, ...], str]]]:
 
 
 def _registered(registry: CollectorRegistry) -> list[tuple[str, str, tuple[str, ...], str]]:
-    return [(_named(c._name, c._type), c._type, c._labelnames, c._documentation) for c in registry._collector_to_names]
+    rows = []
+    for known in registry._collector_to_names:
+        if isinstance(known, MetricWrapperBase):
+            rows.append((_named(known._name, known._type), known._type, known._labelnames, known._documentation))
+        else:
+            rows += [_family(family) for family in known.collect()]
+    return rows
 
 
 def _family(family: Metric) -> tuple[str, str, tuple[str, ...], str]:

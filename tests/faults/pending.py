@@ -22,6 +22,7 @@ from tests.controlplane.cluster import ControlPlane, start
 from tests.e2e.sluice import managed
 from tests.faults.judge import WORKLOADS, condition, finished, name_of
 from tests.faults.two_replicas import LEASE, Replica
+from tests.patience import wait
 from tests.server.serving import review
 from tests.server.wire import Talk, post
 
@@ -135,13 +136,20 @@ def run(plane: ControlPlane, home: Path, count: int, seconds: float, lease: floa
     plane.wait("rounds are under way", lambda: len(ends.admitted) > 2 * ENDS)
     for what in ("while each is told why it waits", "once each was told"):
         if what.startswith("once"):
-            plane.wait("each that waits says why", lambda: not silent(plane))
-        with reviews(plane, leader_of(plane, replicas)) as busy:
+            wait(lambda: not silent(plane), "each that waits says why", seconds=3600)
+        leader = leader_of(plane, replicas)
+        follower = next(each for each in replicas if each is not leader)
+        with reviews(plane, leader) as busy, reviews(plane, follower) as beside:
             before = len(ends.admitted)
             time.sleep(seconds)
         rate = (len(ends.admitted) - before) / seconds
         show(f"{count:,} pending, {rate:.0f} admissions a second, {what}", busy)
-        print(f"that p99 is {percentile(busy, 99) / percentile(calm, 99):.2f} times the first", flush=True)
+        show("the same seconds at the follower, which makes no rounds", beside)
+        quiet, same = percentile(calm, 99), percentile(beside, 99)
+        p99 = percentile(busy, 99)
+        print(
+            f"the leader's p99 is {p99 / quiet:.2f} times the first, {p99 / same:.2f} times the follower's", flush=True
+        )
     takeover(plane, replicas, ends, lease)
     ends.close()
     for replica in replicas:

@@ -58,6 +58,7 @@ class Served:
     session: aiohttp.ClientSession
     health: Health
     metrics: ServerMetrics
+    registry: CollectorRegistry
     listener: Listener
 
     async def post(self, path: str, **options: Any) -> tuple[int, Any]:
@@ -97,7 +98,7 @@ async def serve(
     trust = ssl.create_default_context(cafile=str(where.bundle))
     try:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
-            yield Served(f"https://127.0.0.1:{port}", session, health, metrics, listener)
+            yield Served(f"https://127.0.0.1:{port}", session, health, metrics, registry, listener)
     finally:
         await listener.stop()
 

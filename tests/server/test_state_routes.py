@@ -1,10 +1,14 @@
 """Health, metrics and the way down."""
 
 import asyncio
+import threading
 
 import aiohttp
 import pytest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
+from tests.patience import PATIENCE
 from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
@@ -106,3 +110,26 @@ def test_counting_made_up_resources_is_bounded():
     assert len(metrics.reviews) == MOST + 1
     assert metrics.reviews["validate", "CREATE", "other", "allowed"] == 500
     assert metrics.reviews["validate", "CREATE", "made-up-0", "allowed"] == 2
+
+
+def test_reviews_go_on_while_metrics_are_written(tmp_path):
+    """The text of many queues takes long; whoever asks for it keeps nobody else waiting."""
+    answered = threading.Event()
+
+    class Slow(Collector):
+        def collect(self):
+            assert answered.wait(PATIENCE), "no review was answered meanwhile"
+            yield GaugeMetricFamily("slow", "Written once a review was answered.", value=1)
+
+    async def go():
+        async with serve(tmp_path) as served:
+            served.registry.register(Slow())
+            asked = asyncio.create_task(served.text("/metrics"))
+            await asyncio.sleep(0.05)
+            status, _ = await served.post("/validate", json=review())
+            answered.set()
+            return status, await asked
+
+    status, (scraped, text) = asyncio.run(go())
+    assert (status, scraped) == (200, 200)
+    assert "slow 1.0" in text

@@ -10,8 +10,8 @@ from webhook import __version__
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import Request
 from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.session import SessionView
-from webhook.dashboard.pace import in_slices
 from webhook.dashboard.past.history import EVERY, Runs, Samples
 from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources

@@ -56,7 +56,7 @@ class App:
             if method == "POST" and (review := self.reviews.get(path)) is not None:
                 return await self._review(request, review)
             if method in ("GET", "HEAD") and (state := self.state.get(path)) is not None:
-                return state(request)
+                return await state(request)
             return self._lost(path)
         except (Exception, Interrupted) as error:
             response = self._failed(method, path, error)

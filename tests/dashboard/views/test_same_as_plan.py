@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.queue.random_clusters import definitions, workloads
 from webhook.api.pending_message import message_of
 from webhook.cluster.api.view import View
+from webhook.cluster.pace import at_once, in_order
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import QueueHistory
-from webhook.dashboard.pace import at_once, in_order
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import amounts_in, cluster_view
 from webhook.dashboard.views.queue import Wanted, queue_view

@@ -6,15 +6,12 @@ numbers, so all are gone through again, some at a time, and one change more does
 
 from __future__ import annotations
 
-import asyncio
-from time import perf_counter
 from typing import Final
 
 from webhook.cluster.core.protocol import Core
+from webhook.cluster.pace import SLICE, Slice
 from webhook.queue.decisions import Pending
 
-SLICE: Final = 0.002
-"""Seconds after which other tasks get their turn: reviews wait meanwhile."""
 OTHERS: Final = 500
 """Explanations made in one run beside those of what was looked at."""
 
@@ -34,14 +31,11 @@ class Explainer:
             self._begin()
         keys = dict.fromkeys((*self._core.looked_at(), *self._left[-OTHERS:]))
         del self._left[-OTHERS:]
-        news = []
-        until = perf_counter() + SLICE
+        news, this = [], Slice()
         for key in keys:
             if self._explain(key):
                 news.append(key)
-            if perf_counter() >= until:
-                await asyncio.sleep(0)
-                until = perf_counter() + SLICE
+            await this.give_way(SLICE)  # a review needs several turns of the loop: half of the time is its
         return news
 
     def _begin(self) -> None:

@@ -19,6 +19,7 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import ADMISSION_CHECK, FLAVOR, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.pace import Slice
 from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, is_over, said
 from webhook.cluster.provisioning.requests import CONTROLLER, attempt_of, config_of, last, made, owner_reference, wanted
 from webhook.cluster.workloads.admission_checks import PENDING, READY, states_of
@@ -68,7 +69,9 @@ class Provisioner:
             await self._checks()
             self._due.update(dict.fromkeys(key_of(w) for w in self._view.mirror(WORKLOAD).all()))
         due, self._due = self._due, {}
+        this = Slice()
         for namespace, name in due:
+            await this.give_way()
             workload = self._view.mirror(WORKLOAD).get(name, namespace)
             if workload is None or not self._concerns(workload):
                 continue

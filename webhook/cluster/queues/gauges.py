@@ -1,93 +1,122 @@
-"""Gauges of ClusterQueues and LocalQueues under Kueue's names and labels: set anew from the counts of all queues.
+"""Gauges of ClusterQueues and LocalQueues under Kueue's names and labels: made of the latest counts when they are read.
 
-A queue that is gone is gone from them too.
+A thousand queues have thirty thousand samples; making them whenever a count changes would keep reviews waiting. A queue
+that is gone is gone from them too.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-from webhook.cluster.queues.status import Amounts, QueueCounts
+from webhook.cluster.queues.status import Amounts, QueueCount, QueueCounts
 
 _ROLE: Final = "replica_role"
 _QUEUE: Final = ("name", "namespace")
 _CELL: Final = ("flavor", "resource")
+_SHARE: Final = "Thousandths borrowed of what is lent, by weight; NaN where one without weight borrows."
 
 
-class QueueGauges:
-    """The gauges of one replica."""
+class QueueGauges(Collector):
+    """The gauges of one replica. They may be read in another thread: counts that are shown do not change."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, words: str, *labels: str) -> Gauge:
-            return Gauge(f"kueue_{name}", words, [*labels, _ROLE], registry=registry)
-
-        cell, queue = ("cohort", "cluster_queue", *_CELL), "cluster_queue"
-        self._waiting = gauge("pending_workloads", "Pending workloads.", queue, "status")
-        self._holding = gauge("reserving_active_workloads", "Workloads with reserved quota.", queue)
-        self._running = gauge("admitted_active_workloads", "Admitted workloads.", queue)
-        self._state = gauge("cluster_queue_status", "1 for the current status.", queue, "status")
-        self._taken = gauge("cluster_queue_resource_reservation", "Quota reserved.", *cell)
-        self._nominal = gauge("cluster_queue_nominal_quota", "Nominal quota.", *cell)
-        self._borrowing = gauge("cluster_queue_borrowing_limit", "Borrowing limit, where there is one.", *cell)
-        self._lending = gauge("cluster_queue_lending_limit", "Lending limit, where there is one.", *cell)
-        self._usage = gauge("cluster_queue_resource_usage", "Quota of admitted workloads.", *cell)
-        self._pending = gauge("local_queue_pending_workloads", "Pending workloads.", *_QUEUE, "status")
-        self._reserving = gauge("local_queue_reserving_active_workloads", "Workloads with reserved quota.", *_QUEUE)
-        self._admitted = gauge("local_queue_admitted_active_workloads", "Admitted workloads.", *_QUEUE)
-        self._status = gauge("local_queue_status", "1 for the current status of Active.", *_QUEUE, "active")
-        self._reserved = gauge("local_queue_resource_reservation", "Quota reserved.", *_QUEUE, *_CELL)
-        self._used = gauge("local_queue_resource_usage", "Quota of admitted workloads.", *_QUEUE, *_CELL)
-        share = "Thousandths borrowed of what is lent, by weight; NaN where one without weight borrows."
-        self._share = gauge("cluster_queue_weighted_share", share, "cluster_queue", "cohort")
-        self._cohort_share = gauge("cohort_weighted_share", share, "cohort")
-        self._all: Final = [value for value in vars(self).values() if isinstance(value, Gauge)]
+        self._shown: tuple[QueueCounts, str] = QueueCounts({}, {}), ""
+        registry.register(self)
 
     def clear(self) -> None:
         """Show nothing: another replica leads."""
-        for gauge in self._all:
-            gauge.clear()
+        self._shown = QueueCounts({}, {}), ""
 
-    def set(self, counts: QueueCounts, role: str) -> None:
-        """Show these counts."""
-        self.clear()
-        for count in counts.cluster_queues.values():
-            name, at = count.name, (count.cohort, count.name)
-            self._waiting.labels(name, "active", role).set(count.pending - count.inadmissible)
-            self._waiting.labels(name, "inadmissible", role).set(count.inadmissible)
-            self._holding.labels(name, role).set(count.reserving)
-            self._running.labels(name, role).set(count.admitted)
-            for status in ("pending", "active", "terminating"):
-                self._state.labels(name, status, role).set(int(count.activity.status == status))
-            _fill(self._taken, at, count.reserved, role)
-            _fill(self._nominal, at, count.nominal, role)
-            _fill(self._borrowing, at, count.borrowing, role)
-            _fill(self._lending, at, count.lending, role)
-            _fill(self._usage, at, count.used, role)
-            if count.share is not None:
-                self._share.labels(count.name, count.cohort, role).set(_shown(count.share))
-        for name, share in counts.shares.cohorts.items() if counts.shares is not None else ():
-            self._cohort_share.labels(name, role).set(_shown(share))
-        for count in counts.local_queues.values():
-            namespace, _, name = count.name.partition("/")
-            queue = (name, namespace)
-            self._pending.labels(*queue, "active", role).set(count.pending - count.inadmissible)
-            self._pending.labels(*queue, "inadmissible", role).set(count.inadmissible)
-            self._reserving.labels(*queue, role).set(count.reserving)
-            self._admitted.labels(*queue, role).set(count.admitted)
-            is_active = "True" if count.activity.status == "active" else "False"
-            for status in ("True", "False", "Unknown"):
-                self._status.labels(*queue, status, role).set(int(status == is_active))
-            _fill(self._reserved, queue, count.reserved, role)
-            _fill(self._used, queue, count.used, role)
+    def show(self, counts: QueueCounts, role: str) -> None:
+        """Show these counts from now on."""
+        self._shown = counts, role
+
+    def collect(self) -> Iterator[Metric]:
+        """Give all families, for a registry."""
+        counts, role = self._shown
+        yield from _of_cluster_queues(counts.cluster_queues.values(), role)
+        yield from _of_local_queues(counts.local_queues.values(), role)
+        yield from _of_shares(counts, role)
 
 
-def _shown(share: float) -> float:
+def _of_cluster_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
+    queue, cell = "cluster_queue", ("cohort", "cluster_queue", *_CELL)
+    waiting = _gauge("pending_workloads", "Pending workloads.", queue, "status")
+    holding = _gauge("reserving_active_workloads", "Workloads with reserved quota.", queue)
+    running = _gauge("admitted_active_workloads", "Admitted workloads.", queue)
+    state = _gauge("cluster_queue_status", "1 for the current status.", queue, "status")
+    taken = _gauge("cluster_queue_resource_reservation", "Quota reserved.", *cell)
+    nominal = _gauge("cluster_queue_nominal_quota", "Nominal quota.", *cell)
+    borrowing = _gauge("cluster_queue_borrowing_limit", "Borrowing limit, where there is one.", *cell)
+    lending = _gauge("cluster_queue_lending_limit", "Lending limit, where there is one.", *cell)
+    usage = _gauge("cluster_queue_resource_usage", "Quota of admitted workloads.", *cell)
+    for count in counts:
+        name, at = count.name, (count.cohort, count.name)
+        _fill_waiting(waiting, (name,), count, role)
+        holding.add_metric((name, role), count.reserving)
+        running.add_metric((name, role), count.admitted)
+        for status in ("pending", "active", "terminating"):
+            state.add_metric((name, status, role), int(count.activity.status == status))
+        _fill(taken, at, count.reserved, role)
+        _fill(nominal, at, count.nominal, role)
+        _fill(borrowing, at, count.borrowing, role)
+        _fill(lending, at, count.lending, role)
+        _fill(usage, at, count.used, role)
+    yield from (waiting, holding, running, state, taken, nominal, borrowing, lending, usage)
+
+
+def _of_local_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
+    pending = _gauge("local_queue_pending_workloads", "Pending workloads.", *_QUEUE, "status")
+    reserving = _gauge("local_queue_reserving_active_workloads", "Workloads with reserved quota.", *_QUEUE)
+    admitted = _gauge("local_queue_admitted_active_workloads", "Admitted workloads.", *_QUEUE)
+    state = _gauge("local_queue_status", "1 for the current status of Active.", *_QUEUE, "active")
+    reserved = _gauge("local_queue_resource_reservation", "Quota reserved.", *_QUEUE, *_CELL)
+    used = _gauge("local_queue_resource_usage", "Quota of admitted workloads.", *_QUEUE, *_CELL)
+    for count in counts:
+        namespace, _, name = count.name.partition("/")
+        queue = (name, namespace)
+        _fill_waiting(pending, queue, count, role)
+        reserving.add_metric((*queue, role), count.reserving)
+        admitted.add_metric((*queue, role), count.admitted)
+        is_active = "True" if count.activity.status == "active" else "False"
+        for status in ("True", "False", "Unknown"):
+            state.add_metric((*queue, status, role), int(status == is_active))
+        _fill(reserved, queue, count.reserved, role)
+        _fill(used, queue, count.used, role)
+    yield from (pending, reserving, admitted, state, reserved, used)
+
+
+def _of_shares(counts: QueueCounts, role: str) -> Iterator[Metric]:
+    share = _gauge("cluster_queue_weighted_share", _SHARE, "cluster_queue", "cohort")
+    for count in counts.cluster_queues.values():
+        if count.share is not None:
+            share.add_metric((count.name, count.cohort, role), _number(count.share))
+    yield share
+    cohort_share = _gauge("cohort_weighted_share", _SHARE, "cohort")
+    for name, value in counts.shares.cohorts.items() if counts.shares is not None else ():
+        cohort_share.add_metric((name, role), _number(value))
+    yield cohort_share
+
+
+def _gauge(name: str, words: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"kueue_{name}", words, labels=[*labels, _ROLE])
+
+
+def _number(share: float) -> float:
     return math.nan if math.isinf(share) else share
 
 
-def _fill(gauge: Gauge, at: tuple[str, str], amounts: Amounts, role: str) -> None:
+def _fill_waiting(gauge: GaugeMetricFamily, at: Sequence[str], count: QueueCount, role: str) -> None:
+    gauge.add_metric((*at, "active", role), count.pending - count.inadmissible)
+    gauge.add_metric((*at, "inadmissible", role), count.inadmissible)
+
+
+def _fill(gauge: GaugeMetricFamily, at: Sequence[str], amounts: Amounts, role: str) -> None:
     for (flavor, resource), amount in amounts.items():
-        gauge.labels(*at, flavor, resource, role).set(amount / 1000 if resource == "cpu" else amount)
+        gauge.add_metric((*at, flavor, resource, role), amount / 1000 if resource == "cpu" else amount)

@@ -112,7 +112,7 @@ class QueueMetrics:
         """Set the gauges from the state of the queues; `writes` is how many were sent in all."""
         self._writes.inc(writes - self._written)
         self._written = writes
-        self._queues.set(counts, self._role)
+        self._queues.show(counts, self._role)
         for name in self._known - counts.cluster_queues.keys():
             self._forget(name)
         self._known = set(counts.cluster_queues)

@@ -14,6 +14,7 @@ from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, FL
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.core.protocol import Core
+from webhook.cluster.pace import Slice, in_slices
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.in_use import unheld, unmarked, unnamed
@@ -74,14 +75,16 @@ class Publisher:
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
-        counts = tally(queues, doors, known, self.counts, parked, self._core.shares())
+        counts = await in_slices(tally(queues, doors, known, self.counts, parked, self._core.shares()))
         self._report.tallies(counts, self._writer.count)
-        stamp = self._writer.stamp()
+        stamp, this = self._writer.stamp(), Slice()
         for queue in queues:
+            await this.give_way()
             name = key_of(queue)[1]
             used = self._core.used(name, self._last, local=False)
             await self._write(queue, status_of(queue, counts.cluster_queues[name], stamp, used, local=False))
         for door in doors:
+            await this.give_way()
             name = "/".join(key_of(door))
             used = self._core.used(name, self._last, local=True)
             await self._write(door, status_of(door, counts.local_queues[name], stamp, used, local=True))

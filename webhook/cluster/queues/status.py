@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
+from webhook.cluster.pace import Pass, every
 from webhook.cluster.queues.conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
 from webhook.jobs.describe import at
@@ -68,27 +69,38 @@ def tally(
     workloads: WorkloadCounts,
     parked: Iterable[str],
     shares: StandingShares | None = None,
-) -> QueueCounts:
-    """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change."""
-    by_name = {key_of(queue)[1]: _cluster_queue(queue, known) for queue in cluster_queues}
-    doors = {}
-    targets = {}
+) -> Pass[QueueCounts]:
+    """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change.
+
+    A Workload that changes meanwhile may be missed, or counted in both of its states; its change has all counted again.
+    """
+    by_name: dict[str, QueueCount] = {}
+    for queue in cluster_queues:
+        by_name[key_of(queue)[1]] = _cluster_queue(queue, known)
+        yield
+    doors, targets = {}, {}
     for queue in local_queues:
         key = "/".join(key_of(queue))
-        target = str(at(queue, ("spec", "clusterQueue")) or "")
+        targets[key] = target = str(at(queue, ("spec", "clusterQueue")) or "")
         doors[key] = _local_queue(queue, key, by_name.get(target))
-        targets[key] = target
-    for (local, holder), count in workloads.by_way.items():
+        yield
+    inadmissible: Counter[str] = Counter()
+    for pause, key in every(parked):
+        inadmissible[workloads.local_of.get(key, "")] += 1
+        if pause:
+            yield
+    for (local, holder), count in list(workloads.by_way.items()):
         target = targets.get(local, "")
         door = doors.get(local) if target in by_name else None  # as in Kueue, one without a ClusterQueue has nothing
         for found in (door, by_name.get(holder or target)):
             if found is not None:
                 found.add(count)
-    for key in parked:
-        local = workloads.local_of.get(key, "")
+        yield
+    for local, number in inadmissible.items():
         if (target := targets.get(local, "")) in by_name:
-            by_name[target].inadmissible += 1
-            doors[local].inadmissible += 1
+            number = min(number, doors[local].pending)
+            by_name[target].inadmissible += number
+            doors[local].inadmissible += number
     for queue_count in (*by_name.values(), *doors.values()):
         if queue_count.activity.status != "active":
             queue_count.inadmissible = queue_count.pending

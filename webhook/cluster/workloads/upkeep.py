@@ -6,12 +6,10 @@ differs only in its messages is written once a minute.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final
 
 from webhook.api.configuration.model import Retention
@@ -25,6 +23,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
+from webhook.cluster.pace import Slice
 from webhook.cluster.workloads import reserved, waiting
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
@@ -49,8 +48,6 @@ from webhook.store.objects import Object, key_of, merge
 
 log = logging.getLogger(__name__)
 
-SLICE: Final = 0.002
-"""Seconds after which other tasks get their turn: reviews wait meanwhile."""
 AGAIN: Final = 60_000
 """Milliseconds between two writes of one Workload where only messages differ."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
@@ -114,11 +111,9 @@ class Upkeep:
             self._due.update(dict.fromkeys("/".join(key_of(w)) for w in self._view.mirror(WORKLOAD).all()))
         due, self._due = self._due, {}
         inactive = self._core.inactive()
-        until = perf_counter() + SLICE
+        this = Slice()
         for key in due:
-            if perf_counter() >= until:
-                await asyncio.sleep(0)
-                until = perf_counter() + SLICE
+            await this.give_way()
             namespace, _, name = key.partition("/")
             workload = self._view.mirror(WORKLOAD).get(name, namespace)
             if workload is None:

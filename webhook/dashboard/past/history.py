@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED
+from webhook.cluster.pace import Pass, every
 from webhook.cluster.workloads.conditions import PAST
 from webhook.dashboard.model.queues import HistoryPoint, QueueHistory
-from webhook.dashboard.pace import Pass, every
 from webhook.dashboard.views.cluster import columns_of
 from webhook.jobs.describe import at
 from webhook.journal.timeline import total

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from webhook.cluster.pace import Pass, at_once, every
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import ClusterView, FlavorColumn, QuotaCell, QuotaNode
-from webhook.dashboard.pace import Pass, at_once, every
 from webhook.queue.model import ClusterQueue
 from webhook.queue.quota.tree import FlavorResource, Node, Tree, Usage
 from webhook.queue.state import State

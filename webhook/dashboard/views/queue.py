@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from webhook.cluster.pace import Pass, every, in_order
 from webhook.dashboard.model.queues import FoundWorkloads, QueueHistory, QueueView, WorkloadPage
-from webhook.dashboard.pace import Pass, every, in_order
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import column_rows, columns_of, queue_node
 from webhook.dashboard.views.rows import Sees, any_row, waiting_row

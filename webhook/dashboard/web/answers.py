@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.policies import PoliciesView
 from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaNode
 from webhook.dashboard.model.workloads import WorkloadView
-from webhook.dashboard.pace import in_slices
 from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import cluster_view

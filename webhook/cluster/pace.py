@@ -1,7 +1,7 @@
-"""Long passes over the state in short steps, so that a page never keeps an admission request waiting.
+"""Long work in short steps, so that neither the queues nor a page keep an admission request waiting.
 
 A pass is a generator: wherever it yields, the event loop may go on. What it reads may change in between; each pass says
-what of it has to be of one moment, and takes a copy of that.
+what of it has to be of one moment, and takes a copy of that. Work that waits for writes gives way by a `Slice`.
 """
 
 from __future__ import annotations
@@ -15,23 +15,34 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 Pass = Generator[None, None, T]
 SLICE: Final = 0.002
-"""Seconds that a pass may keep the event loop."""
+"""Seconds for which work may keep the event loop."""
 CHUNK: Final = 500
 """Entries that are sorted, or looked at, in one step."""
 
 
+class Slice:
+    """The time that work has until it gives way."""
+
+    def __init__(self) -> None:
+        self._end = perf_counter() + SLICE
+
+    async def give_way(self, rest: float = 0.0) -> None:
+        """Where the time is over, let others go on, `rest` seconds at least; then begin another slice."""
+        if perf_counter() >= self._end:
+            await asyncio.sleep(rest)
+            self._end = perf_counter() + SLICE
+
+
 async def in_slices(steps: Pass[T]) -> T:
     """Run a pass to its end, and give what it returns."""
-    end = perf_counter() + SLICE
+    this = Slice()
     while True:
         try:
             next(steps)
         except StopIteration as done:
             found: T = done.value
             return found
-        if perf_counter() >= end:
-            await asyncio.sleep(0)
-            end = perf_counter() + SLICE
+        await this.give_way()
 
 
 def at_once(steps: Pass[T]) -> T:
