@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
@@ -106,19 +106,17 @@ class Daemon:
         store: ObjectStore,
         clocks: Clocks | None = None,
         *,
-        swapped: Callable[[], object] = bool,
         certificates: CertificateSecret | None = None,
         traces: Traces | None = None,
     ) -> None:
         """Load policies and certificate. Raises SourceError, OSError, ValueError, LoaderError; nothing runs yet.
 
-        `swapped` is called when another set of policies has come into force; `certificates` is followed, if given;
-        `traces` is told of reviews and rounds.
+        `certificates` is followed, if given; `traces` is told of reviews and rounds.
         """
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.health = CollectorRegistry(), Health()
         self.metrics, self._times = ServerMetrics(), PolicyTimes()
-        self._swapped, self._certificates, self._traces = swapped, certificates, traces
+        self._certificates, self._traces = certificates, traces
         self._rules = configured(config.queues, config.queue_rules)
         self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
         self._identity = replica_name(config)
@@ -279,7 +277,6 @@ class Daemon:
         self._use(policies)
         if self._page is not None:
             self._page.swapped(policies)
-        self._swapped()
 
     def _use(self, policies: Policies) -> None:
         """Take a set of policies into force: what they ask of the cluster is followed from now on."""

@@ -91,6 +91,14 @@ class Program:
             self.metered, self.call = self._metered_first, self._call_first
             (self._load_call if self.env.trusted else self._load_metered)()
 
+    def release(self) -> None:
+        """Cut what holds the program in a cycle with its own forms, so that it goes when nobody holds it: see 0147.
+
+        For one that nobody will call any more.
+        """
+        self.call = self.metered = _uncalled
+        self._exact = self._fast = self._traced = None
+
     def _load_call(self) -> None:
         assert self._fast is not None
         self.call = functions.load(self._fast.call(), self._fast, self.exactly, self)

@@ -19,12 +19,14 @@ from typing import Final
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.policy.loading.load_bundle import SUFFIXES, files_of
 from webhook.policy.queue_rules.configured import Configured
-from webhook.policy_reload.policies import RULES, LoaderError, Policies, fetch, load
+from webhook.policy_reload.policies import RULES, LoaderError, Policies, fetch, load, paced
 
 log = logging.getLogger(__name__)
 
 EVERY: Final = 1.0
 """Seconds between two looks at the files."""
+REVIEWED: Final = 60.0
+"""Seconds after which no review of a replaced set is under way: the API server waits thirty at most."""
 
 
 async def _nothing(policies: Policies) -> str:
@@ -47,6 +49,7 @@ class PolicyFiles:
         """
         self._paths, self._changed, self._wanted, self._lacks = paths, changed, wanted, lacks
         self._next: Policies | None = None
+        self._releases: set[asyncio.Task[None]] = set()
         self.current = load(paths, wanted)
         self.problem = ""
         self.loads = {"success": 1, "failure": 0}
@@ -99,10 +102,17 @@ class PolicyFiles:
         self._next, self.problem = None, ""
         self.loads["success"] += 1
         same = policies.bundle.digest == self.current.bundle.digest
+        self._release(self.current)
         self.current = policies
         log.info("policies reloaded: %d in force, %s", len(policies.bundle.policies), policies.bundle.digest)
         self._changed(policies)
         return not same
+
+    def _release(self, old: Policies) -> None:
+        """Let go of a replaced set once no review uses it; it would wait for a look for garbage over the whole heap."""
+        task = asyncio.create_task(_release(old), name="release the replaced policies")
+        self._releases.add(task)
+        task.add_done_callback(self._releases.discard)
 
     def _refuse(self, problem: str) -> None:
         self.problem = problem
@@ -126,6 +136,11 @@ class PolicyFiles:
         findings: list[Diagnostic] = []
         files = list(files_of(self._paths, findings))
         return [*files, *(path for path in self._paths if not path.exists())]
+
+
+async def _release(old: Policies) -> None:
+    await asyncio.sleep(REVIEWED)
+    await paced(old.releasing())
 
 
 def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:

@@ -61,13 +61,13 @@ def resolve(
 def _instance(types: tuple[Type, ...], fresh: Callable[[], Type]) -> tuple[tuple[Type, ...], Type]:
     """The argument types and the result of an overload, with fresh type parameters."""
     names: dict[Type, Type] = {}
-
-    def renamed(t: Type) -> Type:
-        if t.kind is TypeKind.PARAM:
-            if t not in names:
-                names[t] = fresh()
-            return names[t]
-        return Type(t.name, tuple(map(renamed, t.params)), t.kind) if t.params else t
-
-    *args, result = map(renamed, types)
+    *args, result = (_renamed(t, names, fresh) for t in types)
     return tuple(args), result
+
+
+def _renamed(t: Type, names: dict[Type, Type], fresh: Callable[[], Type]) -> Type:
+    if t.kind is TypeKind.PARAM:
+        if t not in names:
+            names[t] = fresh()
+        return names[t]
+    return Type(t.name, tuple(_renamed(p, names, fresh) for p in t.params), t.kind) if t.params else t

@@ -74,7 +74,7 @@ def load(source: str, fast: Fast, exact: Callable[..., object], owner: object) -
     """The function of a source of `fast`; it calls `exact` with what it was called with where it cannot answer."""
     space: dict[str, object] = {"__builtins__": _BUILTINS}
     exec(compile(source, "<cel>", "exec"), space)  # noqa: S102 - the source is ours: generated names, operators
-    make = space["make"]
+    make = space.pop("make")  # it would hold its own globals in a cycle
     assert callable(make)
     words = source[: source.index(")")].split(", ")[3:]
     function: Callable[..., object] = make(fast.constants, exact, owner, *(HELPERS[name] for name in words))

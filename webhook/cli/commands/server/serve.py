@@ -174,7 +174,7 @@ def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> N
 def settle() -> None:
     """Clear up, and leave what is there now out of all later looks for garbage, which then take no time to speak of.
 
-    Done before the policies are loaded: a set that is replaced has cycles, and must be found.
+    Done before the policies and the view are loaded: what those have changes, and goes without a look.
     """
     gc.collect()
     gc.freeze()
@@ -188,7 +188,7 @@ async def _serve(config: Config) -> None:
     client, store = await _connect(config)
     try:
         certificates = await _certificates(config, store)
-        daemon = Daemon(config, store, swapped=gc.collect, certificates=certificates, traces=_traces(config))
+        daemon = Daemon(config, store, certificates=certificates, traces=_traces(config))
         await daemon.start()
         try:
             await stop.wait()
