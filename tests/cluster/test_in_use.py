@@ -5,7 +5,8 @@ import asyncio
 from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.cluster.api.finalizers import FINALIZER as IN_USE
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR
-from webhook.cluster.queues.in_use import unnamed
+from webhook.cluster.queues.in_use import unheld, unnamed
+from webhook.cluster.queues.status import QueueCount
 from webhook.kube.conditions import find
 from webhook.store.errors import NotFound
 from webhook.store.objects import merge
@@ -54,6 +55,13 @@ def test_a_queue_goes_with_the_last_workload_that_holds_its_quota_and_then_its_f
             await w.until(freed, "the flavor is let go")
 
     asyncio.run(go())
+
+
+def test_a_queue_that_came_while_others_were_counted_is_not_let_go():
+    """Whether anybody holds its quota is not known yet."""
+    queue = {"metadata": {"name": "q", "finalizers": [IN_USE], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    counted = {"q": QueueCount("q")}
+    assert (unheld([queue], {}), unheld([queue], counted)) == ([], [queue])
 
 
 def test_a_check_gets_the_finalizer_and_goes_when_no_queue_names_it():

@@ -60,7 +60,8 @@ REST: Final = 10
 """So many times as long as publishing took is waited for before the next time, `PUBLISH_EVERY` at most."""
 SHORT_REST: Final = 2
 """The same where somebody waits for what is written."""
-FOLLOW_EVERY: Final = 1.0
+FOLLOW_EVERY: Final = 0.1
+"""Seconds between two looks of a replica that does not lead: few changes at once keep no review waiting."""
 AFTER_FAILURE: Final = 1.0
 
 

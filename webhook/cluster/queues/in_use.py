@@ -15,8 +15,9 @@ from webhook.store.objects import Object, key_of
 
 
 def unheld(queues: Iterable[Object], counts: Mapping[str, QueueCount]) -> list[Object]:
-    """Give the ClusterQueues that are being deleted, and whose quota nobody holds."""
-    return [queue for queue in _leaving(queues) if not counts[key_of(queue)[1]].reserving]
+    """Give the ClusterQueues that are being deleted, and whose quota nobody holds; one not counted yet is not given."""
+    found = ((queue, counts.get(key_of(queue)[1])) for queue in _leaving(queues))
+    return [queue for queue, count in found if count is not None and not count.reserving]
 
 
 def unnamed(objects: Iterable[Object], queues: Iterable[Object]) -> list[Object]:
