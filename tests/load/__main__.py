@@ -6,6 +6,7 @@ admitted after their time, and writes down how long each waited.
 """
 
 import argparse
+import csv
 import os
 import subprocess
 import sys
@@ -87,6 +88,10 @@ def _run(name: str, runner: Path, kueue: Path, config: Path, assets: Path, home:
         )
     stats = yaml.safe_load((out / f"{name}.sh.stats.yaml").read_text())
     classes = yaml.safe_load((out / "summary.yaml").read_text())["workloadClasses"]
+    with (out / "wlStates.csv").open(newline="") as states:
+        unfinished = sum(row["ms to finish"] == "0" for row in csv.DictReader(states))
+    if unfinished:
+        sys.exit(f"{name}: the runner stopped before {unfinished} workloads had ended: its figures mean nothing")
     waits = {each: row["averageTimeToAdmissionMs"] / 1000 for each, row in classes.items()}
     return Figures(stats["wallMs"] / 1000, (stats["userMs"] + stats["sysMs"]) / 1000, stats["maxrss"] / 1024, waits)
 

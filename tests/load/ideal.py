@@ -1,7 +1,8 @@
 """The floor for any controller of queues: `python -m tests.load.ideal --kubeconfig FILE`.
 
 It keeps one counter a cohort, lets the workload of the highest priority in that fits, oldest first, and writes each
-admission once. It knows no flavors but one, no limits, no preemption, and explains nothing.
+admission once. It knows no flavors but one, no limits, no preemption, and explains nothing. Every second it writes how
+many workloads wait and run in each queue that changed: the runner stops when a queue does not say that it has any.
 """
 
 import argparse
@@ -39,6 +40,9 @@ class Counters:
         self.free: Counter[str] = Counter()
         self.waiting: dict[str, list[tuple[int, str, str, Object]]] = {}
         self.held: dict[str, tuple[str, int]] = {}
+        self.pending: Counter[str] = Counter()
+        self.reserving: Counter[str] = Counter()
+        self.told: dict[str, tuple[int, int]] = {}
         self.seen: set[str] = set()
         self.early: list[Object] = []
         self.writes: set[asyncio.Task[None]] = set()
@@ -73,17 +77,24 @@ class Counters:
         uid = new["metadata"]["uid"]
         if holds(new, "Finished"):
             cohort, asked = self.held.pop(uid, ("", 0))
+            if cohort:
+                self.reserving[self.leads_to(new)] -= 1
             self.free[cohort] += asked
             self.admit(cohort)
         elif uid not in self.seen and not new.get("status", {}).get("admission"):
-            cohort = self.cohort_of.get(self.queue_of.get(f"{key_of(new)[0]}/{new['spec']['queueName']}", ""), "")
+            cohort = self.cohort_of.get(self.leads_to(new), "")
             if not cohort:
                 self.early.append(new)
                 return
             self.seen.add(uid)
+            self.pending[self.leads_to(new)] += 1
             entry = (-int(new["spec"].get("priority") or 0), new["metadata"]["creationTimestamp"], uid, new)
             heappush(self.waiting.setdefault(cohort, []), entry)
             self.admit(cohort)
+
+    def leads_to(self, workload: Object) -> str:
+        """Give the ClusterQueue of a workload, or nothing while its LocalQueue is not known."""
+        return self.queue_of.get(f"{key_of(workload)[0]}/{workload['spec']['queueName']}", "")
 
     def admit(self, cohort: str) -> None:
         """Admit from the front of a cohort while it fits."""
@@ -93,6 +104,9 @@ class Counters:
             asked = requested(workload)
             self.free[cohort] -= asked
             self.held[uid] = cohort, asked
+            queue = self.leads_to(workload)
+            self.pending[queue] -= 1
+            self.reserving[queue] += 1
             task = asyncio.create_task(self.write(workload, asked))
             self.writes.add(task)
             task.add_done_callback(self.writes.discard)
@@ -100,18 +114,32 @@ class Counters:
     async def write(self, workload: Object, asked: int) -> None:
         """Write an admission."""
         namespace, name = key_of(workload)
-        queue = self.queue_of[f"{namespace}/{workload['spec']['queueName']}"]
+        queue = self.leads_to(workload)
         (pods,) = workload["spec"]["podSets"]
         usage = {"cpu": text("cpu", asked)}
         assigned = {"name": pods["name"], "count": pods["count"], "flavors": {"cpu": "rf"}, "resourceUsage": usage}
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        conditions = [
-            {"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": now}
-            for type_ in ("QuotaReserved", "Admitted")
-        ]
+        conditions = [condition("QuotaReserved"), condition("Admitted")]
         status = {"admission": {"clusterQueue": queue, "podSetAssignments": [assigned]}, "conditions": conditions}
         with contextlib.suppress(StoreError):
             await self.store.patch(WORKLOAD, name, namespace, {"status": status}, subresource="status")
+
+    async def tell(self) -> None:
+        """Write the counts of each queue that changed, once a second."""
+        while True:
+            for queue in self.cohort_of:
+                counts = self.pending[queue], self.reserving[queue]
+                if counts != self.told.get(queue):
+                    self.told[queue] = counts
+                    status = {"pendingWorkloads": counts[0], "reservingWorkloads": counts[1]}
+                    status |= {"admittedWorkloads": counts[1], "conditions": [condition("Active")]}
+                    await self.store.patch(CLUSTER_QUEUE, queue, "", {"status": status}, subresource="status")
+            await asyncio.sleep(1)
+
+
+def condition(type_: str) -> Object:
+    """Give a condition that holds from now on."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": now}
 
 
 def requested(workload: Object) -> int:
@@ -138,6 +166,7 @@ async def run(kubeconfig: Path) -> None:
         mirror = Mirror(kind, heard)
         following.append(asyncio.create_task(mirror.follow(store)))
         await mirror.synced.wait()
+    following.append(asyncio.create_task(counters.tell()))
     await stop.wait()
     for task in following:
         task.cancel()
