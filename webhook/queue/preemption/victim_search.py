@@ -1,7 +1,7 @@
 """The classic search for victims: who must give quota back so that a workload fits, and no one more than needed.
 
 Candidates are collected along the tree and taken in the rules' order on a copy of the usage until the workload fits;
-then those that proved unneeded are put back. Fair sharing has its own search in `fair`.
+then those that proved unneeded are put back. Fair sharing has its own search in `fair_victim_search`.
 """
 
 from __future__ import annotations
