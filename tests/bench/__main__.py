@@ -1,6 +1,6 @@
 """`python -m tests.bench [NAME ...]`: run all benchmarks, or those named, one after the other.
 
-Each is a module beside this one with a `main()` that prints its own table. One that cannot run on this machine
+Each is a module beside or below this one with a `main()` that prints its own table. One that cannot run on this machine
 (no control plane, no reference data) says so and the next one runs.
 """
 
@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-NAMES = ("crossings", "engine", "cel", "queue", "queue_lives", "journal", "admission", "creates", "writes")
+NAMES = ("crossings", "engine", "cel", "queue.decisions", "queue.lives", "journal", "admission", "creates", "writes")
 
 
 def main(names: list[str]) -> int:

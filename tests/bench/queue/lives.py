@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import orjson
 
-from tests.bench.queue import Table, one_queue, reference, shape
-from tests.bench.queue_rules import rule_sets
+from tests.bench.queue.decisions import Table, one_queue, reference, shape
+from tests.bench.queue.rules import rule_sets
 from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone

@@ -12,7 +12,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 
-from tests.bench.queue_rules import rule_sets
+from tests.bench.queue.rules import rule_sets
 from webhook.documents import Document
 from webhook.offline.simulate.generate import Generated, generate
 from webhook.offline.simulate.simulation import pod_sets_of, with_doors, workload_of
