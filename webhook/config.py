@@ -198,9 +198,10 @@ def _from_kueue(file: Path, findings: list[Diagnostic], told: list[Diagnostic]) 
 
 def _documents(file: Path) -> list[Document]:
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError([Diagnostic(WRONG, Place(str(file)), f"cannot be read: {error}")]) from None
+        text = documents.decode(file.read_bytes(), str(file))
+    except OSError as error:
+        wrong = Diagnostic("FILE001", Place(str(file)), f"cannot be read: {error.strerror or error}")
+        raise SourceError([wrong]) from None
     return documents.read(text, str(file))
 
 

@@ -148,7 +148,7 @@ def test_the_file_of_an_option_is_read_and_told(tmp_path):
     loaded = config.load(None, {"SLUICE_KUEUE_CONFIG": str(tmp_path / "kueue.json")}, {}, told)
     assert loaded.queues.fair_sharing == FairSharing()
     assert [found.message for found in told] == ["metrics is not used: set it by an option of `sluice serve`"]
-    with pytest.raises(SourceError, match=r"none\.yaml: error\[CFG002\]: cannot be read"):
+    with pytest.raises(SourceError, match=r"none\.yaml: error\[FILE001\]: cannot be read"):
         config.load(None, {}, {"kueue_config": tmp_path / "none.yaml"})
 
 

@@ -164,9 +164,9 @@ def test_closed_streams_and_poor_terminals(folder, streams):
     ("command", "line", "told"),
     [
         ("eval", "{", "<FILE>:2:2: error[YAML001]: not JSON"),
-        ("eval", "[1]", "<FILE>:2: error[LOAD002]: each line must be a JSON object"),
-        ("eval", '{"vars": {}}', "<FILE>:2: error[LOAD002]: a row requires expr"),
-        ("plan", '{"id": 1}', "<FILE>:2: error[LOAD002]: a case requires an id and a list of objects"),
+        ("eval", "[1]", "<FILE>:2: error[INP001]: each line must be a JSON object"),
+        ("eval", '{"vars": {}}', "<FILE>:2: error[INP001]: a row requires expr"),
+        ("plan", '{"id": 1}', "<FILE>:2: error[INP001]: a case requires an id and a list of objects"),
     ],
 )
 def test_a_bad_line_is_told_at_its_line(folder, monkeypatch, capsys, command, line, told):

@@ -140,7 +140,7 @@ def test_rules_that_nobody_named_are_told(here):
         ("queueRule: [kueue]", '.sluice.yaml:1:1: error[CFG001]: unknown setting "queueRule"'),
         ("queueRules: [nothing-like-it]", "no rules and no file have this name"),
         ("policies: [sluice.dev/gpu]", "no shipped policy sluice.dev/gpu; there are sluice.dev/"),
-        ("policies: [gone]", "gone: error[LOAD001]: no such file or folder"),
+        ("policies: [gone]", "gone: error[FILE001]: no such file or folder"),
         ("- a", "the configuration must be a map"),
     ],
 )

@@ -104,8 +104,8 @@ def test_notes_do_not_keep_a_bundle_from_use():
     """A policy without binding and a binding without policy are told as notes."""
     unbound = validating("true").split("---")[0]
     lost = validating("true", name="q").split("---")[1]
-    assert [n.code for n in bundle(unbound).notes] == ["POL010"]
-    assert [n.code for n in bundle(lost).notes] == ["POL011"]
+    assert [n.code for n in bundle(unbound).notes] == ["REF001"]
+    assert [n.code for n in bundle(lost).notes] == ["REF002"]
 
 
 def test_old_versions_are_read():
@@ -154,7 +154,7 @@ def test_all_files_are_reported(tmp_path):
     (tmp_path / "b.yaml").write_text(validating("1 +"))
     with pytest.raises(SourceError) as caught:
         load_bundle([tmp_path, tmp_path / "gone"])
-    assert sorted(f.code for f in caught.value.diagnostics) == ["CEL001", "LOAD001", "YAML001"]
+    assert sorted(f.code for f in caught.value.diagnostics) == ["CEL001", "FILE001", "YAML001"]
 
 
 def test_match_conditions_have_no_variables():

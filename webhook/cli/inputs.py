@@ -67,18 +67,18 @@ class Inputs:
 
 
 def one_value(file: Path) -> Any:
-    """Give the value of a file's only document. Raises SourceError (LOAD002) where there are none, or more."""
+    """Give the value of a file's only document. Raises SourceError (INP001) where there are none, or more."""
     found = documents.read(text_of(file, str(file)), str(file))
     if len(found) != 1:
         told = f"{len(found)} documents" if found else "no document"
-        raise SourceError([Diagnostic("LOAD002", Place(str(file)), f"{told} in this file, expected one")])
+        raise SourceError([Diagnostic("INP001", Place(str(file)), f"{told} in this file, expected one")])
     return found[0].value
 
 
 def json_lines(name: str) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Give the objects of a file of JSON lines (`-`: standard input), each with its place; empty lines are left out.
 
-    Raises SourceError (FILE001, YAML001) where the file cannot be read, or a line is no JSON object.
+    Raises SourceError (FILE001, YAML001, INP001) where the file cannot be read, or a line is no JSON object.
     """
     shown = STDIN if name == "-" else name
     try:
@@ -98,7 +98,7 @@ def _object(line: bytes, place: Place) -> dict[str, Any]:
         hint = "each line must be a JSON object"
         raise SourceError([Diagnostic("YAML001", at, f"not JSON: {error.msg}", hint=hint)]) from None
     if not isinstance(value, dict):
-        raise SourceError([Diagnostic("LOAD002", place, "each line must be a JSON object")])
+        raise SourceError([Diagnostic("INP001", place, "each line must be a JSON object")])
     return value
 
 

@@ -13,7 +13,7 @@ from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.journal.records import Begin, Record, record_of
 from webhook.journal.writer import SUFFIX
 
-CODE: Final = "LOAD002"
+CODE: Final = "JRN001"
 
 
 @dataclass(frozen=True, slots=True)

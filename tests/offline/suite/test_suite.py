@@ -282,7 +282,7 @@ def test_a_folder_that_may_not_be_looked_into_is_told(suite, tmp_path, monkeypat
     monkeypatch.setattr("webhook.offline.files.os.access", lambda path, mode: Path(path).name != "private")
     done = run(tmp_path)
     assert (done.exit_code, "1 passed, 0 failed, 1 error in files" in done.stdout) == (2, True)
-    assert "private: error[LOAD001]" in done.stderr
+    assert "private: error[FILE001]" in done.stderr
 
 
 def test_outputs_are_one_document(suite):

@@ -215,7 +215,7 @@ def _read(kubeconfig: Path) -> dict[str, Any]:
         found = documents.read(documents.decode(kubeconfig.read_bytes(), str(kubeconfig)), str(kubeconfig))
         if len(found) != 1 or not isinstance(found[0].value, dict):
             told = "not a kubeconfig file: expected one document with clusters, contexts and users"
-            raise SourceError([Diagnostic("LOAD002", Place(str(kubeconfig)), told)])
+            raise SourceError([Diagnostic("INP001", Place(str(kubeconfig)), told)])
     except SourceError as error:
         raise ValueError(error.render()) from None
     value: dict[str, Any] = found[0].value

@@ -29,7 +29,11 @@ READING: Final[tuple[LintRule, ...]] = (
         "The text is not valid YAML. The caret is where parsing stopped, which may be after the mistake.\n"
         "A duplicate key is an error too (the last would win silently), and so is very deep nesting.",
     ),
-    _row("LOAD001", "a policy file must be readable", "The file or folder does not exist, or is not UTF-8 text."),
+    _row(
+        "INP001",
+        "the input of a command must have the form that it reads",
+        "A command reads one document, or one JSON object on each line, with the fields that the hint shows.",
+    ),
     _row(
         "LOAD002",
         "a document must be a Kubernetes object",
@@ -71,8 +75,6 @@ READING: Final[tuple[LintRule, ...]] = (
         "Each part is valid alone, but not together: a patch type with the other type's expression, `Deny`\n"
         "with `Warn`, a name and a selector.",
     ),
-    _row("POL010", "a policy must have a binding", "See [REF001](REF001.md).", Severity.WARNING),
-    _row("POL011", "a binding must reference an existing policy", "See [REF002](REF002.md).", Severity.WARNING),
     _row(
         "CEL001",
         "an expression must compile",
@@ -140,6 +142,48 @@ READING: Final[tuple[LintRule, ...]] = (
         "REV001",
         "an AdmissionReview must be valid",
         "The review has no request, or the request lacks a required field: uid, kind, resource, operation, object.",
+    ),
+    _row(
+        "CFG001",
+        "a setting must be known",
+        "`.sluice.yaml`, or the file of `--config`, has a setting that does not exist; the finding suggests the\n"
+        "nearest name. `docs/reference/configuration.md` lists all settings. In Kueue's own Configuration it is a\n"
+        "warning: the field has no effect in Sluice.",
+    ),
+    _row("CFG002", "a setting must have a valid value", "The finding says which values the setting accepts."),
+    _row(
+        "CFG003",
+        "a field of Kueue's Configuration should have an effect",
+        "Sluice does not use this field. The finding says why, or what does its work.",
+        Severity.WARNING,
+    ),
+    _row(
+        "JRN001",
+        "a journal must be complete",
+        "The first record of a journal file is its `begin` record, and every line is a record that this version\n"
+        "reads. `docs/journal.md` describes the files.",
+    ),
+    _row(
+        "TRACE001",
+        "each row of a trace must be readable",
+        "A row requires `time`, `queue` and `run`. `time` and `run` are durations such as `10m`, or seconds. Every\n"
+        "column that `docs/simulate.md` does not list is a resource, and its value a quantity such as `8` or `64Gi`.",
+    ),
+    _row(
+        "TRACE002",
+        "a trace must name existing queues",
+        "A job names a LocalQueue (in its namespace) or a ClusterQueue that is not in the files of `-f`, so it would\n"
+        "never be admitted.",
+    ),
+    _row(
+        "TRACE003",
+        "a queue must have quota for the resources of a trace",
+        "A job requests a resource that no resource group of its ClusterQueue covers, so it would never be admitted.",
+    ),
+    _row(
+        "TRACE004",
+        "a generator file must be valid",
+        "The file has an unknown field, or a value of the wrong type. `docs/simulate.md` lists the fields.",
     ),
     _row(
         "SUI001",

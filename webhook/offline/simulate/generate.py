@@ -49,7 +49,7 @@ class Generated:
 
 
 def generate(document: Document) -> Generated:
-    """Make queues and arrivals of a generator file. Raises SourceError (`TRACE002`) with the place of each mistake."""
+    """Make queues and arrivals of a generator file. Raises SourceError (`TRACE004`) with the place of each mistake."""
     return _Generator(document).run()
 
 
@@ -164,8 +164,8 @@ class _Generator:
             if name not in known:
                 hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
                 self.wrong.append(
-                    self.document.diagnostic("TRACE002", (*path, name), f'no field "{name}"', key=True, hint=hint)
+                    self.document.diagnostic("TRACE004", (*path, name), f'no field "{name}"', key=True, hint=hint)
                 )
 
     def mistake(self, path: Path, message: str) -> None:
-        self.wrong.append(self.document.diagnostic("TRACE002", path, message))
+        self.wrong.append(self.document.diagnostic("TRACE004", path, message))

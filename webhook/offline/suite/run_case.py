@@ -135,7 +135,7 @@ def _invalid(case: Case) -> Result:
     try:
         load_bundle([path])
     except SourceError as error:
-        if any(d.code == "LOAD001" for d in error.diagnostics):
+        if any(d.code == "FILE001" for d in error.diagnostics):
             raise
         found = tuple(_unlike(case, wanted, error.render()))
     else:

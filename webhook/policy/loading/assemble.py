@@ -180,12 +180,12 @@ def _notes(policies: Iterable[Policy], parts: Parts) -> Iterator[Diagnostic]:
     for policy in policies:
         if not policy.bindings and policy.document is not None:
             message = f'policy "{policy.name}" has no binding, so it is never evaluated'
-            finding = policy.document.diagnostic("POL010", ("metadata", "name"), message)
+            finding = policy.document.diagnostic("REF001", ("metadata", "name"), message)
             yield replace(finding, severity=Severity.WARNING)
     for key, name, _, document in parts.bindings:
         if (key, name) not in known:
             hint = did_you_mean(name, [n for k, n in known if k == key])
             finding = document.diagnostic(
-                "POL011", ("spec", "policyName"), f'policy "{name}" does not exist', hint=hint
+                "REF002", ("spec", "policyName"), f'policy "{name}" does not exist', hint=hint
             )
             yield replace(finding, severity=Severity.WARNING)

@@ -44,7 +44,7 @@ def files_of(paths: Iterable[Path], findings: list[Diagnostic]) -> Iterator[Path
     seen: set[Path] = set()
     for path in paths:
         if not _exists(path):
-            findings.append(Diagnostic("LOAD001", Place(str(path)), "no such file or folder"))
+            findings.append(Diagnostic("FILE001", Place(str(path)), "no such file or folder"))
             continue
         for file in [path] if path.is_file() or _locked(path) else sorted(_below(path)):
             if file.resolve() not in seen:
@@ -88,5 +88,5 @@ def read_file(file: Path) -> list[Document]:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise SourceError([Diagnostic("LOAD001", Place(str(file)), error.strerror or str(error))]) from None
+        raise SourceError([Diagnostic("FILE001", Place(str(file)), error.strerror or str(error))]) from None
     return documents.read(documents.decode(data, str(file)), str(file))

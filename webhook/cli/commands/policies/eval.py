@@ -82,7 +82,7 @@ def _checked(row: dict[str, Any], place: Place) -> dict[str, Any]:
     """Answer one row. Raises SourceError where it is not one."""
     if not isinstance(row.get("expr"), str) or not isinstance(row.get("vars") or {}, dict):
         hint = 'a row is {"expr": "object.x > 1", "vars": {"object": {...}}}'
-        raise SourceError([Diagnostic("LOAD002", place, "a row requires expr; vars must be a map", hint=hint)])
+        raise SourceError([Diagnostic("INP001", place, "a row requires expr; vars must be a map", hint=hint)])
     return _answer(row)
 
 

@@ -220,11 +220,11 @@ def _checked(
     """Answer one line. Raises SourceError where it is no case or trace."""
     if "id" not in line or not isinstance(line.get("objects"), list):
         hint = 'a case is {"id": "...", "objects": [...]}, and optional now, fairSharing and featureGates'
-        raise SourceError([Diagnostic("LOAD002", place, "a case requires an id and a list of objects", hint=hint)])
+        raise SourceError([Diagnostic("INP001", place, "a case requires an id and a list of objects", hint=hint)])
     try:
         return answer(line, place)
     except (ConversionError, ValueError) as error:
-        raise SourceError([Diagnostic("LOAD002", place, str(error))]) from None
+        raise SourceError([Diagnostic("INP001", place, str(error))]) from None
 
 
 def _case(case: dict[str, Any], _: Place) -> dict[str, Any]:
@@ -236,6 +236,6 @@ def _trace(trace: dict[str, Any], place: Place) -> dict[str, Any]:
     if not isinstance(steps, list) or not all(isinstance(step, dict) and "now" in step for step in steps):
         hint = 'a trace is {"id": "...", "objects": [...], "steps": [{"now": "...", "events": [...]}, ...]}'
         raise SourceError(
-            [Diagnostic("LOAD002", place, "a trace requires a list of steps, each with a time", hint=hint)]
+            [Diagnostic("INP001", place, "a trace requires a list of steps, each with a time", hint=hint)]
         )
     return answer_trace(trace, tuple(moment(step["now"]) for step in steps))
