@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from webhook.cluster.webhooks.trust import trusting
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder, write
@@ -25,7 +25,6 @@ from webhook.tls.rotation import Held, Step, due, mark
 log = logging.getLogger(__name__)
 
 SECRET: Final = GroupVersionKind("", "v1", "Secret")
-POD: Final = GroupVersionKind("", "v1", "Pod")
 ROTATE: Final = "sluice.dev/rotate"
 """Annotation of the Secret: any value asks for a new authority now."""
 SIGNED_BY: Final = "sluice.dev/signed-by"

@@ -15,7 +15,7 @@ from typing import Any, Final, get_type_hints
 from webhook import documents, setting_values
 from webhook.api.configuration import read as kueue
 from webhook.api.configuration.field_readers import Reading
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
 from webhook.policy.loading.shipped import located

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from webhook.api.compatibility.feature import State
 from webhook.api.compatibility.kueue import KUEUE
-from webhook.api.compatibility.model import State
 from webhook.api.compatibility.page import page
 from webhook.api.compatibility.volcano import VOLCANO
 

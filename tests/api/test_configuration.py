@@ -3,7 +3,8 @@
 import pytest
 
 from webhook import config
-from webhook.api.configuration.model import (
+from webhook.api.configuration.read import SECTIONS, from_configuration
+from webhook.api.configuration.sections import (
     AdmissionFairSharing,
     FairSharing,
     Integrations,
@@ -16,7 +17,6 @@ from webhook.api.configuration.model import (
     Transformation,
     WaitForPodsReady,
 )
-from webhook.api.configuration.read import SECTIONS, from_configuration
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.policy.queue_rules.configured import Configured, configured

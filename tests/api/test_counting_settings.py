@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.api.configuration.model import QueueSettings, QuotaCheckStrategy, Resources
+from webhook.api.configuration.sections import QueueSettings, QuotaCheckStrategy, Resources
 from webhook.api.snapshot.reader import Reader
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide

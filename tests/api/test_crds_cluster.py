@@ -13,7 +13,8 @@ import pytest
 from tests.controlplane.client import ApiError
 from webhook.api.conversion.convert import conversion_review
 from webhook.api.crds.definitions import Webhook, definitions
-from webhook.api.crds.kinds import KINDS, KUEUE
+from webhook.api.crds.kinds import KINDS
+from webhook.kube.well_known import KUEUE
 from webhook.tls.authority import issue, new_authority
 
 GROUP = "crds-test.sluice.dev"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.api.configuration.model import QueueSettings, WaitForPodsReady
+from webhook.api.configuration.sections import QueueSettings, WaitForPodsReady
 from webhook.api.snapshot.reader import Reader
 
 START, ADMITTED, LOST = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z"

@@ -4,8 +4,8 @@ import pytest
 
 from tests.api.test_validity import V2, told, workload
 from tests.cluster.small_cluster import job, queues
+from webhook.api.compatibility.feature import State
 from webhook.api.compatibility.kueue import KUEUE
-from webhook.api.compatibility.model import State
 from webhook.api.compatibility.unsupported import asked
 from webhook.api.compatibility.volcano import VOLCANO
 from webhook.api.job_to_workload import workload_of

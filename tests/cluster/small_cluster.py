@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.kinds import (
     BUILT_IN,
     LOCAL_QUEUE,

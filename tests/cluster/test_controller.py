@@ -7,7 +7,8 @@ import pytest
 
 from tests.cluster.small_cluster import JOB, below, job, jobset, make_controller, queues, small_cluster
 from webhook.cluster.api.event_recorder import EVENT
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, POD, WORKLOAD
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, WORKLOAD
+from webhook.kube.gvk import POD
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
-from webhook.api.configuration.model import Integrations, QueueSettings
+from webhook.api.configuration.sections import Integrations, QueueSettings
 from webhook.store.objects import merge
 
 GIVEN = {"team": "a", "stage": "one"}

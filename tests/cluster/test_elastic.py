@@ -4,11 +4,11 @@ import asyncio
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.api.snapshot.slices import counts
-from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
 from webhook.kube.conditions import find, holds
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.objects import merge
 
 GATE = {"name": ELASTIC}

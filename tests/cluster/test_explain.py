@@ -5,7 +5,7 @@ import asyncio
 from tests.cluster.small_cluster import CLOCKS, queues
 from tests.cluster.test_core_revision import workload
 from tests.queue.python_rules import KueueRules
-from webhook.api.configuration.model import Retention
+from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.small_cluster import below, job, jobset
 from tests.patience import until
-from webhook.api.configuration.model import Integrations, QueueSettings
+from webhook.api.configuration.sections import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api import live_reads
 from webhook.cluster.api.kinds import MANAGED, NAMESPACE, WORKLOAD

@@ -3,8 +3,9 @@
 import asyncio
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
-from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.kube.conditions import find, holds
+from webhook.kube.gvk import POD
 from webhook.store.objects import merge
 
 LOSES = {"metadata": {"ownerReferences": None}}

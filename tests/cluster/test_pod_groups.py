@@ -8,9 +8,10 @@ from tests.cluster.small_cluster import job, queues, small_cluster
 from tests.cluster.test_pods import GATE, end, found, gone, pod, started
 from webhook.api.job_to_workload import API_VERSION
 from webhook.api.snapshot.slices import counts
-from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.jobs.pod_groups import FAST, GROUP, RETRIABLE, TOTAL, as_one_job
 from webhook.kube.conditions import find, holds
+from webhook.kube.gvk import POD
 from webhook.store.objects import merge
 
 

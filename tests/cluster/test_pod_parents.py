@@ -6,15 +6,15 @@ import pytest
 
 from tests.cluster.small_cluster import below, queues, small_cluster
 from tests.cluster.test_pods import GATE, end, found, gone, pod, started
-from webhook.api.configuration.model import Integrations, QueueSettings
+from webhook.api.configuration.sections import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.api.snapshot.slices import counts
-from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.jobs.describe import describe
 from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL, group_of
 from webhook.jobs.pod_parents import LWS_INDEX, LWS_LEADER, LWS_NAME, PARENT, REVISION, groups_of, joined
 from webhook.kube.conditions import find, holds
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.objects import merge
 
 STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")

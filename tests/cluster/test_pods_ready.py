@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.cluster.small_cluster import job, queues, small_cluster
-from webhook.api.configuration.model import QueueSettings, RequeuingStrategy, WaitForPodsReady
+from webhook.api.configuration.sections import QueueSettings, RequeuingStrategy, WaitForPodsReady
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.kube.conditions import find, holds
 from webhook.policy.queue_rules.configured import configured

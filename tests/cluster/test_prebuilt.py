@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import API_VERSION
 from webhook.cluster.api.event_recorder import EVENT
 from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS

@@ -4,10 +4,10 @@ import asyncio
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from tests.cluster.test_pods import end, pod
-from webhook.cluster.api.kinds import POD, RUNTIME_CLASS, WORKLOAD
+from webhook.cluster.api.kinds import RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.placement import PLACED
 from webhook.jobs.describe import MARK
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.objects import merge
 
 MPI = GroupVersionKind("kubeflow.org", "v2beta1", "MPIJob")

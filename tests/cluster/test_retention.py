@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.small_cluster import job, queues, small_cluster
-from webhook.api.configuration.model import QueueSettings, Retention
+from webhook.api.configuration.sections import QueueSettings, Retention
 from webhook.cluster.jobs.retention import kept_for
 from webhook.store.errors import NotFound
 from webhook.store.objects import merge

@@ -5,7 +5,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 from tests.dashboard.serving import cluster_queue, local_queue, workload
-from webhook.api.configuration.model import Retention
+from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.workloads.upkeep import Acts, Upkeep
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cluster.small_cluster import job, make_controller, queues, small_cluster
 from tests.cluster.test_core_revision import workload
 from tests.patience import until
-from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings
+from webhook.api.configuration.sections import AdmissionFairSharing, QueueSettings
 from webhook.api.snapshot.quota import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.core.queue_core import QueueCore

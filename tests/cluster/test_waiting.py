@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.small_cluster import queues, small_cluster
-from webhook.api.configuration.model import QueueSettings, Retention
+from webhook.api.configuration.sections import QueueSettings, Retention
 from webhook.api.pending_message import condition_of
 from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS

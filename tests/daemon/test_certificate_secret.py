@@ -12,8 +12,9 @@ from cryptography.exceptions import InvalidSignature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.certificate_secret import POD, ROTATE, SECRET, SETTLE, CertificateSecret, SecretPlace
+from webhook.certificate_secret import ROTATE, SECRET, SETTLE, CertificateSecret, SecretPlace
 from webhook.cluster.webhooks.registration import MUTATING
+from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.memory import MemoryStore
 from webhook.tls import issuing

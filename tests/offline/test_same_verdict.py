@@ -9,7 +9,8 @@ import pytest
 from tests.shared import ROOT
 from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.wire import answer, parse_bytes
-from webhook.kube.patch import ABSENT, Operation, apply
+from webhook.kube.absent import ABSENT
+from webhook.kube.patch import Operation, apply
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for

@@ -19,7 +19,8 @@ from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.documents import Document
-from webhook.kube.patch import ABSENT, Operation, apply
+from webhook.kube.absent import ABSENT
+from webhook.kube.patch import Operation, apply
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef

@@ -14,9 +14,9 @@ from webhook.jobs.owners import admits
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 from webhook.kube.typed.defaulted import defaulted
+from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
-_WORKLOAD: Final = ("kueue.x-k8s.io", "Workload")
+_WORKLOAD: Final = (KUEUE, "Workload")
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
@@ -50,7 +50,7 @@ class MemoryFacts:
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
         if (kind.group, kind.kind) == ("", "Namespace"):
             given = metadata.get("labels")
-            own = {NAME_LABEL: str(metadata.get("name") or "")}
+            own = {NAMESPACE_NAME: str(metadata.get("name") or "")}
             labels = own | given if isinstance(given, dict) else own
             obj = {**obj, "metadata": {**metadata, "labels": labels}}
         key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
@@ -66,7 +66,7 @@ class MemoryFacts:
     def stand_in(self, name: str) -> dict[str, Any]:
         """Give what stands for a Namespace that is not among the objects; the same one each time."""
         if name not in self._stand_ins:
-            metadata = {"name": name, "labels": {NAME_LABEL: name}}
+            metadata = {"name": name, "labels": {NAMESPACE_NAME: name}}
             self._stand_ins[name] = {"metadata": metadata, "spec": {}, "status": {}}
         return self._stand_ins[name]
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from webhook.admission.gate import GateAnswer
 from webhook.admission.position import standing
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.reader import Reader
 from webhook.jobs.describe import at

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from webhook.api.requests import with_defaults
 from webhook.jobs.job import Job, JobPodSet
+from webhook.kube.well_known import KUEUE
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
@@ -22,7 +23,7 @@ HASH_LENGTH: Final = 5
 MAX_INT32: Final = 2**31 - 1
 _STRUCTS: Final = ("affinity", "dnsConfig", "securityContext")
 """Of a pod spec: what says something though it is empty."""
-WORKLOAD_CLASS: Final = ("kueue.x-k8s.io", "WorkloadPriorityClass")
+WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
 POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 
 

@@ -15,9 +15,9 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PARENTS, POD, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PARENTS, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
@@ -37,7 +37,7 @@ from webhook.cluster.queues.publish import Publisher
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.cluster.workloads.upkeep import Acts, Upkeep
 from webhook.kube.conditions import holds
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object

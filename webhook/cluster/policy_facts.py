@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Labels, Question, Selector
 from webhook.api.configuration.managed import managed
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.access_review import access_review
 from webhook.cluster.api.kinds import NAMESPACE, WORKLOAD
 from webhook.cluster.api.live_reads import LiveReads

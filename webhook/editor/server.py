@@ -28,9 +28,9 @@ from webhook.editor.findings import findings_of, stays
 from webhook.editor.hover import hover
 from webhook.editor.members import Sort
 from webhook.editor.workspace import Workspace
-from webhook.offline.files import SUFFIXES
 from webhook.offline.lint.context import Edit
 from webhook.offline.lint.run import replacement
+from webhook.policy.loading.load_bundle import SUFFIXES
 
 log = logging.getLogger(__name__)
 PAUSE: Final = 0.15

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-_MISSING: Final = object()
+from webhook.kube.absent import ABSENT
 
 
 def same(a: Any, b: Any) -> bool:
@@ -15,8 +15,8 @@ def same(a: Any, b: Any) -> bool:
         if not isinstance(b, dict) or len(a) != len(b):
             return False
         for key, value in a.items():
-            other = b.get(key, _MISSING)
-            if value is not other and (other is _MISSING or not same(value, other)):
+            other = b.get(key, ABSENT)
+            if value is not other and (other is ABSENT or not same(value, other)):
                 return False
         return True
     if isinstance(a, list):

@@ -10,6 +10,7 @@ import json
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final
 
+from webhook.kube.absent import ABSENT
 from webhook.kube.schema import UNTYPED, ListShape, MapShape, Ref, Schema, Shape
 
 
@@ -37,11 +38,6 @@ NIL: Final = Foreign("[]")
 _NULL: Final = "NULL_VALUE"
 
 
-class _Absent:
-    __slots__ = ()
-
-
-_ABSENT: Final = _Absent()
 Problems = list[tuple[str, str]]
 
 
@@ -258,8 +254,8 @@ class _Merger:
         self.problems = problems
 
     def merge(self, ref: Ref, left: Any, right: Any, path: str) -> Any:
-        """The merged value, or `_ABSENT`."""
-        if right is _ABSENT:
+        """The merged value, or `ABSENT`."""
+        if right is ABSENT:
             return left
         shape = self.schema.resolve(ref)
         if right is NIL:
@@ -273,7 +269,7 @@ class _Merger:
 
     def _scalar(self, shape: Shape, left: Any, right: Any, path: str) -> Any:
         wrong = _scalar_problem(shape.scalar, right)
-        if wrong and (left is _ABSENT or _scalar_problem(shape.scalar, left)):
+        if wrong and (left is ABSENT or _scalar_problem(shape.scalar, left)):
             self.problems.append((path, f"rhs: {wrong}"))
         return left if type(left) is type(right) and left == right else right
 
@@ -285,9 +281,9 @@ class _Merger:
         merged = mine
         for key, inner in theirs.items():
             ref = shape.fields.get(key, shape.others)
-            old = mine.get(key, _ABSENT)
+            old = mine.get(key, ABSENT)
             value = _settled(inner) if ref is None else self.merge(ref, old, inner, f"{path}.{key}")
-            if value is not _ABSENT and value is not old:
+            if value is not ABSENT and value is not old:
                 merged = dict(mine) if merged is mine else merged
                 merged[key] = value
         return merged if left is mine or merged is not mine else dict(mine)
@@ -324,7 +320,7 @@ class _Weaver:
             # An item that is there twice merges with nothing.
             self.by_left[identity] = None if identity in self.by_left else item
         self.shared = iter([identity for identity in self.right_ids if identity in self.by_left])
-        self.next_shared: Hashable = next(self.shared, _ABSENT)
+        self.next_shared: Hashable = next(self.shared, ABSENT)
         self.done: set[Hashable] = set()
         self.out: list[Any] = []
 
@@ -344,9 +340,9 @@ class _Weaver:
         identity = self.left_ids[at_left]
         if identity == self.right_ids[at_right]:
             self._take_right(identity)
-            self.next_shared = next(self.shared, _ABSENT)
+            self.next_shared = next(self.shared, ABSENT)
             return at_left + 1, at_right + 1
-        if identity in self.by_right and self.next_shared is not _ABSENT and self.next_shared != identity:
+        if identity in self.by_right and self.next_shared is not ABSENT and self.next_shared != identity:
             return at_left + 1, at_right
         return None
 
@@ -362,13 +358,13 @@ class _Weaver:
             identity = self.right_ids[at_right]
             self._take_right(identity)
             if self.next_shared == identity:
-                self.next_shared = next(self.shared, _ABSENT)
+                self.next_shared = next(self.shared, ABSENT)
             at_right += 1
         return at_left, at_right
 
     def _take_right(self, identity: Hashable) -> None:
         self.done.add(identity)
-        mine = self.by_left.get(identity, _ABSENT)
+        mine = self.by_left.get(identity, ABSENT)
         value = self.merger.merge(self.shape.element, mine, self.by_right[identity], self.path)
-        if value is not _ABSENT:
+        if value is not ABSENT:
             self.out.append(value)

@@ -12,22 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, NamedTuple
 
+from webhook.kube.absent import ABSENT
 from webhook.kube.equality import same
 
-
-class _Absent:
-    """The value of an operation that has none."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __reduce__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Final = _Absent()
 _ARRAY_END: Final = "-"
 _INT64: Final = 2**63
 _MANY: Final = 20
@@ -65,11 +52,6 @@ class TestFailed(PatchError):
 def escape(key: str) -> str:
     """Write a key as one step of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1") if "/" in key or "~" in key else key
-
-
-def pointer(path: Iterable[str | int]) -> str:
-    """Write a path as a JSON pointer."""
-    return "".join(f"/{escape(step) if isinstance(step, str) else step}" for step in path)
 
 
 def split(path: str) -> list[str]:

@@ -63,11 +63,6 @@ class Quantity:
         """The number in units of 10**-9, rounded away from zero; QuantityError where it has over 20,000 digits."""
         return self.scaled(_NANO)
 
-    @property
-    def millis(self) -> int:
-        """The number in thousandths, rounded away from zero as the API server rounds."""
-        return self.scaled(-3)
-
     def scaled(self, scale: int) -> int:
         """The number in units of 10**scale, rounded away from zero; QuantityError where it is too long."""
         shift = self.scale - scale

@@ -16,8 +16,8 @@ from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.load_bundle import SUFFIXES
 
-SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 MAX_BYTES: Final = 64 * 2**20
 """A file above this is refused: no file of objects that a person looks after comes near it."""
 

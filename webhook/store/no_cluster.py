@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object
@@ -22,5 +23,5 @@ class NoCluster(MemoryStore):
         except NotFound:
             if gvk != NAMESPACE:
                 raise
-        metadata = {"name": name, "labels": {"kubernetes.io/metadata.name": name}}
+        metadata = {"name": name, "labels": {NAMESPACE_NAME: name}}
         return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": {}, "status": {}}

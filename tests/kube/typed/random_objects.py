@@ -11,7 +11,7 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.schema import Ref, Schema, Shape
 from webhook.kube.schemas import built_in_scopes, schema_of
 from webhook.kube.scope import Scope
-from webhook.kube.typed.fields import fields_of
+from webhook.kube.typed.go_fields import fields_of
 
 JSON = dict[str, Any]
 _DEPTH: Final = 9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.api.compatibility.model import Sign
+from webhook.api.compatibility.feature import Sign
 
 _PREFIX: Final = "kueue.x-k8s.io/"
 

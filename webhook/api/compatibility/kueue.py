@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.api.compatibility.feature import Feature, Sign, State
 from webhook.api.compatibility.feature_fields import by_annotation, by_configuration
 from webhook.api.compatibility.kueue_jobs import JOBS
-from webhook.api.compatibility.model import Feature, Sign, State
 
 _SCHEDULER: Final = "remove the request; the scheduler of the pods then places them"
 

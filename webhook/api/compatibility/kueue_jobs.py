@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.api.compatibility.model import Feature, State
+from webhook.api.compatibility.feature import Feature, State
 
 _LIFE: Final = (
     Feature(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from webhook.api.compatibility.feature import Feature, State
 from webhook.api.compatibility.kueue import KUEUE
-from webhook.api.compatibility.model import Feature, State
 from webhook.api.compatibility.volcano import VOLCANO
 
 Path = tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.api.compatibility.model import Feature, Sign, State
+from webhook.api.compatibility.feature import Feature, Sign, State
 
 VOLCANO: Final[tuple[Feature, ...]] = (
     Feature(

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from webhook.api.compatibility.feature import State
 from webhook.api.compatibility.kueue import KUEUE
-from webhook.api.compatibility.model import State
 from webhook.api.configuration import field_readers
 from webhook.api.configuration.field_readers import Read, Reading, Table
-from webhook.api.configuration.model import (
+from webhook.api.configuration.sections import (
     AdmissionFairSharing,
     FairSharing,
     Integrations,

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.api.conversion.topology_assignments import domains_of, slices_of
-from webhook.api.crds.kinds import KINDS, KUEUE, OLD, STORED
+from webhook.api.crds.kinds import KINDS, OLD, STORED
+from webhook.kube.well_known import KUEUE
 
 Fields = dict[str, Any]
 REVIEW: Final = "apiextensions.k8s.io/v1"
 VERSIONED: Final = frozenset(k.kind for k in KINDS if k.group == KUEUE)
 OLD_WORDS: Final = {("whenCanBorrow", "Borrow"), ("whenCanPreempt", "Preempt")}
 SOURCES: Final = {
-    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    "kueue.x-k8s.io/workloadpriorityclass": (KUEUE, "WorkloadPriorityClass"),
     "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
 }
 SOURCE_OF: Final = {ref: source for source, ref in SOURCES.items()}

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.api.crds.kinds import KINDS, KUEUE, Column, CustomKind, Version
+from webhook.api.crds.kinds import KINDS, Column, CustomKind, Version
 from webhook.api.crds.schema import structural
 from webhook.api.types.fields import AMOUNT, QUANTITY, Api
+from webhook.kube.well_known import KUEUE
 
 CONVERT_PATH = "/convert"
 

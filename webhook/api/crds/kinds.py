@@ -6,17 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.api.types import v1beta1
-from webhook.api.types.clusterqueue import ClusterQueue, Cohort
+from webhook.api.types.admissioncheck import AdmissionCheck
+from webhook.api.types.clusterqueue import ClusterQueue
+from webhook.api.types.cohort import Cohort
 from webhook.api.types.fields import Api
-from webhook.api.types.localqueue import AdmissionCheck, LocalQueue, ResourceFlavor, WorkloadPriorityClass
+from webhook.api.types.localqueue import LocalQueue
 from webhook.api.types.multikueue import MultiKueueCluster, MultiKueueConfig
 from webhook.api.types.provisioning import ProvisioningRequestConfig
 from webhook.api.types.queuepolicy import QueuePolicy
+from webhook.api.types.resourceflavor import ResourceFlavor
 from webhook.api.types.topology import Topology
-from webhook.api.types.workload_status import Workload
+from webhook.api.types.workload import Workload
+from webhook.api.types.workloadpriorityclass import WorkloadPriorityClass
+from webhook.kube.well_known import KUEUE, SLUICE
 
-KUEUE: Final = "kueue.x-k8s.io"
-OWN: Final = "sluice.dev"
 STORED: Final = "v1beta2"
 OLD: Final = "v1beta1"
 
@@ -145,6 +148,6 @@ KINDS: Final[tuple[CustomKind, ...]] = (
 """Every kind, in the order the CRDs are printed."""
 
 FILE_KINDS: Final[tuple[CustomKind, ...]] = (
-    CustomKind(OWN, "QueuePolicy", "queuepolicies", (Version("v1alpha1", QueuePolicy),)),
+    CustomKind(SLUICE, "QueuePolicy", "queuepolicies", (Version("v1alpha1", QueuePolicy),)),
 )
 """Kinds that live in files only: they have a schema for editors, and no CRD."""

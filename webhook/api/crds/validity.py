@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from webhook.api.crds.kinds import KINDS, KUEUE
+from webhook.api.crds.kinds import KINDS
 from webhook.api.crds.schema import structural
+from webhook.kube.well_known import KUEUE
 
 Schema = Mapping[str, Any]
 Object = Mapping[str, Any]

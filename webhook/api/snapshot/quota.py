@@ -10,6 +10,7 @@ from webhook.api.amounts import amount, usage_text
 from webhook.api.compatibility import unsupported
 from webhook.api.crds import validity
 from webhook.kube import quantity
+from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.queue.model import (
     WEIGHT,
     AdmissionCheck,
@@ -121,7 +122,7 @@ def namespace(obj: Object, quotas: Iterable[Object] = ()) -> Namespace:
     name = metadata["name"]
     return Namespace(
         name=name,
-        labels={"kubernetes.io/metadata.name": name, **(metadata.get("labels") or {})},
+        labels={NAMESPACE_NAME: name, **(metadata.get("labels") or {})},
         annotations=dict(metadata.get("annotations") or {}),
         quotas=tuple(
             resource_quota(q)

@@ -11,10 +11,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api import volcano
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.read import GROUP as CONFIGURATION
+from webhook.api.configuration.sections import QueueSettings
+from webhook.api.scopes import Scopes
 from webhook.api.snapshot import quota, slices
 from webhook.api.snapshot import workload as load
 from webhook.api.snapshot.workload import Surroundings
+from webhook.kube.gvk import GroupVersionKind, split_api_version
+from webhook.kube.well_known import KUEUE
 from webhook.queue.events import (
     Definition,
     DefinitionChanged,
@@ -36,7 +40,6 @@ from webhook.queue.model import (
 
 Object = Mapping[str, Any]
 _Key = tuple[type[Definition], str]
-KUEUE: Final = "kueue.x-k8s.io"
 VOLCANO: Final = "scheduling.volcano.sh"
 QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], Callable[[Object], Definition]]]] = {
     "ResourceFlavor": (Flavor, quota.flavor),
@@ -50,6 +53,21 @@ MALFORMED: Final = (AttributeError, LookupError, TypeError, ValueError, Arithmet
 VOLCANO_KINDS: Final = ("Queue", "PodGroup", "Node")
 AROUND: Final = ("LimitRange", "PriorityClass", "WorkloadPriorityClass", "Configuration", "RuntimeClass")
 """Kinds that change how Workloads are read."""
+_READ: Final[Mapping[str, Collection[str]]] = {
+    KUEUE: (*QUOTA_KINDS, "Workload", "WorkloadPriorityClass"),
+    VOLCANO: ("Queue", "PodGroup"),
+    CONFIGURATION: ("Configuration",),
+    "": ("Namespace", "ResourceQuota", "LimitRange", "Node"),
+    "scheduling.k8s.io": ("PriorityClass",),
+    "node.k8s.io": ("RuntimeClass",),
+}
+"""API group -> the kinds that are read."""
+_NAMESPACED: Final = frozenset(
+    kind
+    for group, kinds in _READ.items()
+    for kind in kinds
+    if not Scopes().clustered(GroupVersionKind(group, "", kind))
+)
 
 
 def snapshot(objects: Iterable[Object]) -> Snapshot:
@@ -264,21 +282,14 @@ class Reader:
 def _kind(obj: Object) -> str:
     """Give the kind of an object that matters here, "" for any other."""
     kind = str(obj.get("kind") or "")
-    group = str(obj.get("apiVersion") or "").partition("/")[0]
-    if group == KUEUE:
-        return kind if kind in (*QUOTA_KINDS, "Workload", "WorkloadPriorityClass") else ""
-    if group == VOLCANO:
-        return kind if kind in ("Queue", "PodGroup") else ""
-    if kind == "Configuration":
-        return kind if group == "config.kueue.x-k8s.io" else ""
-    return kind if kind in ("Namespace", "ResourceQuota", "Node", *AROUND) else ""
+    group, _ = split_api_version(str(obj.get("apiVersion") or ""))
+    return kind if kind in _READ.get(group, ()) else ""
 
 
 def _name(obj: Object) -> str:
     metadata = obj.get("metadata") or {}
     name = str(metadata.get("name") or "")
-    namespaced = obj.get("kind") in ("Workload", "LocalQueue", "LimitRange", "ResourceQuota", "PodGroup")
-    return f"{metadata.get('namespace') or 'default'}/{name}" if namespaced else name
+    return f"{metadata.get('namespace') or 'default'}/{name}" if obj.get("kind") in _NAMESPACED else name
 
 
 def _definition_name(definition: Definition) -> str:

@@ -11,8 +11,8 @@ import orjson
 
 from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
-from webhook.api.configuration.model import QueueSettings, RequeuingTimestamp
 from webhook.api.configuration.read import configuration_of
+from webhook.api.configuration.sections import QueueSettings, RequeuingTimestamp
 from webhook.api.crds import validity
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults

@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from webhook.api.types.clusterqueue import AdmissionChecksStrategy, BorrowWithinCohort, CohortSpec
+from webhook.api.types.admissioncheck import AdmissionCheckParametersReference, AdmissionCheckStatus
+from webhook.api.types.clusterqueue import AdmissionChecksStrategy, BorrowWithinCohort
+from webhook.api.types.cohort import CohortSpec
 from webhook.api.types.fields import (
     STOP_POLICY,
     SUBDOMAIN,
@@ -23,7 +25,7 @@ from webhook.api.types.fields import (
     Time,
     doc,
 )
-from webhook.api.types.localqueue import AdmissionCheckParametersReference, AdmissionCheckStatus, LocalQueueSpec
+from webhook.api.types.localqueue import LocalQueueSpec
 from webhook.api.types.quota import (
     AdmissionScope,
     ConsumedResources,
@@ -33,8 +35,8 @@ from webhook.api.types.quota import (
     LocalFlavorUsage,
     ResourceGroup,
 )
-from webhook.api.types.workload import MAX_POD_SETS, PodSet
-from webhook.api.types.workload_status import FROZEN, AssignmentFields, StatusFields, holds, kept
+from webhook.api.types.workload import FROZEN, PodSet, holds, kept
+from webhook.api.types.workload_status import MAX_POD_SETS, AssignmentFields, StatusFields
 
 
 class FlavorFungibility(Api, frozen=True, kw_only=True):

@@ -1,15 +1,14 @@
-"""Workload, kueue.x-k8s.io/v1beta2: what it asks for."""
+"""Workload, kueue.x-k8s.io/v1beta2: what it asks for, and what it keeps while it holds quota."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from webhook.api.types.fields import Api, Free, Int32, Label, Name, Rule, doc
+from webhook.api.types.workload_status import MAX_POD_SETS, WorkloadStatus
 
-MAX_POD_SETS = 18
-"""Pod sets of one job; Kueue 0.20 allows as many."""
 PodSetCount = Annotated[Int32, msgspec.Meta(ge=0)]
 
 
@@ -70,3 +69,63 @@ class WorkloadSpec(Api, frozen=True, kw_only=True):
     maximum_execution_time_seconds: Annotated[
         Int32 | None, doc("Time in the admitted state after which it is evicted and deactivated.", ge=1)
     ] = None
+
+
+def holds(of: str, condition: str) -> str:
+    """Give the CEL that says whether a Workload (`self` or `oldSelf`) has a condition that is True.
+
+    By has(), since the API server cannot bound what a rule costs on an optional value.
+    """
+    held = f"{of}.status.conditions.exists(c, c.type == '{condition}' && c.status == 'True')"
+    return f"(has({of}.status) && has({of}.status.conditions) && {held})"
+
+
+def kept(field: str) -> str:
+    """Give the CEL that says whether an optional field of the spec is as it was."""
+    return (
+        f"(has(self.spec.{field}) == has(oldSelf.spec.{field})"
+        f" && (!has(self.spec.{field}) || self.spec.{field} == oldSelf.spec.{field}))"
+    )
+
+
+FROZEN: Final = (
+    Rule(
+        f"!{holds('oldSelf', 'QuotaReserved')} || !{holds('self', 'QuotaReserved')} || {kept('queueName')}",
+        "queueName cannot be changed while quota is reserved",
+    ),
+    Rule(
+        f"!{holds('oldSelf', 'Admitted')} || !{holds('self', 'Admitted')} || {kept('maximumExecutionTimeSeconds')}",
+        "maximumExecutionTimeSeconds cannot be changed while the workload is admitted",
+    ),
+)
+"""What every version keeps of a Workload that holds quota. A RULE with `oldSelf` is checked on updates only."""
+
+
+class Workload(Api, frozen=True, kw_only=True):
+    """A job in the eyes of the queue: pods that are admitted together."""
+
+    RULES = (
+        Rule(
+            "!has(self.status) || !has(self.status.admission) || !has(self.status.admission.podSetAssignments)"
+            " || !has(self.spec.podSets)"
+            " || size(self.status.admission.podSetAssignments) == size(self.spec.podSets)",
+            "an admission requires one podSetAssignment for each pod set",
+        ),
+        *FROZEN,
+        Rule(
+            f"!{holds('oldSelf', 'QuotaReserved')}"
+            " || has(oldSelf.spec.priorityClassRef) == has(self.spec.priorityClassRef)",
+            "priorityClassRef can be neither set nor removed while quota is reserved",
+        ),
+        Rule(
+            f"!{holds('oldSelf', 'QuotaReserved')}"
+            " || !has(oldSelf.spec.priorityClassRef) || !has(self.spec.priorityClassRef)"
+            " || (oldSelf.spec.priorityClassRef.kind == self.spec.priorityClassRef.kind"
+            " && (self.spec.priorityClassRef.kind == 'WorkloadPriorityClass'"
+            " || oldSelf.spec.priorityClassRef.name == self.spec.priorityClassRef.name))",
+            "only the name of a WorkloadPriorityClass can be changed while quota is reserved",
+        ),
+    )
+
+    spec: Annotated[WorkloadSpec, doc("Desired state.")] = msgspec.field(default_factory=WorkloadSpec)
+    status: Annotated[WorkloadStatus | None, doc("What is.")] = None

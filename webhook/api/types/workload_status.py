@@ -20,39 +20,10 @@ from webhook.api.types.fields import (
     Toleration,
     doc,
 )
-from webhook.api.types.workload import MAX_POD_SETS, WorkloadSpec
 
+MAX_POD_SETS: Final = 18
+"""Pod sets of one job; Kueue 0.20 allows as many."""
 Counted = Annotated[Int32, msgspec.Meta(ge=0)]
-
-
-def holds(of: str, condition: str) -> str:
-    """Give the CEL that says whether a Workload (`self` or `oldSelf`) has a condition that is True.
-
-    By has(), since the API server cannot bound what a rule costs on an optional value.
-    """
-    held = f"{of}.status.conditions.exists(c, c.type == '{condition}' && c.status == 'True')"
-    return f"(has({of}.status) && has({of}.status.conditions) && {held})"
-
-
-def kept(field: str) -> str:
-    """Give the CEL that says whether an optional field of the spec is as it was."""
-    return (
-        f"(has(self.spec.{field}) == has(oldSelf.spec.{field})"
-        f" && (!has(self.spec.{field}) || self.spec.{field} == oldSelf.spec.{field}))"
-    )
-
-
-FROZEN: Final = (
-    Rule(
-        f"!{holds('oldSelf', 'QuotaReserved')} || !{holds('self', 'QuotaReserved')} || {kept('queueName')}",
-        "queueName cannot be changed while quota is reserved",
-    ),
-    Rule(
-        f"!{holds('oldSelf', 'Admitted')} || !{holds('self', 'Admitted')} || {kept('maximumExecutionTimeSeconds')}",
-        "maximumExecutionTimeSeconds cannot be changed while the workload is admitted",
-    ),
-)
-"""What every version keeps of a Workload that holds quota. A RULE with `oldSelf` is checked on updates only."""
 
 
 class LevelIndividualValues(Api, frozen=True, kw_only=True):
@@ -266,33 +237,3 @@ class WorkloadStatus(StatusFields, frozen=True, kw_only=True):
     unhealthy_nodes: Annotated[list[UnhealthyNode], doc("Failed nodes of its pods.", keys=("name",), max_length=8)] = (
         msgspec.field(default_factory=list)
     )
-
-
-class Workload(Api, frozen=True, kw_only=True):
-    """A job in the eyes of the queue: pods that are admitted together."""
-
-    RULES = (
-        Rule(
-            "!has(self.status) || !has(self.status.admission) || !has(self.status.admission.podSetAssignments)"
-            " || !has(self.spec.podSets)"
-            " || size(self.status.admission.podSetAssignments) == size(self.spec.podSets)",
-            "an admission requires one podSetAssignment for each pod set",
-        ),
-        *FROZEN,
-        Rule(
-            f"!{holds('oldSelf', 'QuotaReserved')}"
-            " || has(oldSelf.spec.priorityClassRef) == has(self.spec.priorityClassRef)",
-            "priorityClassRef can be neither set nor removed while quota is reserved",
-        ),
-        Rule(
-            f"!{holds('oldSelf', 'QuotaReserved')}"
-            " || !has(oldSelf.spec.priorityClassRef) || !has(self.spec.priorityClassRef)"
-            " || (oldSelf.spec.priorityClassRef.kind == self.spec.priorityClassRef.kind"
-            " && (self.spec.priorityClassRef.kind == 'WorkloadPriorityClass'"
-            " || oldSelf.spec.priorityClassRef.name == self.spec.priorityClassRef.name))",
-            "only the name of a WorkloadPriorityClass can be changed while quota is reserved",
-        ),
-    )
-
-    spec: Annotated[WorkloadSpec, doc("Desired state.")] = msgspec.field(default_factory=WorkloadSpec)
-    status: Annotated[WorkloadStatus | None, doc("What is.")] = None

@@ -21,6 +21,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.webhooks.registration import SYSTEM
 from webhook.jobs.kinds import kind_of
 from webhook.kube import patch
+from webhook.kube.absent import ABSENT
 from webhook.kube.gvk import gvk_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.store.errors import StoreError
@@ -150,4 +151,4 @@ def resource_of(group: str, kind: str) -> str:
 
 
 def _operation(step: dict[str, Any]) -> patch.Operation:
-    return patch.Operation(step["op"], step["path"], step.get("value", patch.ABSENT), step.get("from", ""))
+    return patch.Operation(step["op"], step["path"], step.get("value", ABSENT), step.get("from", ""))

@@ -12,10 +12,10 @@ from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.jobs.kinds import KINDS
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.well_known import KUEUE
 from webhook.policy.bundle import Bundle
 from webhook.store.objects import Object, ObjectStore
 
-KUEUE: Final = "kueue.x-k8s.io"
 FACTS: Final = (
     GroupVersionKind("", "v1", "Namespace"),
     GroupVersionKind("", "v1", "LimitRange"),

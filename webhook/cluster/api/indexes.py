@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from webhook.cluster.api.kinds import NODE, POD, WORKLOAD
+from webhook.cluster.api.kinds import NODE, WORKLOAD
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import SLICE, annotation
 from webhook.jobs.pod_groups import GROUP, group_of
 from webhook.jobs.pod_parents import parent_of
+from webhook.kube.gvk import POD
 from webhook.store.mirror import Index, Trim
 from webhook.store.objects import Object
 

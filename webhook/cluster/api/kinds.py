@@ -8,13 +8,12 @@ from webhook.jobs.describe import MARK
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.jobs.train_job import CLUSTER_RUNTIME, RUNTIME
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.well_known import KUEUE
 
-KUEUE: Final = "kueue.x-k8s.io"
 VERSION: Final = "v1beta2"
 
 NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 NODE: Final = GroupVersionKind("", "v1", "Node")
-POD: Final = GroupVersionKind("", "v1", "Pod")
 LIMIT_RANGE: Final = GroupVersionKind("", "v1", "LimitRange")
 RESOURCE_QUOTA: Final = GroupVersionKind("", "v1", "ResourceQuota")
 PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")

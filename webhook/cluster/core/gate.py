@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from webhook.admission.queue_gate import DecidingCore, QueueGate
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.kinds import LIMIT_RANGE, LOCAL_QUEUE, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 

@@ -12,7 +12,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Final
 
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import Reader
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.journal.journal import Journal

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import (
     CARRIED,
     JOB_UID_LABEL,
@@ -24,7 +24,7 @@ from webhook.api.job_to_workload import (
 from webhook.api.snapshot.workload import ARRIVAL, ON_HOLD
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import FINALIZER, finalizers, is_marked, let_go, marked
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, POD, PRIORITY_CLASS, WORKLOAD_CLASS
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
@@ -40,6 +40,7 @@ from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
+from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, uid_of, version_of
 

@@ -10,7 +10,7 @@ from webhook.api.job_to_workload import shared_reference
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import FLAVOR, POD, WORKLOAD
+from webhook.cluster.api.kinds import FLAVOR, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
@@ -24,6 +24,7 @@ from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import GROUP, agreed, as_one_job, by_age, is_ready, may_run, of_role, phase_of, waits
+from webhook.kube.gvk import POD
 from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)

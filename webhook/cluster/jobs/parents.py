@@ -13,7 +13,7 @@ from typing import Final
 from webhook.api.job_to_workload import shared_reference, workload_name
 from webhook.api.snapshot.workload import ON_HOLD, is_on_hold
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
@@ -33,6 +33,7 @@ from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import group_of, is_over, is_running, waits
 from webhook.jobs.pod_parents import PodGroup, groups_of, is_left, joined
 from webhook.kube.conditions import holds
+from webhook.kube.gvk import POD
 from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)

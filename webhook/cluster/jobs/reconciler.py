@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import owner_reference
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import reclaimed

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 
 from webhook.api.snapshot.slices import counts
-from webhook.cluster.api.kinds import POD, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED
@@ -14,6 +14,7 @@ from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_gated, without_gate
 from webhook.jobs.finish import finish_of
 from webhook.kube.conditions import holds
+from webhook.kube.gvk import POD
 from webhook.store.objects import Object, key_of
 
 

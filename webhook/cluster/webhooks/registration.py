@@ -14,6 +14,7 @@ from webhook.api.crds.definitions import CONVERT_PATH
 from webhook.api.crds.kinds import KINDS
 from webhook.cluster.webhooks.hooks import Hook
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore
 
@@ -150,9 +151,7 @@ def _entry(hook: Hook, target: WebhookEndpoint, options: Options) -> dict[str, A
 
 def _selector(options: Options) -> dict[str, Any]:
     never = sorted({*SYSTEM, *options.never})
-    selector: dict[str, Any] = {
-        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": never}]
-    }
+    selector: dict[str, Any] = {"matchExpressions": [{"key": NAMESPACE_NAME, "operator": "NotIn", "values": never}]}
     if options.labels:
         selector["matchLabels"] = dict(options.labels)
     return selector

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.configuration.model import Retention
+from webhook.api.configuration.sections import Retention
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import deadline_of

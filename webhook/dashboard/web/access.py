@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from webhook.cluster.api.access_review import access_review
 from webhook.dashboard.views.rows import Sees
+from webhook.kube.well_known import KUEUE
 from webhook.policy.facts import Check
 from webhook.store.errors import StoreError
 from webhook.store.objects import ObjectStore
@@ -30,7 +31,6 @@ LASTS: Final = 3600.0
 SESSIONS: Final = 1000
 LONGEST: Final = 16 * 1024
 """Bytes of a token."""
-KUEUE: Final = "kueue.x-k8s.io"
 
 
 @dataclass(frozen=True, slots=True)

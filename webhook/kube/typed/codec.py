@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.kube.quantity import QuantityError, parse
 from webhook.kube.schema import MapShape, Ref, Schema, Shape
-from webhook.kube.typed.fields import STRUCTS, VALUES, FieldForm, fields_of
+from webhook.kube.typed.go_fields import STRUCTS, VALUES, FieldForm, fields_of
 
 Struct = dict[str, Any]
 _ZEROES: Final = {"s": "", "i": 0, "n": 0, "b": False, "q": "0", "x": 0, "y": None}

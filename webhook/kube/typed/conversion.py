@@ -7,8 +7,9 @@ mutating policies.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
+from webhook.kube.absent import ABSENT
 from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.schemas import is_built_in, schema_of
@@ -16,13 +17,6 @@ from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.typed.written import ConversionError, UnknownFields, Written
 
 Object = dict[str, Any]
-
-
-class _Absent:
-    __slots__ = ()
-
-
-_ABSENT: Final = _Absent()
 
 
 def converted(before: Object, after: Object, *, strict: bool) -> Object:
@@ -55,7 +49,7 @@ def _settled(written: tuple[Any, Any], read: tuple[Any, Any]) -> Any:
         return after
     if isinstance(after, dict) and isinstance(result, dict):
         made = _settled_map(_or(before, {}), after, _or(base, {}), result)
-        return after if len(made) == len(after) and all(made.get(k, _ABSENT) is v for k, v in after.items()) else made
+        return after if len(made) == len(after) and all(made.get(k, ABSENT) is v for k, v in after.items()) else made
     if isinstance(after, list) and isinstance(result, list) and len(after) == len(result):
         items = _settled_list(_or(before, []), after, _or(base, []), result)
         return after if all(old is new for old, new in zip(after, items, strict=True)) else items
@@ -69,9 +63,9 @@ def _or(value: Any, empty: Any) -> Any:
 def _settled_map(before: Object, after: Object, base: Object, result: Object) -> Object:
     made = {}
     for key in (*after, *(key for key in result if key not in after)):
-        written = before.get(key, _ABSENT), after.get(key, _ABSENT)
-        value = _settled(written, (base.get(key, _ABSENT), result.get(key, _ABSENT)))
-        if value is not _ABSENT:
+        written = before.get(key, ABSENT), after.get(key, ABSENT)
+        value = _settled(written, (base.get(key, ABSENT), result.get(key, ABSENT)))
+        if value is not ABSENT:
             made[key] = value
     return made
 
@@ -82,7 +76,7 @@ def _settled_list(before: list[Any], after: list[Any], base: list[Any], result: 
     made = []
     for at, item in enumerate(after):
         was = places.get(id(item), at if at < len(places) else None)
-        old = (_ABSENT, _ABSENT) if was is None else (before[was], base[was])
+        old = (ABSENT, ABSENT) if was is None else (before[was], base[was])
         made.append(_settled((old[0], item), (old[1], result[at])))
     return made
 

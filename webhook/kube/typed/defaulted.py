@@ -13,7 +13,7 @@ from webhook.kube.schema import Ref, Schema
 from webhook.kube.schemas import is_built_in, schema_of
 from webhook.kube.typed.codec import read, write
 from webhook.kube.typed.constants import DEFAULTS
-from webhook.kube.typed.fields import STRUCTS, VALUES, fields_of
+from webhook.kube.typed.go_fields import STRUCTS, VALUES, fields_of
 from webhook.kube.typed.rules import RULES
 
 Object = dict[str, Any]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from webhook.kube.typed.structs import structs
+
 Object = dict[str, Any]
 Listed = Callable[[str, str, str | None], Sequence[Object]]
 """Gives the objects of a group and kind, in a namespace or (None) of the cluster, as they are stored."""
@@ -32,13 +34,13 @@ def limit_ranges(pod: Object, listed: Listed) -> None:
     """LimitRanger: containers get the limits and requests that they leave out, and an annotation says which."""
     namespace = str(pod["metadata"].get("namespace") or "")
     for limit_range in listed("", "LimitRange", namespace):
-        items = [i for i in _items(limit_range.get("spec") or {}, "limits") if i.get("type") == "Container"]
+        items = [i for i in structs(limit_range.get("spec") or {}, "limits") if i.get("type") == "Container"]
         requests = {k: v for item in items for k, v in (item.get("defaultRequest") or {}).items()}
         limits = {k: v for item in items for k, v in (item.get("default") or {}).items()}
         told = [
             f"{', '.join(sorted(added))} {word} for {what} {container['name']}"
             for field, what in (("containers", "container"), ("initContainers", "init container"))
-            for container in _items(pod["spec"], field)
+            for container in structs(pod["spec"], field)
             for word, added in _completed(container, requests, limits)
             if added
         ]
@@ -104,8 +106,3 @@ def _default(classes: Sequence[Object], marks: Sequence[str]) -> str:
 
 def _marked(found: Object, mark: str) -> bool:
     return (found["metadata"].get("annotations") or {}).get(mark) == "true"
-
-
-def _items(holder: Object, field: str) -> Iterator[Object]:
-    items = holder.get(field)
-    yield from (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()

@@ -7,10 +7,10 @@ k8s.io/kubernetes plugin/pkg/admission, each plugin's Admit.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.kube.typed.from_objects import Listed, ingress_class, limit_ranges, nothing, priority_class, storage_class
+from webhook.kube.typed.structs import structs
 
 Object = dict[str, Any]
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -76,12 +76,12 @@ def _account(pod: Object) -> None:
     spec["serviceAccountName"] = spec["serviceAccount"] = spec.get("serviceAccountName") or "default"
     if spec.get("automountServiceAccountToken", True) is not True:
         return
-    volumes = list(_structs(spec, "volumes"))
+    volumes = list(structs(spec, "volumes"))
     there = next((v["name"] for v in volumes if str(v.get("name")).startswith(_ACCESS_VOLUME)), None)
     name = there or f"{_ACCESS_VOLUME}{VOLUME_SUFFIX}"
     needed = False
-    for container in (*_structs(spec, "initContainers"), *_structs(spec, "containers")):
-        if all(mount.get("mountPath") != _ACCESS_PATH for mount in _structs(container, "volumeMounts")):
+    for container in (*structs(spec, "initContainers"), *structs(spec, "containers")):
+        if all(mount.get("mountPath") != _ACCESS_PATH for mount in structs(container, "volumeMounts")):
             mount = {"mountPath": _ACCESS_PATH, "name": name, "readOnly": True}
             container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
             needed = True
@@ -92,7 +92,7 @@ def _account(pod: Object) -> None:
 
 def _tolerations(spec: Object) -> None:
     """DefaultTolerationSeconds: five minutes on a node that is lost, unless the Pod says otherwise."""
-    given = list(_structs(spec, "tolerations"))
+    given = list(structs(spec, "tolerations"))
     added = [
         {"effect": "NoExecute", "key": taint, "operator": "Exists", "tolerationSeconds": _SECONDS}
         for taint in _TAINTS
@@ -114,10 +114,5 @@ def _priority(spec: Object, listed: Listed) -> None:
 def _not_ready(spec: Object) -> None:
     """TaintNodesByCondition: a new node takes no Pods until it is ready."""
     taint = {"effect": "NoSchedule", "key": _TAINTS[0]}
-    if not any(all(t.get(k) == v for k, v in taint.items()) for t in _structs(spec, "taints")):
+    if not any(all(t.get(k) == v for k, v in taint.items()) for t in structs(spec, "taints")):
         spec["taints"] = [*(spec.get("taints") or ()), taint]
-
-
-def _structs(holder: Object, field: str) -> Iterator[Object]:
-    items = holder.get(field)
-    yield from (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.kube.quantity import Quantity, QuantityError, parse
+from webhook.kube.typed.structs import structs
 
 Struct = dict[str, Any]
 _SIZED: Final = ("cpu", "memory")
 _HUGE_PAGES: Final = "hugepages-"
-
-
-def _structs(holder: Struct, *fields: str) -> Iterator[Struct]:
-    for field in fields:
-        items = holder.get(field)
-        yield from (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()
 
 
 def _pod(pod: Struct) -> None:
@@ -23,7 +18,7 @@ def _pod(pod: Struct) -> None:
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         return
-    for container in _structs(spec, "containers", "initContainers"):
+    for container in structs(spec, "containers", "initContainers"):
         resources = container.get("resources")
         if isinstance(resources, dict) and isinstance(limits := resources.get("limits"), dict):
             requests = resources.get("requests") or {}
@@ -32,8 +27,8 @@ def _pod(pod: Struct) -> None:
         _pod_resources(spec, resources)
     spec.setdefault("enableServiceLinks", True)
     if spec.get("hostNetwork"):
-        for container in _structs(spec, "containers", "initContainers"):
-            for port in _structs(container, "ports"):
+        for container in structs(spec, "containers", "initContainers"):
+            for port in structs(container, "ports"):
                 if not port.get("hostPort") and "containerPort" in port:
                     port["hostPort"] = port["containerPort"]
 
@@ -59,11 +54,11 @@ def _pod_resources(spec: Struct, resources: Struct) -> None:
 def _summed(spec: Struct, field: str) -> dict[str, str]:
     """Give what all containers need at once: the sum, or more where an init container needs more while it starts."""
     total: dict[str, Quantity] = {}
-    for container in _structs(spec, "containers"):
+    for container in structs(spec, "containers"):
         _add(total, _amounts(container, field))
     sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
-    for container in _structs(spec, "initContainers"):
+    for container in structs(spec, "initContainers"):
         needed = dict(_amounts(container, field))
         if container.get("restartPolicy") == "Always":
             _add(total, needed)
@@ -106,7 +101,7 @@ def _pod_spec(spec: Struct) -> None:
 
 def _pod_status(status: Struct) -> None:
     """One address is also the first of the list, as the server's own type has only the list."""
-    one, many = status.get("podIP"), list(_structs(status, "podIPs"))
+    one, many = status.get("podIP"), list(structs(status, "podIPs"))
     first = many[0].get("ip", "") if many else ""
     if one and one != first:
         status["podIPs"] = [{"ip": one}]

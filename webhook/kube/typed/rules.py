@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.kube.typed.pod_rules import RULES as POD_RULES
+from webhook.kube.well_known import NAMESPACE_NAME
 
 Struct = dict[str, Any]
 _MAX_INT32: Final = 2**31 - 1
@@ -143,7 +144,7 @@ def _service_status(service: Struct) -> None:
 def _namespace(obj: Struct) -> None:
     metadata = _map(obj.get("metadata"))
     if metadata.get("name"):
-        metadata["labels"] = {**_map(metadata.get("labels")), "kubernetes.io/metadata.name": metadata["name"]}
+        metadata["labels"] = {**_map(metadata.get("labels")), NAMESPACE_NAME: metadata["name"]}
 
 
 def _node_status(status: Struct) -> None:

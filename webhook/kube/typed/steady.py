@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.kube.schema import Ref, Schema, Shape
 from webhook.kube.typed.constants import DEFAULTS
-from webhook.kube.typed.fields import STRUCTS, FieldForm, fields_of
+from webhook.kube.typed.go_fields import STRUCTS, FieldForm, fields_of
 from webhook.kube.typed.rules import RULES
 
 _API: Final = "io.k8s.api."

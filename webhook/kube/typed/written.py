@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from webhook.kube.absent import ABSENT
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.quantity import QuantityError, parse
 from webhook.kube.schema import NUMERIC, Ref, Schema, Shape
 from webhook.kube.typed.codec import is_empty
 from webhook.kube.typed.constants import DEFAULTS
-from webhook.kube.typed.fields import STRUCTS, FieldForm, fields_of
+from webhook.kube.typed.go_fields import STRUCTS, FieldForm, fields_of
 from webhook.kube.typed.steady import is_rewritten, keeps_empty, looked_at
 
 _INT64: Final = frozenset(
@@ -33,7 +34,6 @@ _INT64: Final = frozenset(
     }
 )
 """Fields of 64 bits; other whole numbers have 32. The data of the types has no widths."""
-_ABSENT: Final = object()
 _QUANTITY: Final = "q"
 _NO_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
@@ -85,7 +85,7 @@ class Written:
                 raise self._mismatch(ref, after, place, owner)
             old = before if isinstance(before, dict) else {}
             for key, inner in after.items():
-                self.value(shape.map.others, old.get(key, _ABSENT), inner, place, owner, f"{path}.{key}")
+                self.value(shape.map.others, old.get(key, ABSENT), inner, place, owner, f"{path}.{key}")
         else:
             self._scalar(ref, shape, after, place, owner)
 
@@ -102,7 +102,7 @@ class Written:
         name = ref.name.rpartition(".")[2]
         # What a patch went through has its fields in the order of the alphabet.
         for field in sorted(after) if isinstance(before, dict) else after:
-            inner, was = after[field], old.get(field, _ABSENT)
+            inner, was = after[field], old.get(field, ABSENT)
             if inner is was:
                 continue
             here, there = (f"{path}.{field}", f"{place}.{field}") if path else (field, field)
@@ -119,7 +119,7 @@ class Written:
         known = {id(item) for item in old}
         for at, item in enumerate(after):
             if id(item) not in known:
-                self.value(element, old[at] if at < len(old) else _ABSENT, item, place, owner, f"{path}[{at}]")
+                self.value(element, old[at] if at < len(old) else ABSENT, item, place, owner, f"{path}[{at}]")
 
     def _scalar(self, ref: Ref, shape: Shape, value: Any, place: str, owner: str) -> None:
         kind = type(value)

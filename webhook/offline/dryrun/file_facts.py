@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from webhook.admission.gate import Check, Decision, Selector
-from webhook.admission.memory_facts import NAME_LABEL, MemoryFacts
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.well_known import NAMESPACE_NAME
 
 Object = dict[str, Any]
 
@@ -42,7 +43,7 @@ class FileFacts(MemoryFacts):
     def stand_in(self, name: str) -> Object:
         """Give a Namespace with the labels given for such as are not among the objects, and remember its name."""
         self.unknown_namespaces.add(name)
-        labels = {NAME_LABEL: name, **self._given}
+        labels = {NAMESPACE_NAME: name, **self._given}
         metadata = {"name": name, "labels": labels}
         return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": {}, "status": {}}
 

@@ -12,6 +12,7 @@ from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import BadReview, parse
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
+from webhook.kube.well_known import SLUICE
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.missing import missing_facts, missing_queues, selects_namespaces
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
@@ -19,7 +20,7 @@ from webhook.offline.dryrun.requests import Resources, Sender, received, request
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.result import Observer
 from webhook.policy.loading.list_items import entries
-from webhook.policy.loading.policy_kinds import GROUP, OWN, SHAPES
+from webhook.policy.loading.policy_kinds import GROUP, SHAPES
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
@@ -63,7 +64,7 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
 def _judges(value: Object) -> bool:
     """Say whether an object is a policy, a binding or one of Sluice's own files: nobody is asked about these."""
     group = str(value["apiVersion"]).partition("/")[0]
-    return group == OWN or (group == GROUP and value["kind"] in SHAPES)
+    return group == SLUICE or (group == GROUP and value["kind"] in SHAPES)
 
 
 def nothing(documents: Iterable[Document]) -> str:

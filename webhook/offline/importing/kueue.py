@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from webhook import documents
 from webhook.api.compatibility import unsupported
-from webhook.api.configuration.model import QueueSettings
 from webhook.api.configuration.read import KIND, VERSIONS, effective, from_configuration, of_queues
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.conversion.convert import VERSIONED, ConversionError, convert
-from webhook.api.crds.kinds import KUEUE, OLD, STORED
+from webhook.api.crds.kinds import OLD, STORED
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
+from webhook.kube.well_known import KUEUE
 from webhook.offline.importing.model import Fate, Object, Told
 from webhook.policy.queue_rules.configured import FAIR
 from webhook.policy.queue_rules.configured import KUEUE as CLASSIC

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.documents import Document
+from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.importing.model import Converted, Fate, Object, Told, misnamed
 from webhook.policy.loading.policy_kinds import ANNOTATIONS, BINDING, EXPAND, GROUP
 
@@ -144,7 +145,7 @@ def controllers(spec: Object) -> frozenset[str]:
 def within(match: Object, namespace: str) -> Object:
     """Give match constraints for one namespace only."""
     selector = _map(match.get("namespaceSelector"))
-    mine = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace]}
+    mine = {"key": NAMESPACE_NAME, "operator": "In", "values": [namespace]}
     return {
         **match,
         "namespaceSelector": {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), mine]},

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.dryrun.requests import Resources
 from webhook.offline.importing.model import Object
 
 ANY: Final = "*"
 OPERATIONS: Final = ("CREATE", "UPDATE")
 """What Gatekeeper is asked about where nobody says otherwise."""
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
 KNOWN: Final = frozenset(
     {"kinds", "scope", "name", "namespaces", "excludedNamespaces", "labelSelector", "namespaceSelector", "source"}
 )
@@ -40,7 +40,7 @@ def selectors(match: Mapping[str, Any]) -> Object:
     """Give the selectors of a match; names of namespaces are the label that each namespace has of its name."""
     found: Object = {"objectSelector": match["labelSelector"]} if match.get("labelSelector") else {}
     lists = (("namespaces", "In"), ("excludedNamespaces", "NotIn"))
-    named = [{"key": NAME_LABEL, "operator": o, "values": list(match[f])} for f, o in lists if match.get(f)]
+    named = [{"key": NAMESPACE_NAME, "operator": o, "values": list(match[f])} for f, o in lists if match.get(f)]
     given = match.get("namespaceSelector") or {}
     if named:
         found["namespaceSelector"] = {**given, "matchExpressions": [*(given.get("matchExpressions") or ()), *named]}

@@ -15,6 +15,7 @@ from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.jobs.job import JobKind
 from webhook.jobs.kinds import KINDS
+from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with
@@ -33,7 +34,7 @@ _OWN: Final = frozenset({EXPAND, MODE, SKIP, WARNING})
 _BUILT_IN: Final = frozenset({"", "batch", "apps"})
 """Groups of job kinds whose lists the API server merges by name, as it does those of a Pod."""
 LABEL: Final = "sluice.dev/native-twin-of"
-_SYSTEM: Final = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "sluice-system"]}
+_SYSTEM: Final = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", "sluice-system"]}
 
 
 @dataclass(frozen=True, slots=True)

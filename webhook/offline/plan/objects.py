@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from webhook.api.configuration.read import is_configuration, settings_among
 from webhook.api.conversion.convert import VERSIONED, convert
-from webhook.api.crds.kinds import KUEUE, OLD, STORED
+from webhook.api.crds.kinds import OLD, STORED
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.jobs.describe import describe, is_held, row_of
 from webhook.kube.typed.defaulted import defaulted
+from webhook.kube.well_known import KUEUE
 
 Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"

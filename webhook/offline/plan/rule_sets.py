@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from webhook.api.configuration.model import QueueSettings
+from webhook.api.configuration.sections import QueueSettings
 from webhook.policy.queue_rules.configured import configured
 from webhook.policy.queue_rules.files import rules_named, shipped
 from webhook.queue.rules import Rules

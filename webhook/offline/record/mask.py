@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from webhook.kube.patch import ABSENT, Operation, split
+from webhook.kube.absent import ABSENT
+from webhook.kube.patch import Operation, split
 from webhook.policy.request import Request
 
 MASK: Final = "***"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.documents import Document, dump
+from webhook.jobs.describe import QUEUE
 from webhook.offline.importing.kueue import CONFIGURATION, KueueSetup
 from webhook.offline.importing.model import Object, Told
 from webhook.offline.reports.junit import CaseOutcome
@@ -107,6 +108,6 @@ def _case(door: Object, queue: Object | None) -> dict[str, Any]:
     resources = {resource: "1" for group in groups[:1] for resource in group.get("coveredResources", ())[:1]}
     asked = {"requests": resources, "limits": resources}
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example", "resources": asked}]}
-    metadata = {"name": "probe", "labels": {"kueue.x-k8s.io/queue-name": name}}
+    metadata = {"name": "probe", "labels": {QUEUE: name}}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
     return {"name": f"a small Job in {namespace}/{name}", "namespace": namespace, "object": json.loads(json.dumps(job))}

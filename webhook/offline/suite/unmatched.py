@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.diagnostics import did_you_mean
+from webhook.kube.well_known import SLUICE
 from webhook.offline.explain.why_not import why_not
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Facts
-from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, OWN, SHAPES
+from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, SHAPES
 from webhook.policy.request import Request
 
 _MOST: Final = 3
 """Policies whose reason is told; more would hide the one that was meant."""
-_KINDS: Final = {GROUP: tuple(SHAPES), OWN: (EXCEPTION, "QueuePolicy")}
+_KINDS: Final = {GROUP: tuple(SHAPES), SLUICE: (EXCEPTION, "QueuePolicy")}
 
 
 def unmatched(request: Request, facts: Facts, bundle: Bundle, now: float) -> str:

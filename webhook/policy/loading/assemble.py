@@ -11,6 +11,7 @@ from webhook.documents import Document, Path
 from webhook.jobs.normalise import normalise
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.selectors import SelectorError
+from webhook.kube.well_known import SLUICE
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.compile import compile_binding, compile_policy
@@ -64,7 +65,7 @@ def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
         yield document.diagnostic("LOAD002", ("metadata",), "metadata must be a map with a name")
         return
     gvk = gvk_of(value)
-    if gvk.group == policy_kinds.OWN:
+    if gvk.group == SLUICE:
         yield from _own(document, gvk, parts)
     elif gvk.group == policy_kinds.GROUP and gvk.kind in policy_kinds.SHAPES:
         yield from _registered(document, gvk, parts)
@@ -115,9 +116,9 @@ def _named_before(document: Document, gvk: GroupVersionKind, parts: Parts) -> It
 def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:
     """Sort a document of sluice.dev: queue rules and exceptions; suites are for `sluice test`."""
     if gvk.version != policy_kinds.OWN_VERSION:
-        message = f'unknown version "{gvk.version}" of {policy_kinds.OWN}'
+        message = f'unknown version "{gvk.version}" of {SLUICE}'
         yield document.diagnostic(
-            "LOAD003", ("apiVersion",), message, hint=f"write {policy_kinds.OWN}/{policy_kinds.OWN_VERSION}"
+            "LOAD003", ("apiVersion",), message, hint=f"write {SLUICE}/{policy_kinds.OWN_VERSION}"
         )
     elif gvk.kind == "QueuePolicy":
         parts.queue_policies.append(document)
@@ -134,7 +135,7 @@ def _own(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Di
     elif gvk.kind != "Suite":
         known = ("QueuePolicy", policy_kinds.EXCEPTION, "Suite")
         hint = did_you_mean(gvk.kind, known) or f"use one of {', '.join(known)}"
-        yield document.diagnostic("LOAD003", ("kind",), f'unknown kind "{gvk.kind}" of {policy_kinds.OWN}', hint=hint)
+        yield document.diagnostic("LOAD003", ("kind",), f'unknown kind "{gvk.kind}" of {SLUICE}', hint=hint)
 
 
 def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnostic]]:

@@ -130,7 +130,6 @@ SHAPES: Final = {
 }
 """kind -> the shape of its objects."""
 
-OWN: Final = "sluice.dev"
 OWN_VERSION: Final = "v1alpha1"
 EXCEPTION: Final = "PolicyException"
 EXCEPTION_SHAPE: Final = _object(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from webhook.cel.values import ObjectValue
+from webhook.kube.absent import ABSENT
 from webhook.kube.schema import NUMERIC, MapShape, Ref, Schema
 from webhook.kube.typed.steady import is_inert, is_rewritten, keeps_empty, looked_at
 
@@ -23,13 +24,6 @@ _LARGEST: Final = 2**31 - 1
 
 class NotApplicable(Exception):
     """The fragment is not ordinary enough for the fast way."""
-
-
-class _Absent:
-    __slots__ = ()
-
-
-_ABSENT: Final = _Absent()
 
 
 class FieldSchema:
@@ -132,7 +126,7 @@ def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
     inner: Any
     for name, inner in value.fields.items():
         place = below.get(name) or schema.step(name)
-        old = mine.get(name, _ABSENT)
+        old = mine.get(name, ABSENT)
         kind = type(inner)
         if kind is ObjectValue:
             new = _merge_object(place, old, inner)
@@ -167,7 +161,7 @@ def _merge_plain(schema: FieldSchema, left: Any, value: dict[Any, Any]) -> Any:
         raise NotApplicable
     for key, new in value.items():
         kind = type(new)
-        old = mine.get(key, _ABSENT)
+        old = mine.get(key, ABSENT)
         if type(key) is not str or kind not in types or (kind is int and type(old) is float):
             raise NotApplicable
         if type(old) is not kind or old != new:

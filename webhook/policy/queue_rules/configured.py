@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.api.configuration.model import AdmissionFairSharing, QueueSettings, WaitForPodsReady
+from webhook.api.configuration.sections import AdmissionFairSharing, QueueSettings, WaitForPodsReady
 
 KUEUE: Final = "kueue"
 FAIR: Final = "kueue-fair"

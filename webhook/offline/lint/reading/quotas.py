@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from webhook.documents import Path
 from webhook.kube.quantity import Quantity
+from webhook.kube.well_known import KUEUE
 from webhook.offline.lint.context import LintContext, Subject
 from webhook.offline.lint.reading.amounts import amount
 
-KUEUE: Final = "kueue.x-k8s.io"
 Cell = tuple[str, str]
 """A flavor and a resource."""
 

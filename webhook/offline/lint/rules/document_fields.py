@@ -18,9 +18,10 @@ from webhook.documents import Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schema import Schema, Shape, from_crd
 from webhook.kube.schemas import built_in_kinds, is_built_in, schema_of
+from webhook.kube.well_known import SLUICE
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import policies
-from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, OWN, SHAPES, VERSIONS
+from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, SHAPES, VERSIONS
 from webhook.policy.loading.shapes import dotted
 
 _LOADED: Final = frozenset({EXCEPTION, "Suite", *SHAPES})
@@ -239,7 +240,7 @@ def not_served(context: LintContext) -> Iterator[Finding]:
 def _own_not_served(subject: Subject, crd: dict[str, Any]) -> Iterator[Finding]:
     """Tell versions of the queue's kinds that are not known; a v1alpha1 of Kueue is read for its Cohorts."""
     served = [str(version["name"]) for version in _versions(crd)]
-    if subject.gvk.version not in (*served, "v1alpha1") and subject.gvk.group != OWN:
+    if subject.gvk.version not in (*served, "v1alpha1") and subject.gvk.group != SLUICE:
         hint = f"write apiVersion: {subject.gvk.group}/{served[0]}"
         yield subject.finding(("apiVersion",), f"{subject.gvk} is not known", hint)
 

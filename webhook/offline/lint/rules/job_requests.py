@@ -11,10 +11,10 @@ from webhook.documents import Path
 from webhook.jobs.describe import PRIORITY, QUEUE
 from webhook.jobs.job import Job, JobPodSet
 from webhook.kube.quantity import Quantity, QuantityError
+from webhook.kube.well_known import KUEUE
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
 from webhook.offline.lint.reading.quotas import (
-    KUEUE,
     QuotaEntry,
     QuotaTree,
     borrowable,

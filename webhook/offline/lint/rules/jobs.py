@@ -10,11 +10,9 @@ from webhook.documents import Path
 from webhook.jobs.describe import PRIORITY, QUEUE, describe
 from webhook.jobs.job import Job
 from webhook.kube.selectors import SelectorError, compile_selector
+from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
-from webhook.offline.lint.reading.quotas import KUEUE
 from webhook.policy.loading.policy_kinds import GROUP, SHAPES
-
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def jobs(context: LintContext) -> Iterator[tuple[Subject, Job]]:
@@ -65,7 +63,7 @@ def closed_to_namespace(context: LintContext) -> Iterator[Finding]:
         selector = queue.at("spec", "namespaceSelector") if queue else None
         if not isinstance(selector, dict) or (name not in namespaces and not _by_name(selector)):
             continue
-        if not _selects(selector, {NAME_LABEL: name, **namespaces.get(name, {})}):
+        if not _selects(selector, {NAMESPACE_NAME: name, **namespaces.get(name, {})}):
             message = f'{queue} does not select namespace "{name}"'
             hint = "change its namespaceSelector, or the namespace's labels"
             yield subject.finding(("spec", "clusterQueue"), message, hint)
@@ -76,7 +74,7 @@ def _by_name(selector: dict[str, Any]) -> bool:
     labels, found = selector.get("matchLabels"), selector.get("matchExpressions")
     keys = list(labels) if isinstance(labels, dict) else []
     keys += [e.get("key") for e in found if isinstance(e, dict)] if isinstance(found, list) else []
-    return set(keys) <= {NAME_LABEL}
+    return set(keys) <= {NAMESPACE_NAME}
 
 
 def _selects(selector: dict[str, Any], labels: dict[str, Any]) -> bool:

@@ -9,10 +9,10 @@ from typing import Final
 
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
+from webhook.kube.well_known import KUEUE
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
 from webhook.offline.lint.reading.quotas import (
-    KUEUE,
     borrowable,
     cohort_field,
     cohort_of,

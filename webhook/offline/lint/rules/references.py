@@ -10,9 +10,10 @@ from webhook.api.scopes import Scopes
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.gvk import gvk_of, split_api_version
+from webhook.kube.well_known import SLUICE
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
-from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, OWN, SHAPES, VALIDATING, WARNING
+from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, SHAPES, VALIDATING, WARNING
 
 _PARAMS: Final = re.compile(r"(?<![\w.'\"])params\b(?!['\"])")
 """`params` itself: no field (`variables.params`) and no key of a map of that name."""
@@ -172,7 +173,7 @@ def exception_to_nothing(context: LintContext) -> Iterator[Finding]:
     request is denied.
     """
     known = {p.name for p in policies(context)}
-    for subject in context.of(OWN, EXCEPTION):
+    for subject in context.of(SLUICE, EXCEPTION):
         for i, name in enumerate(subject.strings("spec", "policyNames")):
             if name not in known:
                 hint = did_you_mean(name, known) or f'add the policy "{name}" to these files'

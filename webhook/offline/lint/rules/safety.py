@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from webhook.diagnostics import Severity
 from webhook.documents import Path
+from webhook.kube.well_known import KUEUE, NAMESPACE_NAME, SLUICE
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
@@ -25,7 +26,6 @@ from webhook.policy.loading.policy_kinds import MUTATING, VALIDATING
 from webhook.store.objects import FIELD_MANAGER
 
 SYSTEM: Final = ("kube-system", "sluice-system")
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _SELECTOR: Final = "namespaceSelector"
 _NAMESPACES: Final = re.compile(
     r"""namespaceObject|\bkube-|namespace\)?\s*(==|in\b|!=\s*['"]\w)|namespace\.(starts|ends|match)"""
@@ -61,8 +61,8 @@ CLUSTER_SCOPED: Final = frozenset(
     }
 )
 _OWN: Final = (
-    ("sluice.dev", "queuepolicies", "the rules of the queue"),
-    ("kueue.x-k8s.io", "workloads", "what Sluice writes when a job is queued, started or evicted"),
+    (SLUICE, "queuepolicies", "the rules of the queue"),
+    (KUEUE, "workloads", "what Sluice writes when a job is queued, started or evicted"),
     ("authorization.k8s.io", "subjectaccessreviews", "requests of the control plane itself"),
     ("authentication.k8s.io", "tokenreviews", "authentication and authorization"),
 )
@@ -84,12 +84,12 @@ def system_namespaces(context: LintContext) -> Iterator[Finding]:
         if "kube-system" in open_to:
             message = f"{policy} could match requests in {' and '.join(open_to)}"
             names = ", ".join(SYSTEM)
-            hint = f"matchConstraints.namespaceSelector: {NAME_LABEL} NotIn [{names}], or opt in by a label"
+            hint = f"matchConstraints.namespaceSelector: {NAMESPACE_NAME} NotIn [{names}], or opt in by a label"
             yield policy.finding(("spec", "matchConstraints"), message, hint, key=True)
 
 
 def _selects(policy: Subject, binding: Subject, namespace: str) -> bool:
-    labels = {NAME_LABEL: namespace}
+    labels = {NAMESPACE_NAME: namespace}
     narrowed = binding is policy or selects(binding, ("spec", "matchResources", _SELECTOR), labels)
     return narrowed and selects(policy, ("spec", "matchConstraints", _SELECTOR), labels)
 

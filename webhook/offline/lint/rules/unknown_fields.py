@@ -13,14 +13,13 @@ from typing import Any, Final
 from webhook.cel.check.known_fields import FieldShape, ForeignWord, Misspelt, Scope, TypesFound, check_types
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
-from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.gvk import POD, GroupVersionKind, gvk_of
 from webhook.kube.schema import UNTYPED, Ref, Schema, from_crd
 from webhook.kube.schemas import built_in_kinds, find, schema_of
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import PolicyExpression, expressions, match_rules, policies, words
 from webhook.policy.loading.policy_kinds import EXPAND
 
-_POD: Final = GroupVersionKind("", "v1", "Pod")
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _VOWELS: Final = "aeiou"
 _MOST_WORDS: Final = 12
@@ -97,7 +96,7 @@ def _matched(policy: Subject, kinds: _Kinds) -> list[FieldShape | None]:
     """Give what `object` can be; a None among them is a kind that nobody described."""
     annotations = policy.map("metadata", "annotations")
     if EXPAND in annotations:
-        return [kinds.kind(_POD)]
+        return [kinds.kind(POD)]
     found: list[FieldShape | None] = []
     for _, entry in match_rules(policy):
         for group in words(entry, "apiGroups"):

@@ -11,6 +11,7 @@ from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.jobs.kinds import KINDS
 from webhook.kube.schemas import built_in_kinds
+from webhook.kube.well_known import SLUICE
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
     BINDINGS,
@@ -23,7 +24,7 @@ from webhook.offline.lint.reading.policies import (
     words,
 )
 from webhook.offline.lint.rules.unknown_fields import plural
-from webhook.policy.loading.policy_kinds import EXCEPTION, MUTATING, OWN
+from webhook.policy.loading.policy_kinds import EXCEPTION, MUTATING
 from webhook.policy.matching.exceptions import read_date
 
 _BUILT_IN: Final = {
@@ -210,7 +211,7 @@ def expired(context: LintContext) -> Iterator[Finding]:
     """A PolicyException applies until `spec.expires`. After that it has no effect. Remove it, or extend it with a new
     reason.
     """
-    for subject in context.of(OWN, EXCEPTION):
+    for subject in context.of(SLUICE, EXCEPTION):
         text = subject.text("spec", "expires")
         until = read_date(text)
         if until is not None and until <= context.now.timestamp():

@@ -9,13 +9,14 @@ from webhook.api.compatibility import unsupported
 from webhook.diagnostics import Severity
 from webhook.documents import Path
 from webhook.jobs.describe import QUEUE, describe
+from webhook.kube.well_known import KUEUE
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 
 _KINDS: Final = (
     "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Configuration", "Queue",
     "PodGroup",
 )  # fmt: skip
-_GROUPS: Final = ("kueue.x-k8s.io", "config.kueue.x-k8s.io", "scheduling.volcano.sh")
+_GROUPS: Final = (KUEUE, "config.kueue.x-k8s.io", "scheduling.volcano.sh")
 
 
 @rule("SUP001", Severity.ERROR, "an object must not use unsupported features")

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from webhook.diagnostics import Diagnostic
 from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
+from webhook.kube.well_known import SLUICE
 from webhook.offline.lint.hints import with_hint
 from webhook.offline.suite.suite_file import SHAPE
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.assemble import assembled
 from webhook.policy.loading.list_items import entries
-from webhook.policy.loading.policy_kinds import OWN
 from webhook.policy.loading.shapes import check
 from webhook.policy.queue_rules.files import mistakes_in
 
@@ -26,7 +26,7 @@ def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     Kubernetes objects are left alone: a repository holds other YAML, too.
     """
     found = [d for whole in documents for d in entries(whole) if _is_object(d)]
-    suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == OWN]
+    suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == SLUICE]
     told = [finding for suite in suites for finding in check(suite, SHAPE)]
     bundle, wrong = assembled(found)
     wrong += mistakes_in(bundle.queue_policies)

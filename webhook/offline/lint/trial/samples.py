@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from webhook.jobs.describe import QUEUE
 from webhook.jobs.job import JobKind, Template
 from webhook.jobs.kinds import KINDS
 
 Object = dict[str, Any]
-QUEUE: Final = "kueue.x-k8s.io/queue-name"
 NAMESPACE: Final = "team-a"
 _PLAIN: Final[Object] = {"name": "main", "image": "registry.example/train:1"}
 _GPU: Final[Object] = {

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from webhook.kube.well_known import NAMESPACE_NAME
+
 MINUTE: Final = 60_000
 FRAMEWORKS: Final = ("batch/job",)
 
@@ -153,4 +155,4 @@ class QueueSettings:
         if self.managed_jobs_namespace_selector is not None:
             return self.managed_jobs_namespace_selector
         apart = sorted({"kube-system", own, self.namespace} - {""})
-        return {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": apart}]}
+        return {"matchExpressions": [{"key": NAMESPACE_NAME, "operator": "NotIn", "values": apart}]}

@@ -1,0 +1,13 @@
+"""Walking through the lists of structs in an object that may be malformed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def structs(holder: dict[str, Any], *fields: str) -> Iterator[dict[str, Any]]:
+    """Give the items of the lists in these fields; what is no struct, and a field that is no list, is left out."""
+    for field in fields:
+        items = holder.get(field)
+        yield from (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()

@@ -1,0 +1,10 @@
+"""Names of Kubernetes, of Kueue and of Sluice that every layer uses: API groups, and labels with a meaning to all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KUEUE: Final = "kueue.x-k8s.io"
+SLUICE: Final = "sluice.dev"
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The label that the API server gives every Namespace: its name."""
