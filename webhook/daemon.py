@@ -49,7 +49,7 @@ from webhook.policy.facts import Check, Decision
 from webhook.policy.queue_rules.configured import configured
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
-from webhook.server.app import make_app, make_state_app
+from webhook.server.app import make_app, make_state_app, state_routes
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
@@ -153,17 +153,12 @@ class Daemon:
             self.engine.records.append(self._recorder.write)
         if self._traces is not None:
             self.engine.records.append(self._traces.review)
-        app = make_app(
-            self.engine,
-            conversion_review,
-            health=self.health,
-            metrics=self.metrics,
-            registry=self.registry,
-            check_client=ClientCheck(frozenset(self.config.client_names)) if self.config.client_ca else None,
-        )
+        check = ClientCheck(frozenset(self.config.client_names)) if self.config.client_ca else None
+        state = state_routes(self.health, self.registry)
+        app = make_app(self.engine, conversion_review, state, self.metrics, check_client=check)
         self.port = await self._listen("--listen", app, self.config.listen, self.certificate.context)
         if self.config.state_listen:
-            plain = make_state_app(self.health, self.metrics, self.registry)
+            plain = make_state_app(state, self.metrics)
             self.state_port = await self._listen("--state-listen", plain, self.config.state_listen)
         if self.config.visibility_listen and self.core is not None:
             self.visibility_port = await self._listen_for_users(self.core)
@@ -348,7 +343,7 @@ class Daemon:
         address = self.config.ui_listen
         here = host_and_port(address)[0] in LOOPBACK
         if self.config.ui is PageMode.READ_ONLY and not here:
-            log.warning("everybody who reaches %s sees all queues and jobs: use --ui login, or a proxy", address)
+            log.warning("anyone who can reach %s can see all queues and jobs: use --ui login, or a proxy", address)
         plain = self.config.ui is PageMode.READ_ONLY and here
         self._spawn(page.follow(), "history of the queues")
         return await self._listen("--ui-listen", page.app, address, None if plain else self.certificate.context)

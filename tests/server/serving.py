@@ -13,7 +13,7 @@ import aiohttp
 from prometheus_client import CollectorRegistry
 
 from webhook.admission.verdict import NeedsFacts, Verdict
-from webhook.server.app import make_app
+from webhook.server.app import make_app, state_routes
 from webhook.server.health import Health
 from webhook.server.limits import Limits
 from webhook.server.listener import Listener
@@ -87,11 +87,10 @@ async def serve(
     app = make_app(
         engine or ScriptedEngine(),
         convert or (lambda review: review),
-        health=health,
-        metrics=metrics,
-        registry=registry,
-        limits=Limits(**limits),
-        check_client=check_client,
+        state_routes(health, registry),
+        metrics,
+        Limits(**limits),
+        check_client,
     )
     listener = Listener(app, "127.0.0.1", 0, ServingCertificate(where, client_ca).context)
     port = await listener.start()

@@ -8,9 +8,12 @@ import uvloop
 
 from tests.server.serving import ScriptedEngine, review
 from tests.server.wire import BODY, LIVE, READY, chunked, port, post
+from tests.shared import ROOT
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
+from webhook.documents import read
 from webhook.server.json_body import DEEPEST, MOST, read_json
+from webhook.server.limits import MIB, PORTS
 from webhook.server.responses import StatusError
 
 NEEDS = NeedsFacts((Check(user="ann", verb="use"),))
@@ -220,3 +223,13 @@ def test_bodies_of_many_parts_are_not_parsed(body, monkeypatch):
     with pytest.raises(StatusError, match="lists and maps") as refused:
         read_json(body)
     assert refused.value.status == 413
+
+
+def test_the_ports_together_stay_far_below_the_memory_limit():
+    """What clients of all ports can make the process hold before a handler looks at it is a quarter of its limit."""
+    (values,) = read((ROOT / "charts" / "sluice" / "values.yaml").read_text())
+    limit = int(values.value["resources"]["limits"]["memory"].removesuffix("Mi")) * MIB
+    assert sum(port.all_unread + port.large_bodies for port in PORTS) <= limit / 4
+    told = (ROOT / "docs" / "server.md").read_text()
+    named = zip(("webhook port", "state", "visibility", "page"), PORTS, strict=True)
+    assert [name for name, port in named if f"{name} {port.connections:,}" not in told] == []

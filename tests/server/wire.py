@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from tests.server.serving import ScriptedEngine, review
-from webhook.server.app import make_app
+from webhook.server.app import make_app, state_routes
 from webhook.server.health import Health
 from webhook.server.limits import Limits
 from webhook.server.listener import Listener
@@ -128,10 +128,9 @@ async def port(engine=None, **limits):
     app = make_app(
         engine or ScriptedEngine(),
         lambda document: document,
-        health=health,
-        metrics=metrics,
-        registry=registry,
-        limits=Limits(**limits),
+        state_routes(health, registry),
+        metrics,
+        Limits(**limits),
     )
     listener = Listener(app, "127.0.0.1", 0)
     served = Port(listener, await listener.start(), metrics, health)

@@ -18,7 +18,7 @@ from webhook.server.deadlines import Review
 from webhook.server.engine import Engine
 from webhook.server.health import Health
 from webhook.server.json_body import check_type
-from webhook.server.limits import Limits
+from webhook.server.limits import STATE, WEBHOOK, Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import StatusError, status_response
 from webhook.server.routes.admission import admission
@@ -44,7 +44,7 @@ class App:
 
     state: Mapping[str, Handler]
     metrics: ServerMetrics
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = WEBHOOK
     reviews: Mapping[str, BodyHandler] = field(default_factory=dict)
     check_client: ClientCheck | None = None
     """Asked before a verdict. Not before a conversion: for those the API server has no way to show a certificate."""
@@ -102,27 +102,30 @@ class App:
         return status_response(405, "Method Not Allowed", Allow=allowed)
 
 
+def state_routes(health: Health, registry: CollectorRegistry) -> Mapping[str, Handler]:
+    """Give what is answered from memory: health and metrics."""
+    return health_routes(health) | metrics_routes(registry)
+
+
+def make_state_app(state: Mapping[str, Handler], metrics: ServerMetrics) -> App:
+    """Make the application of the plain port."""
+    return App(state, metrics, STATE)
+
+
 def make_app(
     engine: Engine,
     convert: Convert,
-    *,
-    health: Health,
+    state: Mapping[str, Handler],
     metrics: ServerMetrics,
-    registry: CollectorRegistry,
-    limits: Limits | None = None,
+    limits: Limits = WEBHOOK,
     check_client: ClientCheck | None = None,
 ) -> App:
     """Make the application of the admission port."""
-    bounds, turns = limits or Limits(), Turns()
+    turns = Turns()
     reviews: dict[str, BodyHandler] = {CONVERT: conversion(convert, metrics)}
     stages: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
     for name, review in stages.items():
-        reviews[f"/{name}"] = admission(name, review, engine, turns, bounds, metrics)
+        reviews[f"/{name}"] = admission(name, review, engine, turns, limits, metrics)
         for only in ("fail", "ignore"):
-            reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, turns, bounds, metrics)
-    return App(health_routes(health) | metrics_routes(registry), metrics, bounds, reviews, check_client)
-
-
-def make_state_app(health: Health, metrics: ServerMetrics, registry: CollectorRegistry) -> App:
-    """Make the application of the plain port: health and metrics only."""
-    return App(health_routes(health) | metrics_routes(registry), metrics)
+            reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, turns, limits, metrics)
+    return App(state, metrics, limits, reviews, check_client)

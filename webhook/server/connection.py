@@ -7,32 +7,13 @@ takes them, and the bytes of large bodies held at once. How HTTP is read and wri
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from aiohttp import web
 
-from webhook.server.limits import Limits
+from webhook.server.port import Port
 from webhook.server.responses import StatusError
-
-
-@dataclass(slots=True)
-class Port:
-    """The connections of one port. `refuse` answers, and counts, what is no HTTP."""
-
-    limits: Limits
-    refuse: Callable[[StatusError], web.Response]
-    connections: set[Connection] = field(default_factory=set)
-    unread: int = 0
-    """Bytes that came in and that no handler has taken."""
-    large_bodies: int = 0
-    """Bytes of the bodies whose answers are not sent yet, of those that are not small."""
-    draining: bool = False
-    """Whether every answer is the last of its connection."""
-    quiet: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the last connection is closed."""
 
 
 class Connection(web.RequestHandler):

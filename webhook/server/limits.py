@@ -1,4 +1,8 @@
-"""Bounds of one request, of one connection, and of all that one port holds. Durations in seconds, sizes in bytes."""
+"""Bounds of one request, of one connection, and of all that one port holds. Durations in seconds, sizes in bytes.
+
+Each port has bounds of its own, so that the clients of one cannot take the places of another's; the sums over the ports
+are the bounds of the process.
+"""
 
 from __future__ import annotations
 
@@ -47,3 +51,14 @@ class Limits:
     all_unread: int = 64 * MIB
     grace: float = 20.0
     """What requests in flight get to finish at shutdown; longer than any admission call may take."""
+
+
+WEBHOOK: Final = Limits()
+STATE: Final = Limits(connections=128, unread=64 * KIB, all_unread=2 * MIB, large_bodies=0)
+VISIBILITY: Final = Limits(connections=256, unread=64 * KIB, all_unread=4 * MIB, large_bodies=0)
+PAGE: Final = Limits(
+    body=32 * KIB, small=32 * KIB, unread=128 * KIB, connections=512, reviews=64, large_bodies=0, all_unread=8 * MIB,
+    grace=5.0,
+)  # fmt: skip
+"""The page's bodies are tokens."""
+PORTS: Final = (WEBHOOK, STATE, VISIBILITY, PAGE)

@@ -9,8 +9,9 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from webhook.server.connection import Connection, Port, make_request
+from webhook.server.connection import Connection, make_request
 from webhook.server.limits import Limits
+from webhook.server.port import Port
 from webhook.server.responses import StatusError
 
 HANDSHAKE_SECONDS: Final = 10.0

@@ -25,17 +25,12 @@ from webhook.dashboard.web.files import StaticFile
 from webhook.dashboard.web.long_work import LongWork
 from webhook.dashboard.web.query import Query
 from webhook.server.body import read_body
-from webhook.server.limits import KIB, MIB, Limits
+from webhook.server.limits import PAGE, Limits
 from webhook.server.responses import StatusError, status_response
 from webhook.store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
-LIMITS: Final = Limits(
-    body=32 * KIB, small=32 * KIB, unread=128 * KIB, connections=512, reviews=64, large_bodies=MIB, all_unread=8 * MIB,
-    grace=5.0,
-)  # fmt: skip
-"""Of the page's port: its bodies are tokens."""
 AT_ONCE: Final = 32
 """Answers under way at the same time; more are asked to come again."""
 COOKIE: Final = "sluice-session"
@@ -60,7 +55,7 @@ class DashboardApp:
     session: Callable[[], SessionView]
     files: dict[str, StaticFile]
     sessions: Sessions | None = None
-    limits: Limits = LIMITS
+    limits: Limits = PAGE
     _under_way: int = field(default=0, init=False)
     _making: dict[tuple[Reader, str], asyncio.Task[bytes]] = field(default_factory=dict, init=False)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
@@ -18,7 +18,7 @@ from aiohttp import web
 
 from webhook.policy.facts import Check
 from webhook.server.clients import ClientCheck
-from webhook.server.limits import Limits
+from webhook.server.limits import VISIBILITY, Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import StatusError, status_response
 
@@ -54,7 +54,7 @@ class VisibilityApp:
     authorize: Authorize
     check_client: ClientCheck
     metrics: ServerMetrics
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = VISIBILITY
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request."""
