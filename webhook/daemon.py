@@ -23,7 +23,7 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 from webhook.api.conversion.convert import conversion_review
 from webhook.certificate_secret import CertificateSecret
 from webhook.cluster.api.kinds import BUILT_IN, MANAGED, NODE, PARENTS, PROVISIONING, QUEUE_KINDS, RUNTIMES, WORKLOAD
-from webhook.cluster.api.leader import Leader, LeaseTimes
+from webhook.cluster.api.leader import LEASE_NAME, Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
@@ -46,7 +46,8 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy.facts import Check, Decision
-from webhook.policy.queue_rules.configured import configured
+from webhook.policy.queue_rules.configured import PUBLISHED, configured, published
+from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.server.app import make_app, make_state_app, state_routes
@@ -72,7 +73,6 @@ log = logging.getLogger(__name__)
 
 PARAMETERS_WAIT: Final = 5.0
 """Seconds that a new set of policies waits for its parameters at a time; it tries again at the next look."""
-LEASE_NAME: Final = "sluice"
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _OF_QUEUES: Final[Mapping[QueueMode, tuple[GroupVersionKind, ...]]] = {
     QueueMode.EMBEDDED: (*PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING),
@@ -135,6 +135,7 @@ class Daemon:
         if self.core is not None:
             gate = view_gate(self.view, self.core, now, config.queues, refuses=config.refuse_impossible)
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate, self._times.watch)
+        self._leader: Leader | None = None
         self.controller = self._make_controller(store) if self.core is not None else None
         self._compared = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
         self.beside_kueue = BesideKueue(self.view, self._compared, now) if self._compared else None
@@ -206,16 +207,17 @@ class Daemon:
     def _make_controller(self, store: ObjectStore) -> Controller:
         config, clocks = self.config, self._clocks
         assert self.core is not None
-        leader = None
         if config.leader_election:
             duration = config.lease_seconds
             times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
-            leader = Leader(store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
-        report = QueueMetrics(self.registry, "follower" if leader else "standalone")
+            self._leader = Leader(
+                store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now
+            )
+        report = QueueMetrics(self.registry, "follower" if self._leader else "standalone")
         if self._traces is not None:
             report.traced = self._traces.round
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
-        return Controller(self.view, self.core, clocks, report, opted, queue_settings(config), leader)
+        return Controller(self.view, self.core, clocks, report, opted, queue_settings(config), self._leader)
 
     def _make_journal(self, *, compares: bool) -> Journal | None:
         config = self.config
@@ -279,6 +281,8 @@ class Daemon:
         self._facts.give(policies.bundle.objects)
         for core in filter(None, (self.core, self._compared)):
             core.use(policies.rules)
+        if self._leader is not None and isinstance(policies.rules, FileRules):
+            self._leader.annotations = {PUBLISHED: published(self._rules, policies.rules.digest)}
 
     def _observe(self) -> None:
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):

@@ -17,11 +17,14 @@ from webhook.cli.commands.cluster.resume import resume
 from webhook.cli.commands.cluster.stop import stop
 from webhook.cli.commands.cluster.top import top
 from webhook.cli.commands.cluster.why import why
+from webhook.cli.commands.queues.plan import plan
 from webhook.cli.live import steering
 from webhook.cli.live.session import namespace_of
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import read
-from webhook.store.errors import NotFound
+from webhook.policy.queue_rules.configured import PUBLISHED, Configured, published
+from webhook.policy.queue_rules.files import rules_named
+from webhook.store.errors import NotFound, Refused
 from webhook.store.memory import MemoryStore
 
 OBJECTS = """
@@ -103,8 +106,6 @@ def store(monkeypatch):
     asyncio.run(fill())
     library = importlib.import_module("webhook.cli.live.connection")
     monkeypatch.setattr(library, "with_store", lambda do, kubeconfig, context: asyncio.run(do(made)))
-    state = importlib.import_module("webhook.cli.live.cluster_state")
-    monkeypatch.setattr(state, "objects", lambda kubeconfig, context: objects())
     return made
 
 
@@ -150,25 +151,104 @@ def test_flavors_are_shown_with_what_all_queues_own(store):
     assert document.value["items"][0]["metadata"]["name"] == "a100"
 
 
-def test_why_names_what_must_end_first(store):
-    """Position, numbers, and the job that holds what is asked for; the same as JSON."""
+SAID = {
+    "QuotaReserved": ("False", "WaitingForQuota", "couldn't assign flavors to pod set main: 2 more needed"),
+    "sluice.dev/Waiting": ("True", "WaitingForQuota", "requests 4 nvidia.com/gpu of flavor a100, 2 free"),
+}
+
+
+def say(store, said=SAID):
+    """Let the Workload that waits say why, as the leader writes it."""
+    rows = [{"type": t, "status": s, "reason": r, "message": m} for t, (s, r, m) in said.items()]
+    asyncio.run(store.patch(WORKLOAD, "job-waits-1", "team-a", {"status": {"conditions": rows}}, subresource="status"))
+
+
+def publish(store, names=("kueue",), digest=""):
+    """Let the leader name its rules on its Lease."""
+    rules = rules_named(names)
+    text = published(Configured(names), digest or rules.digest)
+    metadata = {"name": "sluice", "namespace": "sluice-system", "annotations": {PUBLISHED: text}}
+    asyncio.run(store.create({"apiVersion": LEASE.api_version, "kind": "Lease", "metadata": metadata}))
+
+
+def forbid(monkeypatch, store, *kinds):
+    """Let the API server refuse the lists of some kinds, as it does for want of a right."""
+    listed = store.list
+
+    async def refusing(gvk, *rest):
+        if gvk.kind in kinds:
+            raise Refused(f"{gvk.kind} is forbidden", 403)
+        return await listed(gvk, *rest)
+
+    monkeypatch.setattr(store, "list", refusing)
+
+
+def test_why_says_what_the_workload_says_then_what_must_end_first(store):
+    """The conditions as they are stored; position, holder, the clause that decides; the same as JSON."""
+    say(store)
+    publish(store)
     done = invoke(why, "waits", "-n", "team-a")
-    assert done.exit_code == exits.PASSED, done.stderr
-    assert done.stdout.startswith("Job team-a/waits: pending in ClusterQueue gpus, position 1 of 1\n")
-    assert "must end first: Job team-a/runs holds 6 nvidia.com/gpu" in done.stdout
+    assert (done.exit_code, done.stderr) == (exits.PASSED, "")
+    lines = done.stdout.splitlines()
+    assert lines[:3] == [
+        "Job team-a/waits: pending in LocalQueue lq",
+        "  QuotaReserved=False  WaitingForQuota: couldn't assign flavors to pod set main: 2 more needed",
+        "  sluice.dev/Waiting=True  WaitingForQuota: requests 4 nvidia.com/gpu of flavor a100, 2 free",
+    ]
+    assert "  position 1 of 1 in ClusterQueue gpus" in lines
+    assert "  must end first: Job team-a/runs holds 6 nvidia.com/gpu" in lines
+    assert lines[-1].startswith("  decided by: rule kueue, capacity.available (policies/queue/kueue/policy.yaml:")
     told = json.loads(invoke(why, "Job/waits", "-n", "team-a", "-o", "json").stdout)
-    assert (told["reason"], told["position"]) == ("WaitingForQuota", 1)
-    assert told["shortages"][0]["free"] == "2"
-    assert told["holders"] == [{"job": "Job team-a/runs", "amount": "6", "resource": "nvidia.com/gpu"}]
+    assert [row["type"] for row in told["conditions"]] == list(SAID)
+    assert (told["decision"]["reason"], told["decision"]["position"]) == ("WaitingForQuota", 1)
+    assert told["decision"]["shortages"][0]["free"] == "2"
+    assert told["decision"]["holders"] == [{"job": "Job team-a/runs", "amount": "6", "resource": "nvidia.com/gpu"}]
+
+
+def test_why_with_few_rights(store, monkeypatch):
+    """What may not be listed is named once; without queues the record alone is shown, and that is no failure."""
+    say(store)
+    forbid(monkeypatch, store, "Namespace", "Job", "PyTorchJob", "LimitRange")
+    done = invoke(why, "waits", "-n", "team-a")
+    assert (done.exit_code, "position 1 of 1" in done.stdout) == (exits.PASSED, True)
+    assert "you may not list Namespace, LimitRange: decided without them; every namespace counts" in done.stderr
+    forbid(monkeypatch, store, "ClusterQueue", "Cohort")
+    done = invoke(why, "waits", "-n", "team-a")
+    assert (done.exit_code, "requests 4 nvidia.com/gpu" in done.stdout) == (exits.PASSED, True)
+    assert "position" not in done.stdout
+    assert done.stderr == "note: you may not list ClusterQueue, Cohort: only what the Workload says is shown\n"
+    planned = invoke(plan, "--live")
+    assert (planned.exit_code, planned.stdout) == (exits.BAD_INPUT, "")
+    assert "sluice plan: you may not list ClusterQueue, Cohort, without which nothing can be decided" in planned.stderr
+
+
+def test_the_rules_are_those_in_force(store, monkeypatch, tmp_path):
+    """Those that the leader names; else those of the folder, and that is said; `--rules` goes before both."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".sluice.yaml").write_text("queueRules: [fifo]\npolicies: []\n")
+    asked = (why, "waits", "-n", "team-a")
+    assert "note: the rules in force are not known: Lease sluice-system/sluice does not exist; decided by those of " \
+        ".sluice.yaml: fifo" in invoke(*asked).stderr  # fmt: skip
+    assert invoke(*asked, "--rules", "kueue").stderr == ""
+    publish(store, ("kueue", "backfill"))
+    assert invoke(*asked).stderr == ""
+    publish_other = {"metadata": {"annotations": {PUBLISHED: published(Configured(("kueue",)), "sha256:0")}}}
+    asyncio.run(store.patch(LEASE, "sluice", "sluice-system", publish_other))
+    assert "note: the files of the rules kueue differ here from those in force" in invoke(*asked).stderr
+    unknown = {"metadata": {"annotations": {PUBLISHED: published(Configured(("team-rules",)), "sha256:0")}}}
+    asyncio.run(store.patch(LEASE, "sluice", "sluice-system", unknown))
+    assert "the rules in force, team-rules, are not all found here; decided by" in invoke(*asked).stderr
 
 
 def test_why_of_what_does_not_wait(store):
     """One that runs is told to; one that is not there, or of another kind, ends with 2."""
-    assert invoke(why, "runs", "-n", "team-a").stdout.startswith("Job team-a/runs: Admitted\n")
+    done = invoke(why, "runs", "-n", "team-a")
+    assert done.stdout.startswith("Job team-a/runs: Admitted\n")
+    assert "Admitted=True" in done.stdout
     for asked in (["nothing", "-n", "team-a"], ["waits", "-n", "team-b"], ["PyTorchJob/waits", "-n", "team-a"]):
         done = invoke(why, *asked)
         assert done.exit_code == exits.BAD_INPUT
-        assert "sluice why: no job or Workload" in done.stderr
+        assert f'sluice why: no queued job or Workload "{asked[0]}" in namespace {asked[2]}' in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -242,7 +322,7 @@ def test_quota_is_waited_for(store):
 
         assert await steering.released(store, change, sleep)
         assert len(looks) == 3
-        with pytest.raises(NotFound, match="no Workload nothing"):
+        with pytest.raises(NotFound, match='no queued job or Workload "nothing"'):
             await steering.workload_of(store, "nothing", "team-a")
 
     asyncio.run(go())

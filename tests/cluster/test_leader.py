@@ -180,3 +180,27 @@ def test_an_older_holder_named_nobody():
         assert lefts == [(5, None), (5, ())]
 
     asyncio.run(go())
+
+
+def test_the_lease_says_what_its_holder_says():
+    """Annotations are written with a renewal, beside those of others; who takes over writes its own."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        a, b = leader(store, clock, "a"), leader(store, clock, "b")
+        a.annotations, b.annotations = {"rules": "kueue"}, {"rules": "fifo"}
+        await a.renew()
+        await store.patch(LEASE, "sluice", "sluice-system", {"metadata": {"annotations": {"other": "1"}}})
+        await a.claim(["team-a/w"])
+        said = [(await store.get(LEASE, "sluice", "sluice-system"))["metadata"]["annotations"]]
+        a.annotations = {"rules": "kueue-fair"}
+        await a.renew()
+        said.append((await store.get(LEASE, "sluice", "sluice-system"))["metadata"]["annotations"])
+        await b.renew()
+        clock.at += 20
+        await b.renew()
+        said.append((await store.get(LEASE, "sluice", "sluice-system"))["metadata"]["annotations"])
+        claimed = {"other": "1", "sluice.dev/claimed": "team-a/w"}
+        assert said == [{**claimed, "rules": rules} for rules in ("kueue", "kueue-fair", "fifo")]
+
+    asyncio.run(go())

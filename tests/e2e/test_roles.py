@@ -100,8 +100,13 @@ NAMED: dict[str, list[tuple[str, str, str, str]]] = {
         (CRD, "others.example.com", "", "create"),
         ("leases.coordination.k8s.io", "sluice", OURS, ""),
     ],
-    "viewer": [("secrets", "sluice-tls", OURS, "")],
-    "admin": [("secrets", "sluice-tls", OURS, ""), ("leases.coordination.k8s.io", "sluice", OURS, "")],
+    "viewer": [
+        ("secrets", "sluice-tls", OURS, ""),
+        ("leases.coordination.k8s.io", "sluice", OURS, "get"),
+        ("leases.coordination.k8s.io", "other", OURS, ""),
+    ],
+    "editor": [("leases.coordination.k8s.io", "sluice", OURS, "get")],
+    "admin": [("secrets", "sluice-tls", OURS, ""), ("leases.coordination.k8s.io", "sluice", OURS, "get")],
 }
 """By role: resource, name, namespace, and the verbs allowed there, create included where it has no name."""
 VALUES = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from webhook.cli.paths import shorter
 from webhook.config import load
 from webhook.documents import Document
 from webhook.offline.dryrun.against import then
@@ -26,19 +27,23 @@ POLICIES: Final = (Path("policies"),)
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Paths of the policies in force, and the names of the queue rules; `said`: a file or an option named the rules."""
+    """Paths of the policies in force, and the names of the queue rules; `said`: a file or an option named the rules.
+
+    `namespace` is Sluice's own in the cluster.
+    """
 
     policies: tuple[Path, ...]
     rules: tuple[str, ...]
     said: bool = False
+    namespace: str = ""
 
 
 def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: Path = FILE) -> Repository:
     """Give what is in force where options give these. Raises SourceError where the file cannot be used."""
     there = file.is_file()
     config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
-    found = tuple(policies) or tuple(map(_shorter, config.policies)) or POLICIES
-    return Repository(found, config.queue_rules, bool(rules) or there)
+    found = tuple(policies) or tuple(map(shorter, config.policies)) or POLICIES
+    return Repository(found, config.queue_rules, bool(rules) or there, config.namespace)
 
 
 def repository_at(revision: str, policies: Sequence[Path], rules: Sequence[str]) -> Repository:
@@ -78,9 +83,3 @@ def rule_sources(within: Repository) -> tuple[str, ...]:
 def _queue_policies(paths: Sequence[Path]) -> list[Document]:
     files = files_of(paths, [])
     return [d for file in files for d in read_file(file) if d.at(("kind",)) == "QueuePolicy"]
-
-
-def _shorter(path: Path) -> Path:
-    """Give a path relative to the working folder, where it is below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -58,7 +58,7 @@ class Mirror:
         self._labels, self._trim = labels, trim
         self.synced = asyncio.Event()
         self.problem = ""
-        """Why the last attempt to list or watch failed; empty since it was listed."""
+        """Why the last attempt to list or watch failed; empty since one of them gave something."""
         self._objects: dict[tuple[str, str], Object] = {}
         self._by_uid: dict[str, Object] = {}
         self._index = index
@@ -137,7 +137,7 @@ class Mirror:
                 async with aclosing(_generator(store.watch(self.gvk, version, None, self._labels))) as events:
                     async for event in events:
                         version = version_of(event.object) or version
-                        wait = FIRST_WAIT
+                        wait, self.problem = FIRST_WAIT, ""
                         self._take(event)
                         self._was_told(version)
                 await asyncio.sleep(FIRST_WAIT)  # the watch ended by itself: renew it, but never in a tight loop

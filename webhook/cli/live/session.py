@@ -12,6 +12,7 @@ import click
 
 from webhook.cli import exits
 from webhook.cli.option_types import FILE, NAMESPACE, TEXT
+from webhook.cluster.api.kinds import VERSIONS
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
@@ -56,7 +57,17 @@ async def listed(
     store: ObjectStore, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL
 ) -> list[Object]:
     """List objects of a kind with their apiVersion and kind; none where the cluster does not serve it."""
-    if await store.scope(gvk) is None:
+    found = await served(store, gvk)
+    if found is None:
         return []
-    head: dict[str, Any] = {"apiVersion": gvk.api_version, "kind": gvk.kind}
-    return [{**head, **item} for item in (await store.list(gvk, namespace, labels)).items]
+    head: dict[str, Any] = {"apiVersion": found.api_version, "kind": found.kind}
+    return [{**head, **item} for item in (await store.list(found, namespace, labels)).items]
+
+
+async def served(store: ObjectStore, gvk: GroupVersionKind) -> GroupVersionKind | None:
+    """Give a kind in the first version that the cluster serves; None where it serves none."""
+    for version in VERSIONS.get((gvk.group, gvk.kind), (gvk.version,)):
+        found = GroupVersionKind(gvk.group, version, gvk.kind)
+        if await store.scope(found) is not None:
+            return found
+    return None

@@ -13,7 +13,7 @@ from typing import Any, Final
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
-from webhook.offline.plan.objects import owner_of
+from webhook.offline.plan.objects import is_named
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore
 
@@ -63,17 +63,15 @@ async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: 
 
 
 async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
-    """Find a Workload by its name, or by that of the job it was made for. Raises NotFound."""
+    """Find a Workload by its name, or by that of the job it was made for, the newest of several. Raises NotFound."""
     try:
         return await store.get(WORKLOAD, name, namespace)
     except NotFound:
-        kind, _, job = name.rpartition("/")
-        found = (await store.list(WORKLOAD, namespace)).items
-    for workload in found:
-        _, owner, owned = owner_of(workload)
-        if owned == job and (not kind or kind.lower() == owner.lower()):
-            return workload
-    raise NotFound(f"no Workload {name}, and no job of that name with one, in namespace {namespace}")
+        there = (await store.list(WORKLOAD, namespace)).items
+    found = [workload for workload in there if is_named(workload, name, namespace)]
+    if not found:
+        raise NotFound(f'no queued job or Workload "{name}" in namespace {namespace}')
+    return max(found, key=lambda workload: str(workload["metadata"].get("creationTimestamp")))
 
 
 async def released(

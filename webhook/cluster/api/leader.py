@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -23,6 +23,8 @@ from webhook.store.objects import Object, ObjectStore, version_of
 
 log = logging.getLogger(__name__)
 
+LEASE_NAME: Final = "sluice"
+"""In Sluice's own namespace."""
 CLAIMED: Final = "sluice.dev/claimed"
 """Annotation of the lease: the Workloads that its holder may admit, as `namespace/name` with spaces between."""
 
@@ -56,6 +58,8 @@ class Leader:
         self._released = False
         self._one_write = asyncio.Lock()
         self.epoch = 0
+        self.annotations: Mapping[str, str] = {}
+        """What the lease says beside who holds it, while this candidate does: written with each renewal."""
         self.left: tuple[str, ...] | None = ()
         """Whom the last holder may have admitted by a write that is still on its way; None: anybody."""
 
@@ -163,6 +167,8 @@ class Leader:
             "leaseTransitions": epoch,
         }
         meta = old.get("metadata") or {"name": self._name, "namespace": self._namespace}
+        annotations = {**(meta.get("annotations") or {}), **self.annotations}
+        meta = {**meta, **({"annotations": annotations} if annotations else {})}
         return {"apiVersion": _gvk(LEASE), "kind": "Lease", "metadata": meta, "spec": spec}
 
 

@@ -23,7 +23,7 @@ def document(plan: Plan, jobs: Mapping[str, str]) -> dict[str, Any]:
         "evicted": [
             {"workload": e.workload, "clusterQueue": e.cluster_queue, "reason": e.reason} for e in plan.evicted
         ],
-        "pending": _all_pending(plan.pending, jobs),
+        "pending": pending_rows(plan.pending, jobs),
         "cycles": plan.cycles,
         "stable": plan.stable,
     }
@@ -80,7 +80,7 @@ def _pod_sets(admitted: Admitted) -> list[dict[str, Any]]:
     ]
 
 
-def _all_pending(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[dict[str, Any]]:
+def pending_rows(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[dict[str, Any]]:
     """Tell what waits; workloads that wait for the same share what is told of it."""
     written: dict[tuple[str, int], dict[str, Any]] = {}
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,6 +27,27 @@ class Configured:
     names: tuple[str, ...] = (KUEUE,)
     parameters: Mapping[str, object] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+PUBLISHED: Final = "sluice.dev/rules"
+"""Annotation of the leader's Lease: the rules that it decides by, as `published` writes them."""
+
+
+def published(wanted: Configured, digest: str) -> str:
+    """Write down rules in force for those who decide on copies: what was asked for, and the digest of what it gave."""
+    fields = {"names": list(wanted.names), "parameters": dict(wanted.parameters), "settings": dict(wanted.settings)}
+    return json.dumps({**fields, "digest": digest}, sort_keys=True)
+
+
+def read_published(text: str) -> tuple[Configured, str]:
+    """Read what `published` wrote: what was asked for, and the digest. Raises ValueError."""
+    try:
+        fields = json.loads(text)
+        names = tuple(str(name) for name in fields["names"])
+        wanted = Configured(names, dict(fields["parameters"]), dict(fields["settings"]))
+        return wanted, str(fields["digest"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"the annotation {PUBLISHED} cannot be read: {error!r}") from None
 
 
 def configured(settings: QueueSettings, names: Sequence[str] = (KUEUE,)) -> Configured:

@@ -43,8 +43,12 @@ def _not_asked(*_: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FileRules:
-    """`Rules` of the queue core: settings, and a function for each rule point."""
+    """`Rules` of the queue core: settings, and a function for each rule point.
 
+    `digest` is that of the files, with the parameters and settings that go before theirs.
+    """
+
+    digest: str
     fair: bool
     strategies: tuple[str, ...]
     partial: bool

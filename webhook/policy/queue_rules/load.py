@@ -15,6 +15,7 @@ from webhook import cel
 from webhook.cel.types import BOOL, INT, STRING
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Path
+from webhook.policy.bundle import digest_of
 from webhook.policy.queue_rules.compile import Compiled, Source
 from webhook.policy.queue_rules.fields import check_fields
 from webhook.policy.queue_rules.file_rules import AdmitCondition, EvictCondition, FileRules
@@ -75,7 +76,8 @@ def rules_from(
     loaded.problems += [*_check_fair(loaded, chosen), *_check_complete(loaded, files[0])]
     if loaded.problems:
         raise SourceError(dict.fromkeys(loaded.problems))
-    return _assemble(loaded, chosen)
+    digest = digest_of([[file.document.value for file in files], parameters or {}, settings or {}])
+    return _assemble(loaded, chosen, digest)
 
 
 def _declared(file: RuleFile, files: Sequence[RuleFile], given: Mapping[str, object]) -> dict[str, object]:
@@ -176,12 +178,13 @@ def _check_complete(loaded: _Loaded, lowest: RuleFile) -> Iterator[Diagnostic]:
         yield lowest.document.diagnostic("RUL002", ("spec",), message, key=True, hint="add extends: [kueue]")
 
 
-def _assemble(loaded: _Loaded, settings: Settings) -> Rules:
+def _assemble(loaded: _Loaded, settings: Settings, digest: str) -> Rules:
     asked = {method: [rule] for method, rule in loaded.points.items()}
     asked["admit"] = [rule for c in loaded.admit for rule in (c.expression, c.text) if rule is not None]
     asked["evict"] = [rule for eviction in loaded.evict.values() for rule in eviction.rules()]
     asked["allowed"] = list(loaded.allowed.values())
     return FileRules(
+        digest=digest,
         fair=settings.fair,
         strategies=settings.strategies or loaded.by_default,
         partial=settings.partial,

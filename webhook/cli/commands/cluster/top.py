@@ -1,9 +1,11 @@
-"""`sluice top`: queues and what waits in them, live."""
+"""`sluice top`: queues and what waits in them, live. Everything is listed once; from then on changes are watched."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -14,14 +16,20 @@ from rich.live import Live
 from rich.text import Text
 
 from webhook.api.state_of_workload import workload_state
-from webhook.cli.commands.cluster.get import read, table_of
+from webhook.cli.commands.cluster.get import table_of
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
-from webhook.cli.live.session import ask, cluster_options
+from webhook.cli.live.session import ask, cluster_options, served
 from webhook.cli.option_types import whole
-from webhook.store.objects import ObjectStore
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from webhook.store.errors import Unavailable
+from webhook.store.mirror import Mirror
+from webhook.store.objects import Object, ObjectStore
 
 ROWS: Final = 20
+OF_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "ownerReferences")
+OF_SPEC: Final = ("queueName", "active", "priority")
+OF_STATUS: Final = ("conditions", "admission")
 EXAMPLES: Final = """\b
 Examples:
   sluice top                 until Ctrl-C
@@ -30,39 +38,78 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--every", type=whole(1, 3600, "seconds"), default=2, show_default=True, help="Seconds between looks.")
-@click.option("--once", is_flag=True, help="Print one look and end.")
+@click.option("--every", type=whole(1, 3600, "seconds"), default=2, show_default=True,
+              help="Refresh interval in seconds.")  # fmt: skip
+@click.option("--once", is_flag=True, help="Print once and exit.")
 @cluster_options
 def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) -> None:
     """Show the queues of a cluster and what waits in them, live."""
     console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
+    once = once or not sys.stdout.isatty()
+    logging.disable()  # what a watch has to say is on the screen
 
     async def do(store: ObjectStore) -> None:
-        if once or not sys.stdout.isatty():
-            console.print(await look(store, ROWS))
-            return
-        with Live(await look(store, console.height - 8), console=console, screen=True, auto_refresh=False) as live:
-            while True:
-                await asyncio.sleep(every)
-                live.update(await look(store, console.height - 8), refresh=True)
+        seen = [Mirror(CLUSTER_QUEUE), Mirror(LOCAL_QUEUE), Mirror(WORKLOAD, trim=shown)]
+        tasks = [asyncio.create_task(mirror.follow(store)) for mirror in seen if await _served(mirror, store)]
+        try:
+            await _listed(seen)
+            if once:
+                console.print(screen(seen, ROWS))
+            else:
+                await _show(console, seen, every)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     ask("top", do, kubeconfig, context)
 
 
-async def look(store: ObjectStore, rows: int) -> Group:
-    """Read the cluster once: the queues, under them the first of what does not run, `rows` in all.
+async def _served(mirror: Mirror, store: ObjectStore) -> bool:
+    """Say whether the cluster serves a kind, and take the version that it serves. Raises StoreError."""
+    gvk = await served(store, mirror.gvk)
+    if gvk is None:
+        mirror.synced.set()
+        return False
+    mirror.gvk = gvk
+    return True
 
-    Raises StoreError.
-    """
+
+async def _listed(mirrors: Sequence[Mirror]) -> None:
+    """Wait until everything was listed. Raises Unavailable with what is in the way."""
+    while not all(mirror.synced.is_set() for mirror in mirrors):
+        if problem := next((mirror.problem for mirror in mirrors if mirror.problem), ""):
+            raise Unavailable(problem)
+        await asyncio.sleep(0.05)
+
+
+async def _show(console: Console, mirrors: Sequence[Mirror], every: int) -> None:
+    with Live(screen(mirrors, console.height - 8), console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            await asyncio.sleep(every)
+            live.update(screen(mirrors, console.height - 8), refresh=True)
+
+
+def shown(workload: Object) -> Object:
+    """Give what is shown of a Workload: most of one is the template of its pods."""
+    kept = {
+        part: {field: value for field in fields if (value := (workload.get(part) or {}).get(field)) is not None}
+        for part, fields in (("metadata", OF_METADATA), ("spec", OF_SPEC), ("status", OF_STATUS))
+    }
+    return {"apiVersion": workload.get("apiVersion"), "kind": workload.get("kind"), **kept}
+
+
+def screen(mirrors: Sequence[Mirror], rows: int) -> Group:
+    """Give the queues, under them the first of what does not run, `rows` in all."""
     now = datetime.now(UTC)
-    found = await read(store, "queues", None)
-    workloads = (await read(store, "workloads", None))["workloads"]
-    states = [workload_state(workload)[0] for workload in workloads]
-    waiting = [w for w, state in zip(workloads, states, strict=True) if state in ("Pending", "Inactive")]
+    queues = listing.queues(mirrors[0].all(), mirrors[1].all())
+    states = [(workload_state(workload)[0], workload) for workload in mirrors[2].all()]
+    waiting = [workload for state, workload in states if state in ("Pending", "Inactive")]
     waiting.sort(key=lambda workload: str(workload["metadata"].get("creationTimestamp")))
-    counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in ("Admitted", "Pending", "Finished"))
-    queues = listing.queues(found["queues"], found["local queues"])
+    names = [state for state, _ in states]
+    counts = ", ".join(f"{names.count(state)} {state.lower()}" for state in ("Admitted", "Pending", "Finished"))
     sheet = listing.workloads(waiting[: max(rows - len(queues.rows), 3)], now)
     seen = Sheet(sheet.columns, sheet.wide - {"Message"}, sheet.rows)
-    head = Text(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", style="bold")
-    return Group(head, Text(), table_of(queues, wide=False), Text(), table_of(seen, wide=False))
+    head = [Text(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", style="bold")]
+    head += [Text(f"not up to date: {mirror.problem}", style="red") for mirror in mirrors if mirror.problem]
+    return Group(*head, Text(), table_of(queues, wide=False), Text(), table_of(seen, wide=False))

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from webhook.cli import exits
 from webhook.cli.option_types import ANY_TEXT, GIVEN, whole
+from webhook.cli.paths import shorter
 from webhook.cli.progress import Progress
 from webhook.cli.repository import repository, rule_sources
 from webhook.diagnostics import SourceError
@@ -97,12 +98,6 @@ def test(
         click.echo("interrupted", err=True)
         code = exits.INTERRUPTED
     sys.exit(code)
-
-
-def shorter(path: Path) -> Path:
-    """Give a path relative to the working folder, where it is below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def once(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +24,9 @@ from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.inputs import Inputs, json_lines
+from webhook.cli.live.cluster_state import WITH_JOBS, ClusterState, cluster_state
+from webhook.cli.live.rules_in_force import rules_in_force
+from webhook.cli.live.session import ask
 from webhook.cli.option_types import FILE, INPUT, ROWS, RULES_HELP, TEXT, Read
 from webhook.cli.repository import Repository, queue_rules, repository, rules_as_configured
 from webhook.diagnostics import Diagnostic, Place, SourceError
@@ -37,7 +39,8 @@ from webhook.offline.plan.tables import summary, tables
 from webhook.offline.unreadable_objects import readable
 from webhook.policy.queue_rules.configured import configured
 from webhook.queue.rules import Rules
-from webhook.store.errors import StoreError
+from webhook.store.errors import Refused
+from webhook.store.objects import ObjectStore
 
 STABLE = "until-stable"
 KUBECTL = "kubectl get -A -o json clusterqueues,cohorts,localqueues,resourceflavors,workloads,jobs,namespaces"
@@ -126,25 +129,42 @@ def plan(
         raise click.UsageError("--kubeconfig and --context require --live")
     if not files and not cluster:
         raise click.UsageError(f"no objects given; use --live, or -f FILE with the output of `{KUBECTL}`")
-    at = _now() if now is None else now
+    given = Inputs(() if cluster else files)
     try:
-        given = Inputs(() if cluster else files)
-        within = repository((), names)
         with all_kept(), readable(given.documents):
-            values = _live(kubeconfig, context) if cluster else given.values()
-            if not values and not cluster:
-                click.echo("sluice plan: no objects in these files", err=True)
-                sys.exit(exits.NOTHING_TO_RUN)
-            rules = _rules(within, values)
-            found = cluster_of(values)
-            del values
+            found, rules = _of_cluster(kubeconfig, context, names) if cluster else _of_files(given, names)
             before = snapshot(found.objects)
             found = replace(found, objects=())
-            made = make_plan(before, rules, at, most or None)
-    except (SourceError, ConversionError, StoreError, ValueError, OSError) as error:
+            made = make_plan(before, rules, _now() if now is None else now, most or None)
+    except (SourceError, ConversionError, ValueError, OSError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
     _show(made, found, output)
+
+
+def _of_files(given: Inputs, names: Sequence[str]) -> tuple[Cluster, Rules]:
+    """Read the objects of files, and the rules in force; ends the program where there are none. Raises SourceError."""
+    values = given.values()
+    if not values:
+        click.echo("sluice plan: no objects in these files", err=True)
+        sys.exit(exits.NOTHING_TO_RUN)
+    return cluster_of(values), _rules(repository((), names), values)
+
+
+def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[str]) -> tuple[Cluster, Rules]:
+    """Read the objects of a cluster, and its rules in force; what is not known is said. Raises SourceError."""
+
+    async def read(store: ObjectStore) -> tuple[ClusterState, Rules, list[str]]:
+        state = await cluster_state(store, WITH_JOBS)
+        if state.lacks:
+            raise Refused(f"you may not list {', '.join(state.lacks)}, without which nothing can be decided")
+        rules, notes = await rules_in_force(store, names)
+        return state, rules, [*state.notes(), *notes]
+
+    state, rules, notes = ask("plan", read, kubeconfig, context)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    return cluster_of(state.objects), rules
 
 
 def _rules(within: Repository, values: Sequence[Any]) -> Rules:
@@ -171,12 +191,6 @@ def _show(made: Plan, cluster: Cluster, output: str) -> None:
             console.print(f"not queued themselves: {', '.join(cluster.by_parts)}", highlight=False)
         if cluster.unqueued:
             console.print(f"not queued (no queue name): {', '.join(cluster.unqueued)}", highlight=False)
-
-
-def _live(kubeconfig: Path | None, context: str | None) -> list[dict[str, Any]]:
-    """Read the objects of a cluster. The Kubernetes client is loaded for that alone: it takes half a second."""
-    found: list[dict[str, Any]] = importlib.import_module("webhook.cli.live.cluster_state").objects(kubeconfig, context)
-    return found
 
 
 @contextmanager
