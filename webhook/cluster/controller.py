@@ -21,13 +21,14 @@ from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PA
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
-from webhook.cluster.core.changes import OF_THE_CORE, matters_to_all_jobs, matters_to_core
+from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.pending_reasons import Explainer
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.cycle import Cycle
 from webhook.cluster.failure_recovery import GATE, FailureRecovery
 from webhook.cluster.fencing import Fence, insist
-from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, keys_of_parents, managed_jobs
+from webhook.cluster.jobs.affected import AffectedJobs
+from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, keys_of_parents
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
@@ -100,6 +101,7 @@ class Controller:
         self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report, self._events, self._fence)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
+        self._affected = AffectedJobs(view, self._reconciler.workloads, self._jobs.add)
         self._explainer = Explainer(core)
         told = self._explainer.told
         acts = Acts(self._writer, self._events, self._evict, clocks.milliseconds)
@@ -169,8 +171,7 @@ class Controller:
                 self._jobs.add(key)
         if gvk == WORKLOAD and (owner := self._reconciler.workloads.job_of(subject)) is not None:
             self._jobs.add(owner)
-        if matters_to_all_jobs(gvk, old, new):
-            self._add_all(self._view)
+        self._affected.heard(gvk, old, new)
 
     def _may_write(self) -> bool:
         return self._leading and (self._leader is None or self._leader.leads)
@@ -178,15 +179,6 @@ class Controller:
     def _evict(self, decision: Evicted) -> None:
         self._cycle.ask(decision)
         self._dirty.set()
-
-    def _add_all(self, view: View) -> None:
-        for job in managed_jobs(view):
-            self._jobs.add(key_of_job(job))
-        for parent in view.all(*PARENTS):
-            self._jobs.add(next(keys_of_parents(parent)))
-        for workload in view.mirror(WORKLOAD).all():
-            if (owner := self._reconciler.workloads.job_of(workload)) is not None:
-                self._jobs.add(owner)
 
     async def _run(self) -> None:
         await self._view.wait()
@@ -230,7 +222,7 @@ class Controller:
             tasks.add(asyncio.create_task(self._publish(), name="status of Workloads and queues"))
             if self._recovery is not None:
                 tasks.add(asyncio.create_task(self._recovery.run(), name="pods of unreachable nodes"))
-            self._add_all(self._view)
+            tasks.add(asyncio.create_task(self._affected.run(), name="jobs that changes concern"))
             self._events.start()
             self._jobs.start()
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -21,16 +21,18 @@ CHUNK: Final = 500
 
 
 class Slice:
-    """The time that work has until it gives way."""
+    """The time that work has until it gives way; tasks that share one have it together, not each."""
 
     def __init__(self) -> None:
         self._end = perf_counter() + SLICE
 
     async def give_way(self, rest: float = 0.0) -> None:
         """Where the time is over, let others go on, `rest` seconds at least; then begin another slice."""
-        if perf_counter() >= self._end:
+        end = self._end
+        if perf_counter() >= end:
             await asyncio.sleep(rest)
-            self._end = perf_counter() + SLICE
+            if self._end == end:  # no other task has begun the next one
+                self._end = perf_counter() + SLICE
 
 
 async def in_slices(steps: Pass[T]) -> T:

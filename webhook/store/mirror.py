@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
 from contextlib import aclosing
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from webhook.kube.gvk import GroupVersionKind
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 FIRST_WAIT: Final = 0.2
 LONGEST_WAIT: Final = 15.0
 """Seconds between two attempts to list or watch, doubling from the first to the longest."""
+_NONE: Final[Mapping[str, Object]] = MappingProxyType({})
 
 Listener = Callable[[GroupVersionKind, Object | None, Object | None], None]
 """Called with the object before and after a change; None for one that was not there or is gone."""
@@ -59,7 +61,7 @@ class Mirror:
         self.synced = asyncio.Event()
         self.problem = ""
         """Why the last attempt to list or watch failed; empty since one of them gave something."""
-        self._objects: dict[tuple[str, str], Object] = {}
+        self._objects: dict[str, dict[str, Object]] = {}
         self._by_uid: dict[str, Object] = {}
         self._index = index
         self._indexed: dict[tuple[str, Hashable], dict[str, Object]] = {}
@@ -69,11 +71,11 @@ class Mirror:
         self._listener = listener
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return sum(map(len, self._objects.values()))
 
     def get(self, name: str, namespace: str = "") -> Object | None:
         """Give one object, or None."""
-        return self._objects.get((namespace, name))
+        return self._objects.get(namespace, _NONE).get(name)
 
     def by_uid(self, uid: str) -> Object | None:
         """Give the object of this uid, or None."""
@@ -82,8 +84,8 @@ class Mirror:
     def all(self, namespace: str | None = None) -> list[Object]:
         """Give all objects, or those of one namespace."""
         if namespace is None:
-            return list(self._objects.values())
-        return [obj for (ns, _), obj in self._objects.items() if ns == namespace]
+            return [obj for found in self._objects.values() for obj in found.values()]
+        return list(self._objects.get(namespace, _NONE).values())
 
     def of(self, namespace: str, value: Hashable) -> list[Object]:
         """Give the objects of a namespace that the index finds under a value."""
@@ -91,7 +93,7 @@ class Mirror:
 
     def by_name(self) -> dict[str, Object]:
         """Give all objects of a kind without namespaces, by their names."""
-        return {name: obj for (_, name), obj in self._objects.items()}
+        return dict(self._objects.get("", _NONE))
 
     def keep(self, obj: Object) -> None:
         """Take in an object as the store has it now: the answer to a write, or a watch event."""
@@ -101,7 +103,7 @@ class Mirror:
         if self._trim is not None:
             obj = self._trim(obj)
         key, uid = key_of(obj), uid_of(obj)
-        old = self._objects.get(key)
+        old = self.get(key[1], key[0])
         version = version_of(obj)
         if uid in self._gone and _not_newer(version, self._gone[uid]):
             return
@@ -109,7 +111,7 @@ class Mirror:
             return
         if old is not None and uid_of(old) != uid:
             self._by_uid.pop(uid_of(old), None)
-        self._objects[key] = self._by_uid[uid] = obj
+        self._objects.setdefault(key[0], {})[key[1]] = self._by_uid[uid] = obj
         self._find_again(key, old, obj)
         self._tell(old, obj)
 
@@ -119,12 +121,18 @@ class Mirror:
         self._gone[uid] = version or version_of(obj)
         if len(self._gone) > 1000:
             self._gone.pop(next(iter(self._gone)))
-        old = self._objects.get(key)
+        old = self.get(key[1], key[0])
         self._by_uid.pop(uid, None)
         if old is not None and uid_of(old) == uid:
-            del self._objects[key]
+            self._forget(*key)
             self._find_again(key, old, None)
             self._tell(old, None)
+
+    def _forget(self, namespace: str, name: str) -> None:
+        found = self._objects[namespace]
+        del found[name]
+        if not found:
+            del self._objects[namespace]
 
     async def follow(self, store: ObjectStore) -> None:
         """List, then watch, for ever; on a lost connection go on from the last version, on Expired list again."""
@@ -174,7 +182,8 @@ class Mirror:
     def _replace(self, items: Iterable[Object], version: str) -> None:
         """Become the listing, but keep what was written after it was made."""
         fresh = {key_of(obj): obj for obj in items}
-        for key, old in list(self._objects.items()):
+        for old in self.all():
+            key = key_of(old)
             absent = key not in fresh or uid_of(fresh[key]) != uid_of(old)
             if absent and _not_newer(version_of(old), version):
                 self.drop(old, version)

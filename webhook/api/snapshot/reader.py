@@ -68,6 +68,8 @@ _NAMESPACED: Final = frozenset(
     for kind in kinds
     if not Scopes().clustered(GroupVersionKind(group, "", kind))
 )
+SURROUNDINGS: Final = "surroundings"
+"""Among the problems: of those kinds."""
 
 
 def snapshot(objects: Iterable[Object]) -> Snapshot:
@@ -137,8 +139,7 @@ class Reader:
         if kind == "Workload":
             return self._one(_name(obj), self._objects[kind].get(_name(obj)))
         if kind in AROUND:
-            self._around = self._surroundings()
-            return self._differences(self._all_workloads())
+            return self._around_changed(kind, obj)
         if kind in VOLCANO_KINDS:
             before = self._of_volcano
             events = self._redefined(self._volcano(), before)
@@ -148,6 +149,17 @@ class Reader:
             return self._one_definition(made, read, kind, _name(obj))
         space = _name(obj).partition("/")[0]
         return self._one_definition(Namespace, self._namespace, "Namespace", space)
+
+    def _around_changed(self, kind: str, obj: Object) -> list[Event]:
+        """Read the Workloads again that go by an object around them; all, where what is around cannot be read."""
+        is_odd, known = SURROUNDINGS in self.problems, self._around.known
+        self._around = self._surroundings()
+        if is_odd or SURROUNDINGS in self.problems or kind == "Configuration" or "PodGroup" in self._objects:
+            return self._differences(self._all_workloads())
+        self._around.known.update(load.still_known(known, kind, obj))
+        found = self._objects.get("Workload", {})
+        concerned = [key for key, workload in found.items() if load.goes_by(workload, kind, obj)]
+        return [event for key in concerned for event in self._one(key, found[key])]
 
     def _one_definition(
         self, made: type[Definition], read: Callable[[Object], Definition], kind: str, name: str
@@ -206,10 +218,12 @@ class Reader:
         if not self._tolerant:
             return Surroundings.of(found, self._settings)
         try:
-            return Surroundings.of(found, self._settings)
+            around = Surroundings.of(found, self._settings)
         except MALFORMED as error:
-            self.problems["surroundings"] = f"{', '.join(AROUND)}: {error!r}"
+            self.problems[SURROUNDINGS] = f"{', '.join(AROUND)}: {error!r}"
             return Surroundings(settings=self._settings)
+        self.problems.pop(SURROUNDINGS, None)
+        return around
 
     def _workload(self, obj: Object) -> Workload:
         """Read a Workload; of one that replaces another, what it asks for beyond that."""

@@ -17,6 +17,7 @@ from webhook.api.crds import validity
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
+from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
 from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
 
@@ -87,6 +88,34 @@ class Surroundings:
             },
             settings,
         )
+
+
+def goes_by(obj: Object, kind: str, around: Object) -> bool:
+    """Say whether a Workload may be read otherwise with, or without, an object of a kind around it."""
+    if kind == "LimitRange":
+        return _namespace(obj) == _namespace(around)
+    name = around["metadata"]["name"]
+    if kind == "RuntimeClass":
+        pods = at(obj, ("spec", "podSets"))
+        return name in [
+            at(p, ("template", "spec", "runtimeClassName")) for p in (pods if isinstance(pods, list) else ())
+        ]
+    ref = at(obj, ("spec", "priorityClassRef"))
+    named = at(ref, ("name",)) or at(obj, ("spec", "priorityClassName"))
+    return at(obj, ("spec", "priority")) is None and named == name and at(ref, ("kind",)) in (None, kind)
+
+
+def still_known(known: Mapping[tuple[str, bytes], Pods], kind: str, around: Object) -> Mapping[tuple[str, bytes], Pods]:
+    """Give the pods that were read, without those that an object of a kind around them may change."""
+    if kind == "RuntimeClass":
+        return {}
+    if kind != "LimitRange":
+        return known
+    return {key: pods for key, pods in known.items() if key[0] != _namespace(around)}
+
+
+def _namespace(obj: Object) -> str:
+    return str(at(obj, ("metadata", "namespace")) or "default")
 
 
 def workload(obj: Object, around: Surroundings) -> Workload:

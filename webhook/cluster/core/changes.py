@@ -42,8 +42,8 @@ def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | Non
     return gvk.kind == "ResourceQuota" and (old or {}).get("status") != (new or {}).get("status")
 
 
-def matters_to_all_jobs(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
-    """Say whether Workloads of jobs may have to be written anew: defaults, priorities, opted-in namespaces, checks."""
+def matters_to_jobs(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
+    """Say whether jobs go by what changed: defaults, priorities, opted-in namespaces, templates, checks."""
     if (gvk.group, gvk.kind) == (CLUSTER_QUEUE.group, CLUSTER_QUEUE.kind):
         return any(at(old or {}, path) != at(new or {}, path) for path in _CHECKS)
     return (gvk.group, gvk.kind) in _SHAPING | _TEMPLATES and _definition(old) != _definition(new)

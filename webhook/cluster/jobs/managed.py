@@ -109,12 +109,6 @@ def lost_job(workload: Object) -> str:
     return str((at(workload, ("metadata", "labels")) or {}).get(JOB_UID_LABEL) or "")
 
 
-def managed_jobs(view: View) -> Iterator[Object]:
-    """Give every object of the managed kinds."""
-    for gvk in MANAGED:
-        yield from view.mirror(gvk).all()
-
-
 class ManagedJobs:
     """Which objects are jobs that the queues hold: by their namespace, their kind, and whether they name a queue."""
 

@@ -1,4 +1,8 @@
-"""Keys that want to be looked at: each at most once at a time, later again where something changed meanwhile."""
+"""Keys that want to be looked at: each at most once at a time, later again where something changed meanwhile.
+
+However many wait, the event loop has its turn after a slice of time: neither a key that is there nor a look that
+writes nothing would give way by itself.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
+
+from webhook.cluster.pace import Slice
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +33,7 @@ class WorkQueue(Generic[Key]):
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._slice = Slice()
 
     def add(self, key: Key) -> None:
         """Ask for a look at `key`, now or as soon as the present look at it is over."""
@@ -66,6 +73,7 @@ class WorkQueue(Generic[Key]):
 
     async def _run(self) -> None:
         while True:
+            await self._slice.give_way()
             key = await self._ready.get()
             self._waiting.discard(key)
             self._busy.add(key)
