@@ -2,17 +2,14 @@
 
 import itertools
 import json
-import re
 
 import jsonschema
 import pytest
 
 from tests.chart.helm import template
 from tests.shared import ROOT
-from webhook.cluster.api.kinds import MANAGED, QUEUE_KINDS, WORKLOAD
 from webhook.config import load
 from webhook.documents import read
-from webhook.jobs.kinds import KINDS
 
 CHART = ROOT / "charts" / "sluice"
 
@@ -54,20 +51,6 @@ def test_wrong_values_are_refused(wrong):
     """A word that is none of the allowed, a number out of range and an unknown key fail the schema."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**values(), **wrong}, schema())
-
-
-def test_the_rights_are_those_of_the_kinds():
-    """The ClusterRole names exactly the job kinds that the controller holds, and every kind of the queue."""
-    text = (CHART / "templates" / "rbac.yaml").read_text()
-    jobs = dict(re.findall(r'"([\w.-]+)" \(list ([^)]*)\)', text))
-    listed = {(group, name) for group, names in jobs.items() for name in re.findall(r'"([\w]+)"', names)}
-    assert listed == {(kind.group, kind.resource) for kind in KINDS if kind.gvk in MANAGED and not kind.gate}
-    assert [kind.resource for kind in KINDS if kind.gate] == ["pods"], "whose rights stand by themselves"
-    assert [kind.resource for kind in KINDS if kind.grouped and f"[{kind.resource}]" not in text] == []
-    for gvk in QUEUE_KINDS:
-        assert f"{gvk.kind.lower()}{'es' if gvk.kind.endswith('s') else 's'}" in text
-    assert "workloads/status" in text
-    assert WORKLOAD in QUEUE_KINDS
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,14 @@
 """Shares of fair sharing in the status of ClusterQueues and Cohorts, and in the gauges, as Kueue computes them."""
 
+import asyncio
 import math
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.cluster.small_cluster import queues
+from tests.cluster.small_cluster import queues, small_cluster
 from tests.cluster.test_core_revision import workload
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
@@ -66,6 +68,24 @@ def test_a_cohort_has_it_too_and_loses_it_with_fair_sharing():
     assert status == {"fairSharing": {"weightedShare": 3}}
     assert with_share(cohort, StandingShares()) == {"fairSharing": {"weightedShare": 0}}
     assert with_share({**cohort, "status": status}, None) == {"fairSharing": {"weightedShare": None}}
+
+
+def test_the_shares_are_written_into_the_status():
+    """Under fair sharing, of a ClusterQueue and of its Cohort."""
+    objects = queues("2", cohortName="all")
+    objects.append({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "all"}})
+
+    async def go():
+        async with small_cluster(*objects, core=QueueCore(rules_named(["kueue-fair"]))) as cluster:
+            for gvk, name in ((CLUSTER_QUEUE, "cq"), (COHORT, "all")):
+
+                async def written(gvk=gvk, name=name):
+                    status = (await cluster.store.get(gvk, name)).get("status") or {}
+                    return status.get("fairSharing") == {"weightedShare": 0}
+
+                await cluster.until(written, f"{gvk.kind} has a share")
+
+    asyncio.run(go())
 
 
 def test_gauges_have_it_as_it_is():

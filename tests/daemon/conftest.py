@@ -1,5 +1,6 @@
-"""What every test of the running process may ask for: its folder of policies."""
+"""What tests of the running process may ask for: its policies; its requests are held against the chart's rights."""
 
+from tests.chart.rights import rights
 from tests.daemon.serving import policies
 
-__all__ = ["policies"]
+__all__ = ["policies", "rights"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webhook.certificate_secret import ROTATE, SECRET, SETTLE, CertificateSecret, SecretPlace
-from webhook.cluster.webhooks.registration import MUTATING
+from webhook.cluster.webhooks.registration import CRD, MUTATING, OURS, PART_OF, VALIDATING
 from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.memory import MemoryStore
@@ -46,8 +46,13 @@ class Cluster:
 
     async def register(self):
         hook = {"name": "fail.mutate.sluice.dev", "clientConfig": {"service": {"name": "sluice"}}}
-        configuration = {"apiVersion": MUTATING.api_version, "kind": MUTATING.kind, "webhooks": [hook]}
-        await self.store.create({**configuration, "metadata": {"name": "sluice"}})
+        for gvk in (MUTATING, VALIDATING):
+            configuration = {"apiVersion": gvk.api_version, "kind": gvk.kind, "webhooks": [hook]}
+            await self.store.create({**configuration, "metadata": {"name": "sluice"}})
+        conversion = {"strategy": "Webhook", "webhook": {"clientConfig": hook["clientConfig"]}}
+        metadata = {"name": "workloads.kueue.x-k8s.io", "labels": {PART_OF: OURS}}
+        definition = {"apiVersion": CRD.api_version, "kind": CRD.kind, "spec": {"conversion": conversion}}
+        await self.store.create({**definition, "metadata": metadata})
 
     async def add(self, name):
         labels = {"app.kubernetes.io/name": "sluice", "app.kubernetes.io/instance": "sluice"}

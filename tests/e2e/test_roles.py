@@ -20,7 +20,7 @@ JSON = dict[str, Any]
 CHART = ROOT / "charts" / "sluice"
 OURS = "sluice-system"
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "escalate", "bind")
-READ, JOB = "get list watch", "get list watch update"
+READ, FOLLOW, JOB = "get list watch", "list watch", "get list watch update"
 QUEUES = ("clusterqueues", "localqueues", "resourceflavors", "cohorts", "workloadpriorityclasses", "admissionchecks")
 CONFIGS = ("topologies", "provisioningrequestconfigs")
 KUEUE = tuple(f"{name}.kueue.x-k8s.io" for name in (*QUEUES, *CONFIGS))
@@ -38,22 +38,26 @@ NEVER = ("pods/exec", "pods/log", "pods/attach", "pods/eviction", "pods/binding"
          "apiservices.apiregistration.k8s.io", "tokenreviews.authentication.k8s.io")  # fmt: skip
 """What nobody may touch; the table has no row for them."""
 
-FACTS = {**dict.fromkeys(AROUND, READ), "subjectaccessreviews.authorization.k8s.io": "create"}
+FACTS = {**dict.fromkeys(AROUND, FOLLOW), "namespaces": READ, "subjectaccessreviews.authorization.k8s.io": "create"}
 VIEW = {**dict.fromkeys(KUEUE, READ), "workloads.kueue.x-k8s.io": READ}
 WRITE_ALL = "get list watch create update patch delete deletecollection"
 LET_GO = dict.fromkeys(("clusterqueues.kueue.x-k8s.io", "resourceflavors.kueue.x-k8s.io",
-                        "admissionchecks.kueue.x-k8s.io"), f"{READ} patch")  # fmt: skip
+                        "admissionchecks.kueue.x-k8s.io"), f"{FOLLOW} patch")  # fmt: skip
 STATUS = dict.fromkeys(
-    [f"{name}/status.kueue.x-k8s.io" for name in ("workloads", "clusterqueues", "localqueues", "admissionchecks")],
+    [f"{name}/status.kueue.x-k8s.io"
+     for name in ("workloads", "clusterqueues", "localqueues", "cohorts", "admissionchecks")],
     "patch",
-)
+)  # fmt: skip
 RIGHTS: dict[str, JSON] = {
     "embedded": FACTS
     | dict.fromkeys(JOBS, JOB)
     | STATUS
-    | dict.fromkeys([f"{name}.trainer.kubeflow.org" for name in ("clustertrainingruntimes", "trainingruntimes")], READ)
+    | dict.fromkeys(
+        [f"{name}.trainer.kubeflow.org" for name in ("clustertrainingruntimes", "trainingruntimes")], FOLLOW
+    )
     | {
-        **dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in (*QUEUES, "provisioningrequestconfigs")], READ),
+        **dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in (*QUEUES, "provisioningrequestconfigs")], FOLLOW),
+        "topologies.kueue.x-k8s.io": f"{READ} update patch",
         **LET_GO,
         "pods": f"{JOB} delete patch",
         "pods/status": "patch",
@@ -62,16 +66,18 @@ RIGHTS: dict[str, JSON] = {
         "jobs/finalizers.batch": "update",
         "events": "create patch",
         "podtemplates": "create patch",
-        "provisioningrequests.autoscaling.x-k8s.io": f"{READ} create delete",
+        "provisioningrequests.autoscaling.x-k8s.io": f"{FOLLOW} create delete",
         "workloads.kueue.x-k8s.io": f"{READ} create update patch delete",
     },
-    "external": FACTS | dict.fromkeys((*JOBS, "pods", "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io"), READ),
+    "external": FACTS
+    | dict.fromkeys((*JOBS, "pods", "workloads.kueue.x-k8s.io"), READ)
+    | {"localqueues.kueue.x-k8s.io": FOLLOW},
     "comparing": FACTS
     | dict.fromkeys((*JOBS, "pods", "workloads.kueue.x-k8s.io"), READ)
-    | dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in QUEUES], READ),
-    "none": FACTS | dict.fromkeys((*JOBS, "pods", "localqueues.kueue.x-k8s.io"), READ),
+    | dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in QUEUES], FOLLOW),
+    "none": FACTS | dict.fromkeys((*JOBS, "pods"), READ) | {"localqueues.kueue.x-k8s.io": FOLLOW},
     "registration": dict.fromkeys(HOOKS, "create"),
-    "crds": {CRD: "create", **dict.fromkeys((*KUEUE, "workloads.kueue.x-k8s.io", *STATUS), "list update")},
+    "crds": {CRD: "create", **dict.fromkeys((*KUEUE, "workloads.kueue.x-k8s.io"), "list update")},
     "viewer": VIEW,
     "editor": VIEW | dict.fromkeys(("workloads.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"), f"{READ} patch update"),
     "admin": dict.fromkeys(VIEW, WRITE_ALL),
@@ -89,7 +95,7 @@ NAMED: dict[str, list[tuple[str, str, str, str]]] = {
         (CRD, "others.example.com", "", ""),
     ],
     "registration": [
-        (HOOKS[0], "sluice", "", "get create patch delete"),
+        (HOOKS[0], "sluice", "", "create patch delete"),
         (HOOKS[1], "other", "", "create"),
         (CRD, "workloads.kueue.x-k8s.io", "", "get patch"),
         (CRD, "others.example.com", "", ""),

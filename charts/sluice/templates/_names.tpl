@@ -91,9 +91,13 @@ capabilities: {drop: [ALL]}
 {{- end }}
 {{- end -}}
 
-{{/* The CRDs of the queue's kinds, as names in a list of YAML. */}}
+{{/* The queue's kinds as resources, and the names of their CRDs: lists of YAML. */}}
+{{- define "sluice.plurals" -}}
+[admissionchecks, clusterqueues, cohorts, localqueues, multikueueclusters, multikueueconfigs, provisioningrequestconfigs, resourceflavors, topologies, workloadpriorityclasses, workloads]
+{{- end -}}
+
 {{- define "sluice.crds" -}}
-[{{ range $index, $plural := list "admissionchecks" "clusterqueues" "cohorts" "localqueues" "multikueueclusters" "multikueueconfigs" "provisioningrequestconfigs" "resourceflavors" "topologies" "workloadpriorityclasses" "workloads" }}{{ if $index }}, {{ end }}{{ $plural }}.kueue.x-k8s.io{{ end }}]
+[{{ range $index, $plural := include "sluice.plurals" . | fromYamlArray }}{{ if $index }}, {{ end }}{{ $plural }}.kueue.x-k8s.io{{ end }}]
 {{- end -}}
 
 {{/* A Job around a command of `sluice`: `root`, `name` (of the container), `account`, `arguments`, `mounted`. */}}

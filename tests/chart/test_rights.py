@@ -1,0 +1,72 @@
+"""The chart's roles grant what Sluice sends, and nothing else: see rights.yaml."""
+
+import importlib
+import re
+
+import pytest
+
+from tests.chart.helm import template
+from tests.chart.rights import JOBS, OBJECTS, rows, table
+from tests.shared import ROOT
+from webhook.api.crds.kinds import KINDS as CUSTOM_KINDS
+from webhook.cluster.api.kinds import MANAGED
+from webhook.documents import read
+from webhook.jobs.kinds import KINDS as JOB_KINDS
+
+CHART = ROOT / "charts" / "sluice"
+EVERY_FEATURE = ("--set=ui.enabled=true,visibility.enabled=true,settings.featureGates.FailureRecoveryPolicy=true",
+                 "--set=settings.objectRetentionPolicies.workloads.afterDeactivatedByKueue=1h")  # fmt: skip
+HELD = {f"{kind.resource}.{kind.group}" for kind in JOB_KINDS if kind.gvk in MANAGED and not kind.gate}
+QUEUES = {kind.name for kind in CUSTOM_KINDS}
+
+
+def granted(account):
+    """The rights of an account, with the rows' names of the table."""
+    rendered = [d.value for d in read(template(CHART, *EVERY_FEATURE), "chart") if d.value]
+    roles = {(o["kind"], o["metadata"]["name"]): o for o in rendered if o["kind"] in ("Role", "ClusterRole")}
+    found = set()
+    for obj in rendered:
+        if obj["kind"] in ("RoleBinding", "ClusterRoleBinding") and obj["subjects"][0]["name"] == account:
+            role = roles.get((obj["roleRef"]["kind"], obj["roleRef"]["name"]))
+            for rule in role["rules"] if role else ():
+                pairs = ((group, name) for group in rule["apiGroups"] for name in rule["resources"])
+                found |= {(named(*pair, account), verb) for pair in pairs for verb in rule["verbs"]}
+    return found
+
+
+def named(group, resource, account):
+    full = ".".join(filter(None, (resource, group)))
+    if account == "sluice-crds" and full in QUEUES:
+        return OBJECTS
+    if full in HELD:
+        return JOBS
+    if resource.endswith("/finalizers"):
+        return "finalizers.of-any-kind"
+    return full
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("account", ["sluice", "registration", "crds"])
+def test_what_is_granted_is_what_is_sent(account):
+    """Neither a request without a right nor a right without a request."""
+    wanted = {(resource, verb) for (of, resource, verb), _ in rows() if of == account}
+    found = granted("sluice" if account == "sluice" else f"sluice-{account}")
+    assert sorted(wanted - found) == [], "not granted"
+    assert sorted(found - wanted) == [], "granted and never sent"
+
+
+def test_the_rights_cover_every_kind_of_job():
+    """The kinds that stand for one row of the table are all in the role, with their finalizers' groups."""
+    text = (CHART / "templates" / "rbac.yaml").read_text()
+    jobs = dict(re.findall(r'"([\w.-]+)" \(list ([^)]*)\)', text))
+    assert {f"{name}.{group}" for group, names in jobs.items() for name in re.findall(r'"([\w]+)"', names)} == HELD
+
+
+def test_the_tests_of_the_table_are_there():
+    """Each test that the table names is a function of its file; what is not a test's name is a reason."""
+    assert set(table()) == {"sluice", "front-proxy", "registration", "crds"}
+    for _, told in rows():
+        path, _, name = told.partition("::")
+        if name:
+            module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+            assert hasattr(module, name.partition("[")[0]), told
