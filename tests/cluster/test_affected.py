@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from webhook.api.configuration.model import QueueSettings
 
 from tests.cluster.small_cluster import job, make_controller, queues, small_cluster
 from tests.cluster.turns import Turns
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.kinds import (
     CLUSTER_QUEUE,
     LIMIT_RANGE,
