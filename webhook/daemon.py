@@ -56,7 +56,7 @@ from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
 from webhook.server.listener import Application, Listener, host_and_port
 from webhook.server.metrics import ServerMetrics
-from webhook.server.policy_times import PolicyTimes
+from webhook.server.policy_measures import PolicyMeasures
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.server.routes.visibility import VisibilityApp
 from webhook.server.self_call import SelfCall
@@ -115,7 +115,8 @@ class Daemon:
         """
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.health = CollectorRegistry(), Health()
-        self.metrics, self._times = ServerMetrics(), PolicyTimes()
+        self.metrics = ServerMetrics()
+        self._measures = PolicyMeasures(lambda: self.policies.current.compiled())
         self._certificates, self._traces = certificates, traces
         self._rules = configured(config.queues, config.queue_rules)
         self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
@@ -134,7 +135,7 @@ class Daemon:
         gate, now = None, self._clocks.milliseconds
         if self.core is not None:
             gate = view_gate(self.view, self.core, now, config.queues, refuses=config.refuse_impossible)
-        self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate, self._times.watch)
+        self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate, self._measures.watch)
         self._leader: Leader | None = None
         self.controller = self._make_controller(store) if self.core is not None else None
         self._compared = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
@@ -243,7 +244,7 @@ class Daemon:
             identity=self._identity,
             journal=config.journal_folder if self._journal is not None else None,
             started=clocks.milliseconds(),
-            times=self._times.by_policy,
+            times=self._measures.times,
         )
         page = Page(sources, clocks.monotonic, login=config.ui is PageMode.LOGIN, counts=controller is None)
         self.engine.records.append(lambda request, verdict, _, phase: page.reviewed(request, verdict, phase))
@@ -288,7 +289,7 @@ class Daemon:
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
             self.registry.register(collector)
         self.registry.register(self.metrics)
-        self.registry.register(self._times)
+        self.registry.register(self._measures)
         self.registry.register(ProcessMetrics(self._state))
         self.health.add("policies", self._policies_condition)
         self.health.add("certificate", self._certificate_condition)

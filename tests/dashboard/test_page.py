@@ -9,7 +9,7 @@ from tests.cluster.small_cluster import job
 from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import FLAVOR, cluster_queue, local_queue, namespace, reading
 from tests.server.serving import review
-from webhook.server.policy_times import TIMED
+from webhook.server.policy_measures import TIMED
 
 
 def test_every_view(tmp_path, policies):  # noqa: F811

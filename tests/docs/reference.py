@@ -22,7 +22,7 @@ from webhook.cluster.beside_kueue import ComparisonMetrics
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config, QueueMode
 from webhook.server.metrics import ServerMetrics
-from webhook.server.policy_times import PolicyTimes
+from webhook.server.policy_measures import PolicyMeasures
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 
 WIDTH = 100
@@ -198,7 +198,7 @@ def metrics() -> dict[str, list[tuple[str, str, tuple[str, ...], str]]]:
     beside = CollectorRegistry()
     ComparisonMetrics(beside)
     return {
-        "Admission": [_family(family) for made in (ServerMetrics(), PolicyTimes()) for family in made.collect()],
+        "Admission": [_family(family) for made in (ServerMetrics(), PolicyMeasures()) for family in made.collect()],
         "Process": [_family(family) for family in ProcessMetrics(lambda: state).collect()],
         "Queues": _registered(registry),
         "Beside Kueue": _registered(beside),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,11 +11,21 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 import webhook
-from webhook import cel
+from webhook.admission.memory_facts import MemoryFacts
+from webhook.admission.pipeline import validate
 from webhook.admission.verdict import Verdict
+from webhook.cel.budget import POLICY_LIMIT
+from webhook.cel.interpreter.planner import CALL_LIMIT
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.documents import read
+from webhook.kube.gvk import GroupVersionKind, GroupVersionResource
+from webhook.policy.bundle import Bundle
+from webhook.policy.evaluation.result import CostObserver, Observer
+from webhook.policy.loading.assemble import assemble
+from webhook.policy.model import Policy
+from webhook.policy.request import Request
 from webhook.server.metrics import ServerMetrics
-from webhook.server.policy_times import TIMED, PolicyTimes
+from webhook.server.policy_measures import COUNTED, TIMED, PolicyMeasures
 
 ROOT = Path(webhook.__file__).parent
 
@@ -73,7 +84,7 @@ def test_policies_are_counted_by_name():
 
 def test_one_review_of_some_is_measured_policy_by_policy():
     """What its clauses take is added to their policy, whether it changes objects or judges them."""
-    registry, times = CollectorRegistry(), PolicyTimes()
+    registry, times = CollectorRegistry(), PolicyMeasures()
     registry.register(times)
     policy = SimpleNamespace(name="a", mutating=True)
     timers = [timer for _ in range(2 * TIMED) if (timer := times.watch()) is not None]
@@ -82,19 +93,58 @@ def test_one_review_of_some_is_measured_policy_by_policy():
         timer.saw(policy, "mutations", 0, "changed")
     assert len(timers) == 2
     assert registry.get_sample_value("sluice_policy_duration_seconds_count", {"policy": "a"}) == 2
-    measured = times.by_policy["a", True]
+    measured = times.times["a", True]
     assert 0 < measured.slowest <= measured.seconds
     assert registry.get_sample_value("sluice_policy_duration_seconds_sum", {"policy": "a"}) == measured.seconds
 
 
-def test_what_the_interpreter_answers_is_counted():
+POLICY = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]}
+  variables: [{name: names, expression: "object.spec.containers.map(c, c.name)"}]
+  validations:
+  - {expression: "variables.names.all(n, n.size() < 9)"}
+  - {expression: "1 / (variables.names.size() - 2) < 9"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: p}
+spec: {policyName: p, validationActions: [Deny]}
+"""
+
+
+def reviewed(names: str, observer: Observer | None = None, limit: int = POLICY_LIMIT) -> tuple[Policy, Verdict]:
+    """The policy within a limit of costs, and its verdict on a Pod with containers of these names."""
+    (policy,) = assemble(read(POLICY)).policies
+    bundle = Bundle.of([replace(policy, cost_limits=(limit, CALL_LIMIT))])
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"containers": [{"name": n} for n in names]}}
+    pods, kind = GroupVersionResource("", "v1", "pods"), GroupVersionKind("", "v1", "Pod")
+    verdict = validate(Request("1", kind, pods, "CREATE", pod), bundle, MemoryFacts(), observer=observer)
+    assert isinstance(verdict, Verdict)
+    return bundle.policies[0], verdict
+
+
+def test_costs_are_those_that_the_budget_knows():
+    """What is counted is just what the policy needs: with that limit it decides, with a unit less it does not."""
+    registry, measures = CollectorRegistry(), PolicyMeasures()
+    registry.register(measures)
+    (observer,) = (made for _ in range(COUNTED) if isinstance(made := measures.watch(), CostObserver))
+    assert reviewed("abc", observer)[1].allowed
+    cost = measures.costs["p", False]
+    assert registry.get_sample_value("sluice_policy_cost_units_sum", {"policy": "p"}) == cost.units
+    assert registry.get_sample_value("sluice_policy_cost_units_count", {"policy": "p"}) == 1
+    assert reviewed("abc", limit=cost.units)[1].allowed
+    assert "out of cost budget" in reviewed("abc", limit=cost.units - 1)[1].message
+
+
+def test_what_the_interpreter_answers_is_counted_by_policy():
     """An expression that fails is evaluated again, exactly: its cost and its message are the API server's."""
-    registry = CollectorRegistry()
-    registry.register(PolicyTimes())
-    before = registry.get_sample_value("sluice_expressions_interpreted_total")
-    program = cel.compile("1 / size(text) == 1", cel.Env({"text": cel.types.STRING}))
-    assert program.run({"text": "x"}) is True
-    assert registry.get_sample_value("sluice_expressions_interpreted_total") == before
-    with pytest.raises(cel.EvalError):
-        program.run({"text": ""})
-    assert registry.get_sample_value("sluice_expressions_interpreted_total") == before + 1
+    registry, found = CollectorRegistry(), []
+    registry.register(PolicyMeasures(lambda: found))
+    found[:] = reviewed("abc")[:1]
+    assert registry.get_sample_value("sluice_policy_expressions_interpreted_total", {"policy": "p"}) == 0
+    found[:] = reviewed("ab")[:1]
+    assert registry.get_sample_value("sluice_policy_expressions_interpreted_total", {"policy": "p"}) == 1

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from webhook.cel.budget import Budget
 from webhook.cel.check import checker, validators
@@ -31,10 +31,6 @@ def _uncalled(*_: object) -> Any:
     raise AssertionError
 
 
-_EXACT: Final = [0]
-"""How many evaluations were exact."""
-
-
 @dataclass(slots=True, eq=False)
 class Program:
     """A compiled expression. `cost` is what the last metered evaluation spent; programs are not shared by threads."""
@@ -50,6 +46,8 @@ class Program:
     metered: Callable[[tuple[object, ...], Budget | None], object] = field(default=_uncalled, repr=False)
     """Evaluate within a budget: by the fast form where it can answer, else exactly. Raises EvalError."""
     cost: int = 0
+    interpreted: int = 0
+    """How often the fast form could not answer, and the exact one, which takes many times as long, did."""
     _exact: Eval | None = field(default=None, repr=False)
     _fast: functions.Fast | None = field(default=None, repr=False)
     _pick: Callable[[Mapping[str, object]], tuple[object, ...]] = field(default=_uncalled, repr=False)
@@ -81,7 +79,7 @@ class Program:
         call it is made when it is first used.
         """
         self._pick = _picker(self.names)
-        self.metered, self.call = self.exactly, lambda *values: self.exactly(values)
+        self.metered, self.call = self._left_over, lambda *values: self._left_over(values)
         if not self.env.checked:
             return
         with suppress(Unsupported):
@@ -101,11 +99,11 @@ class Program:
 
     def _load_call(self) -> None:
         assert self._fast is not None
-        self.call = functions.load(self._fast.call(), self._fast, self.exactly, self)
+        self.call = functions.load(self._fast.call(), self._fast, self._left_over, self)
 
     def _load_metered(self) -> None:
         assert self._fast is not None
-        self.metered = functions.load(self.source, self._fast, self.exactly, self)
+        self.metered = functions.load(self.source, self._fast, self._left_over, self)
 
     def _call_first(self, *values: object) -> object:
         self._load_call()
@@ -114,6 +112,11 @@ class Program:
     def _metered_first(self, values: tuple[object, ...], budget: Budget | None) -> object:
         self._load_metered()
         return self.metered(values, budget)
+
+    def _left_over(self, values: tuple[object, ...], budget: Budget | None = None) -> object:
+        """Evaluate exactly what the fast form gives up."""
+        self.interpreted += 1
+        return self.exactly(values, budget)
 
     def frame(self, values: tuple[object, ...], limit: int = CALL_LIMIT, size: int = 0) -> Frame:
         """The run-time state for these variables."""
@@ -145,7 +148,6 @@ class Program:
 
     def exactly(self, values: tuple[object, ...], budget: Budget | None = None) -> object:
         """The exact form: every cost unit is counted as cel-go counts it."""
-        _EXACT[0] += 1
         memory.reset()
         limit = CALL_LIMIT if budget is None else budget.call_limit
         frame = self.frame(values, limit)
@@ -196,11 +198,6 @@ class Program:
         except CelError:
             pass
         return failed[0] if failed else -1
-
-
-def exact_evaluations() -> int:
-    """Give how many evaluations of this process were exact ones, which take many times as long as fast ones."""
-    return _EXACT[0]
 
 
 def _picker(names: tuple[str, ...]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:

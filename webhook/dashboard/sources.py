@@ -13,7 +13,7 @@ from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.queue.state import State
-from webhook.server.policy_times import PolicyKey, PolicyTime
+from webhook.server.policy_measures import PolicyKey, PolicyTime
 from webhook.store.objects import Object
 
 

@@ -23,6 +23,7 @@ from webhook.diagnostics import SourceError
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.lazy_bundle import LazyBundle
 from webhook.policy.match_resources import Fields, ResourceOperation, fields_of
+from webhook.policy.model import Policy
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_configured
 from webhook.policy.request import Request
@@ -77,6 +78,10 @@ class Policies:
                 self.known.clear()
             found = self.known[kind] = self.lazy.bundle(ResourceOperation(*kind[0]), only)
         return found
+
+    def compiled(self) -> Iterator[Policy]:
+        """Give the policies that requests have asked for so far, with their expressions."""
+        return (lazy.compiled for lazy in self.lazy.policies if lazy.compiled is not None)
 
     def releasing(self) -> Iterator[None]:
         """Let go of what was compiled, a policy in a step: for a set that no review uses any more."""

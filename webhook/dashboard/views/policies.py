@@ -12,7 +12,7 @@ from webhook.dashboard.sources import Sources
 from webhook.diagnostics import Place
 from webhook.policy.model import Policy
 from webhook.policy_reload.policies import Policies
-from webhook.server.policy_times import PolicyKey, PolicyTime
+from webhook.server.policy_measures import PolicyKey, PolicyTime
 
 
 @dataclass(slots=True)

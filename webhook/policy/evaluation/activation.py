@@ -44,7 +44,7 @@ class Activation:
     counts for too much, never for too little.
     """
 
-    __slots__ = ("_failed", "_known", "_variables", "before", "budget", "object", "values")
+    __slots__ = ("_failed", "_known", "_variables", "before", "budget", "object", "policy", "values")
     cel_type: ClassVar[Type] = VARIABLES
 
     def __init__(
@@ -56,7 +56,7 @@ class Activation:
     ) -> None:
         """Begin on a target; `obj` is what is there now."""
         context, policy = invocation.context, invocation.policy
-        self.object, self.before = obj, before
+        self.object, self.before, self.policy = obj, before, policy
         total, call = policy.cost_limits
         self.budget: Budget = Budget(total, call) if before is None else before.budget
         self._variables = policy.variables

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from webhook.cel.budget import Budget
 from webhook.jobs.describe import describe
 from webhook.jobs.job import Job
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
-from webhook.policy.evaluation.result import EvaluationResult, Observer
+from webhook.policy.evaluation.result import CostObserver, EvaluationResult, Observer
 from webhook.policy.facts import Facts
 from webhook.policy.match_resources import labels_of
+from webhook.policy.model import Policy
 from webhook.policy.pod_templates import Targets
 from webhook.policy.request import Request
 
 
 class Closes(Protocol):
-    """What refers to itself until it is closed."""
+    """What refers to itself until it is closed: the values that a policy's expressions see on one object."""
+
+    policy: Policy
+    budget: Budget
 
     def close(self) -> None:
         """Let go."""
@@ -65,9 +70,17 @@ class ReviewContext:
         return context
 
     def close(self) -> None:
-        """Take apart what was made for the evaluation and refers to itself."""
+        """Take apart what was made for the evaluation and refers to itself; count what it cost, where that is asked."""
+        if isinstance(self.result.observer, CostObserver):
+            self._count_costs(self.result.observer)
         for activation in self.activations:
             activation.close()
+
+    def _count_costs(self, observer: CostObserver) -> None:
+        budgets = {id(activation.budget): activation for activation in self.activations}
+        for activation in budgets.values():
+            activation.budget.settle()
+            observer.spent(activation.policy, activation.policy.cost_limits[0] - activation.budget.remaining)
 
     def namespace_labels(self) -> Mapping[str, str] | None:
         """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in.
