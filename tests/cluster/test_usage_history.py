@@ -107,6 +107,7 @@ def test_who_used_it_is_kept_too():
     core.heard(None, held(asking("big", 40), made.admitted[0], "2026-01-01T00:00:00Z"))
     core.decide(now + 10 * HOUR)
     status = next(o for o in published(core, objects, now + 10 * HOUR) if o["kind"] == "LocalQueue")["status"]
+    assert status["fairSharing"]["weightedShare"] == 0  # Kueue's CRD requires it beside the history
     kept = status["fairSharing"]["admissionFairSharingStatus"]
     assert kept["users"] == [{"name": "ann", "consumedResources": kept["consumedResources"]}]
     assert kept["lastUpdate"] == "2026-01-01T10:00:00Z"

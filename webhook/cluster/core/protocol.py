@@ -26,6 +26,9 @@ class Core(Protocol):
     def follow(self, now: int) -> None:
         """Know the objects as they were last heard of, without deciding anything."""
 
+    def knows(self, name: str, *, local: bool) -> bool:
+        """Say whether a ClusterQueue, or the LocalQueue `namespace/name`, was there when the core followed last."""
+
     def inactive(self) -> Mapping[str, str]:
         """Say why ClusterQueues take nothing, by name; those that do are left out."""
 

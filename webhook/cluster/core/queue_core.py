@@ -122,6 +122,10 @@ class QueueCore:
         if self._journal is not None:
             self._journal.end()
 
+    def knows(self, name: str, *, local: bool) -> bool:
+        """Say whether a ClusterQueue, or the LocalQueue `namespace/name`, was there when the core followed last."""
+        return name in (self._state.local_queues if local else self._state.cluster_queues)
+
     def inactive(self) -> Mapping[str, str]:
         """Say why ClusterQueues take nothing, by name; those that do are left out."""
         return {name: line.inactive for name, line in self._state.by_queue.items() if line.inactive}

@@ -1,12 +1,13 @@
 """Writes counts, usage and the condition `Active` into the queues' status, and the gauges; only on change.
 
-What is being deleted and no longer in use is let go.
+What is being deleted and no longer in use is let go. A write that the API server refuses is tried again once a minute.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
 from webhook.cluster.api.finalizers import let_go, marked
@@ -22,13 +23,18 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import QueueCounts, status_of, tally, with_share
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, Place
-from webhook.store.errors import StoreError
+from webhook.store.errors import NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
 
 AGAIN: Final = 5_000
 """Milliseconds after which it is looked at again though nothing was heard: what was used lately changes by itself."""
+REFUSED: Final = 60_000
+"""Milliseconds after which a write that was refused is tried again: rights or a CRD must change first."""
+_STATUS: Final = "status"
+_FINALIZERS: Final = "finalizers"
+_NOT_WRITTEN: Final = "cannot write the %s of %s %s: %s"
 _SHOWN: Final = frozenset(
     (gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK, COHORT)
 )
@@ -50,6 +56,7 @@ class Publisher:
         self._clock_ms = clock_ms
         self.counts = WorkloadCounts()
         self._changed, self._revision, self._last = True, -1, 0
+        self._refused: dict[tuple[str, str, str, str], int] = {}
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change in the view."""
@@ -58,6 +65,9 @@ class Publisher:
         self._changed = True
         if gvk.kind == WORKLOAD.kind:
             self.counts.heard(old, new)
+        elif new is None and old is not None:
+            for what in (_STATUS, _FINALIZERS):
+                self._refused.pop((what, gvk.kind, *key_of(old)), None)
 
     def _is_news(self) -> bool:
         """Say whether anything may have to be written: since the last time, or because a while has passed."""
@@ -68,7 +78,7 @@ class Publisher:
         return True
 
     async def publish(self) -> None:
-        """Bring the status of every queue up to date; what cannot be written now is written the next time."""
+        """Bring the status of every queue up to date that the core knows, with what is in use."""
         if not self._is_news():
             return
         parked = [key for key, told in self._told.items() if told.place is not Place.ACTIVE]
@@ -81,13 +91,15 @@ class Publisher:
         for queue in queues:
             await this.give_way()
             name = key_of(queue)[1]
-            used = self._core.used(name, self._last, local=False)
-            await self._write(queue, status_of(queue, counts.cluster_queues[name], stamp, used, local=False))
+            if self._core.knows(name, local=False):
+                used = self._core.used(name, self._last, local=False)
+                await self._write(queue, status_of(queue, counts.cluster_queues[name], stamp, used, local=False))
         for door in doors:
             await this.give_way()
             name = "/".join(key_of(door))
-            used = self._core.used(name, self._last, local=True)
-            await self._write(door, status_of(door, counts.local_queues[name], stamp, used, local=True))
+            if self._core.knows(name, local=True):
+                used = self._core.used(name, self._last, local=True)
+                await self._write(door, status_of(door, counts.local_queues[name], stamp, used, local=True))
         for cohort in self._view.mirror(COHORT).all():
             await self._write(cohort, with_share(cohort, counts.shares))
         await self._mark_and_let_go(counts)
@@ -111,19 +123,27 @@ class Publisher:
 
     async def _finalizers(self, obj: Object, names: list[str] | None) -> bool:
         """Write an object's finalizers; say whether that was done."""
-        try:
-            await self._writer.metadata(obj, {"finalizers": names})
-        except StoreError as error:
-            self._changed = True
-            log.info("the finalizers of %s %s are not written: %s", obj["kind"], key_of(obj)[1], error)
-            return False
-        return True
+        return await self._do(obj, _FINALIZERS, partial(self._writer.metadata, obj, {"finalizers": names}))
 
     async def _write(self, queue: Object, status: Object) -> None:
-        if status == (queue.get("status") or {}):
-            return
+        if status != (queue.get("status") or {}):
+            await self._do(queue, _STATUS, partial(self._writer.status, queue, status))
+
+    async def _do(self, obj: Object, what: str, write: Callable[[], Awaitable[Object]]) -> bool:
+        """Do a write; say whether that was done. What failed is done the next time, what was refused in a minute."""
+        key, name = (what, obj["kind"], *key_of(obj)), "/".join(filter(None, key_of(obj)))
+        if self._last < self._refused.get(key, 0):
+            return False
         try:
-            await self._writer.status(queue, status)
+            await write()
+        except (Refused, NotFound) as error:
+            is_new = isinstance(error, Refused) and key not in self._refused
+            log.log(logging.ERROR if is_new else logging.INFO, _NOT_WRITTEN, what, obj["kind"], name, error)
+            self._refused[key] = self._last + REFUSED
+            return False
         except StoreError as error:
+            log.info(_NOT_WRITTEN, what, obj["kind"], name, error)
             self._changed = True
-            log.info("cannot write the status of %s %s: %s", queue.get("kind"), "/".join(key_of(queue)), error)
+            return False
+        self._refused.pop(key, None)
+        return True

@@ -167,17 +167,19 @@ def with_share(cohort: Object, shares: StandingShares | None) -> dict[str, Any]:
 
 
 def _fair_sharing(obj: Object, share: float | None, used: History | None) -> dict[str, Any]:
-    """Give what changes of what fair sharing shows, as a part of a status."""
+    """Give what changes of what fair sharing shows, as a part of a status.
+
+    Kueue's CRDs require the share beside a history, and a share of a LocalQueue is 0: then it is always written.
+    """
     old = at(obj, ("status", "fairSharing")) or {}
     new = dict(old)
-    if share is not None:
-        new["weightedShare"] = MOST if math.isinf(share) else math.ceil(share)
-    elif "weightedShare" in old:
-        new["weightedShare"] = None
     if used is not None:
         told = history(old.get("admissionFairSharingStatus"))
         if used.at > told.at and (not told.at or used.usage != told.usage):
             new["admissionFairSharingStatus"] = history_status(used)
+    if share is None and "admissionFairSharingStatus" not in new:
+        return {"fairSharing": None} if old else {}
+    new["weightedShare"] = MOST if math.isinf(share or 0.0) else math.ceil(share or 0.0)
     return {"fairSharing": new} if new != old else {}
 
 
