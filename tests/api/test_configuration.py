@@ -88,8 +88,8 @@ def test_v1beta1_says_enable(section, expected):
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
-        ("waitForPodsReady: {timeout: 5 minutes}", "3:29: error[CFG002]: waitForPodsReady.timeout: '5 minutes' is not"),
-        ("waitForPodsReady: {timeout: -1s}", "3:29: error[CFG002]: waitForPodsReady.timeout: '-1s' is not a duration"),
+        ('waitForPodsReady: {timeout: 5 minutes}', '3:29: error[CFG002]: waitForPodsReady.timeout: "5 minutes" is not'),
+        ('waitForPodsReady: {timeout: -1s}', '3:29: error[CFG002]: waitForPodsReady.timeout: "-1s" is not a duration'),
         ("manageJobsWithoutQueueName: 1", "3:29: error[CFG002]: manageJobsWithoutQueueName: 1 is not true or false"),
         ("featureGates: {A: on it}", "3:19: error[CFG002]: featureGates.A: 'on it' is not true or false"),
         ("resources: {transformations: [{outputs: {cpu: 1}}]}", "resources.transformations[0]: requires input"),

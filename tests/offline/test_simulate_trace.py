@@ -127,3 +127,39 @@ def test_what_the_queues_do_not_have_is_an_error(tmp_path, row, code, said):
     (tmp_path / "q.yaml").write_text(QUEUES)
     done = invoke(simulate, str(tmp_path / "t.csv"), "-f", str(tmp_path / "q.yaml"))
     assert (done.exit_code, code in done.stderr, said in done.stderr) == (exits.BAD_INPUT, True, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "place", "said"),
+    [
+        (
+            "t.csv",
+            "time,queue,run,team\n1,a,2,a\n",
+            "2:7",
+            'column "team": "a" is not a quantity; every column that is',
+        ),
+        ("t.csv", 'time,queue,run\n1,"a, b",soon\n', "2:10", 'column "run": "soon" is not a duration'),
+        ("t.csv", "time,queue,run\n1,a,2,3\n", "2:1", "more fields than columns"),
+        (
+            "t.jsonl",
+            '{"time": 1, "queue": "a", "run": 2, "count": 2.5}',
+            "1:46",
+            'column "count": "2.5" is not a whole',
+        ),
+        (
+            "t.jsonl",
+            '{"time": 1, "queue": "a", "run": 2, "requests": {"cpu": "x"}}',
+            "1:57",
+            'column "cpu": "x" is not',
+        ),
+        ("t.jsonl", '{"time": 1, "queue": "a", "run": 2, "requests": 3}', "1:49", 'column "requests": must be a map'),
+        ("t.swf", f"1 10 0 60 x{' 1' * 13}", "1:11", 'column "5": "x" is not a number'),
+    ],
+)
+def test_a_bad_value_is_shown_in_its_column(file, text, place, said):
+    """The file, the line and the column, and what is expected there."""
+    with pytest.raises(SourceError) as error:
+        read_trace(text, file)
+    (found,) = error.value.diagnostics
+    assert str(found.place) == f"{file}:{place}"
+    assert found.message.startswith(said)

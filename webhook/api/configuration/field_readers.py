@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook.cel.lib.times import parse_duration
+from webhook.api.durations import duration_ms
 from webhook.diagnostics import Diagnostic, Severity, did_you_mean
 from webhook.documents import Document, Path
 from webhook.kube.selectors import SelectorError, compile_selector
@@ -111,11 +111,8 @@ def whole(reading: Reading, value: Any, path: Path) -> int:
 
 
 def duration(reading: Reading, value: Any, path: Path) -> int:
-    """Read a duration as Go writes it, such as 5m or 1h30m; give milliseconds."""
-    parsed = parse_duration(value) if isinstance(value, str) else None
-    if parsed is None or parsed.nanos < 0:
-        raise ValueError(f"{value!r} is not a duration such as 90s, 5m or 1h30m")
-    return parsed.nanos // 1_000_000
+    """Read a duration such as 5m or 1h30m; give milliseconds."""
+    return duration_ms(value)
 
 
 def one_of(*known: str) -> Read:

@@ -83,8 +83,8 @@ def other_quota(query: Query) -> OtherQuota | None:
 def _amount(resource: str, asked: str) -> int:
     try:
         found = amount(resource, asked[:64])
-    except QuantityError as error:
-        raise StatusError(str(error)) from None
+    except QuantityError:
+        raise StatusError(f"{asked[:40]} is not a quantity; write 24 or 64Gi") from None
     if not 0 <= found < FAR:
         raise StatusError(f"{asked[:40]} is out of range")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from webhook.api.durations import duration_ms
 from webhook.diagnostics import Diagnostic
 from webhook.documents import Document
 
@@ -23,7 +24,6 @@ HOLD: Final = ("reserve", "for")
 ALL: Final = (ENABLED, STRATEGIES, HALF_LIFE, WEIGHTS, SAMPLING, ALWAYS, PARTIAL, RECOMPUTE, HOLD)
 SECTIONS: Final = tuple(dict.fromkeys(setting[0] for setting in ALL))
 DURATIONS: Final = (HALF_LIFE, SAMPLING)
-UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def settings_of(values: Mapping[Setting, Any]) -> Settings:
         strategies=tuple(values.get(STRATEGIES, ())),
         partial=values.get(PARTIAL, True),
         recompute=values.get(RECOMPUTE, True),
-        half_life=milliseconds(values.get(HALF_LIFE, "0s")),
-        sampling=milliseconds(values.get(SAMPLING, "5m")),
+        half_life=duration_ms(values.get(HALF_LIFE, "0s")),
+        sampling=duration_ms(values.get(SAMPLING, "5m")),
         resource_weights={resource: float(weight) for resource, weight in values.get(WEIGHTS, {}).items()},
         metered=values.get(ALWAYS, False),
         hold=values.get(HOLD) == "UntilAdmitted",
@@ -82,28 +82,6 @@ def check_durations(document: Document) -> Iterator[Diagnostic]:
         text = document.at(("spec", *setting))
         try:
             if isinstance(text, str):
-                milliseconds(text)
+                duration_ms(text)
         except ValueError as error:
-            hint = "use a duration such as 5m, 168h or 1h30m, in ms, s, m, h and d"
-            yield document.diagnostic("RUL002", ("spec", *setting), str(error), hint=hint)
-
-
-def milliseconds(text: str) -> int:
-    """Read a duration such as `5m`, `1h30m` or `500ms`. Raises ValueError on anything else."""
-    total, number = 0.0, ""
-    rest = text.strip()
-    while rest:
-        digits = len(rest) - len(rest.lstrip("0123456789."))
-        number, rest = rest[:digits], rest[digits:]
-        unit = next((u for u in ("ms", "s", "m", "h", "d") if rest.startswith(u)), "")
-        if not _is_number(number) or not unit:
-            raise ValueError(f'"{text}" is not a valid duration')
-        total, rest = total + float(number) * UNITS[unit], rest[len(unit) :]
-    if not number:
-        raise ValueError(f'"{text}" is not a valid duration')
-    return round(total)
-
-
-def _is_number(text: str) -> bool:
-    whole, _, part = text.partition(".")
-    return (whole + part).isdigit()
+            yield document.diagnostic("RUL002", ("spec", *setting), str(error))
