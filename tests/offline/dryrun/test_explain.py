@@ -10,6 +10,8 @@ from tests.offline.running import invoke
 from webhook.cli import exits
 from webhook.cli.commands.policies.explain import explain_command
 
+FIVE = "appwrappers.workload.codeflare.dev, cronjobs.batch, jobsets.jobset.x-k8s.io, pods, rayclusters.ray.io"
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
@@ -45,13 +47,15 @@ def test_the_deciding_clause_is_shown_with_its_parts(run):
 @pytest.mark.parametrize(
     ("args", "policy", "reason"),
     [
-        (("--operation", "UPDATE"), "suspend", "its rules match CREATE, not UPDATE"),
+        (("--operation", "UPDATE"), "suspend", "it does not match UPDATE; its rules match CREATE"),
         (
             (),
             "suspend",
             'namespaceSelector does not match namespace "team-a" (labels: kubernetes.io/metadata.name=team-a)',
         ),
-        ((), "services", "its rules match services, not jobs.batch"),
+        ((), "services", "it does not match jobs.batch; its rules match services"),
+        ((), "many", "it does not match jobs.batch; its rules match " + FIVE + " and 2 more"),
+        ((), "version", "it does not match version v1; its rules match v1beta1"),
         ((), "alone", "it has no binding"),
         ((), "labels", "objectSelector does not match the object's labels"),
         ((), "left-out", "excludeResourceRules exclude jobs"),
@@ -63,6 +67,10 @@ def test_why_a_policy_says_nothing(run, args, policy, reason):
     open_to_all = SUSPEND.replace('    namespaceSelector: {matchLabels: {team: "yes"}}\n', "")
     variants = {
         "services": open_to_all.replace("[batch]", '[""]').replace("[jobs]", "[services]"),
+        "many": open_to_all.replace("[batch]", '["", batch, ray.io, jobset.x-k8s.io, workload.codeflare.dev]').replace(
+            "[jobs]", "[pods, cronjobs, jobsets, rayclusters, rayjobs, rayservices, appwrappers]"),
+        "version": open_to_all.replace("apiVersions: [v1]", "apiVersions: [v1beta1]").replace(
+            "  matchConstraints:", "  matchConstraints:\n    matchPolicy: Exact"),
         "alone": open_to_all.split("---")[0],
         "labels": open_to_all.replace("    resource", "    objectSelector: {matchLabels: {a: b}}\n    resource"),
         "left-out": open_to_all.replace(

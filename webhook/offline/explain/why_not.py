@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
 from webhook.jobs.normalise import normalise
+from webhook.offline.lint.rules.unreachable import RESOURCES
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.facts import Facts
 from webhook.policy.match_resources import MatchResources, RequestMatcher, ResourceOperation, ResourceRule
 from webhook.policy.matching.exceptions import excused
-from webhook.policy.matching.index import entry_for
+from webhook.policy.matching.index import entry_for, targets_of
 from webhook.policy.model import Policy
 from webhook.policy.pod_templates import Targets
 from webhook.policy.request import Request
+
+_MOST: Final = 5
+"""Names that are listed; the others are counted."""
 
 
 def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now: float) -> str:
@@ -26,9 +34,9 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
         return "it has no binding"
     entry = entry_for(policy, target)
     if entry is None:
-        return _rules(policy.match, target) or "no binding matches this request"
+        return _rules(policy.match, targets_of(policy, target)) or "no binding matches this request"
     if policy.skip_unmanaged and not context.is_held():
-        return "the settings of the queues leave out objects of this kind, or in this namespace"
+        return "the queue settings exclude this kind or namespace"
     if policy.skip_owned and context.look_for_owner():
         return "the object belongs to a job that is evaluated as a whole"
     if reason := _matcher(policy.match, entry.matcher, context):
@@ -43,35 +51,54 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
     return "nothing was evaluated"
 
 
-def _rules(match: MatchResources, target: ResourceOperation) -> str:
-    """Say in what the resource rules differ from the request."""
-    if any(rule.fits(target) for rule in match.excludes):
-        return f"excludeResourceRules exclude {target.resource}"
-    about = [rule for rule in match.rules if _names(rule, target)]
+def _rules(match: MatchResources, targets: tuple[ResourceOperation, ...]) -> str:
+    """Say in what the resource rules differ from the request, which goes by its last target; empty where in nothing."""
+    asked = targets[-1]
+    if any(rule.fits(target) for rule in match.excludes for target in targets):
+        return f"excludeResourceRules exclude {asked.resource}"
+    if not match.rules or match.narrow(targets) is not None:
+        return ""
+    about = [rule for rule in match.rules if any(_fits_but_for_operation(rule, target) for target in targets)]
     if not about:
         if any("core" in rule.groups for rule in match.rules):
             return 'its rules name the group "core"; write the core group as ""'
-        names = sorted({_named(name, group) for r in match.rules for name, _ in r.resources for group in r.groups})
-        return f"its rules match {', '.join(names)}, not {_full(target)}"
-    operations = sorted({o for rule in about for o in rule.operations})
-    if target.operation not in operations and "*" not in operations:
-        return f"its rules match {', '.join(operations)}, not {target.operation}"
-    return ""
+        return f"it does not match {_full(asked)}; its rules match {_listed(_kinds(match.rules))}"
+    if not any(rule.fits(target, any_version=True) for rule in about for target in targets):
+        operations = {operation for rule in about for operation in rule.operations}
+        return f"it does not match {asked.operation}; its rules match {_listed(operations)}"
+    versions = {version for rule in about for version in rule.versions}
+    return f"it does not match version {asked.version}; its rules match {_listed(versions)}"
 
 
-def _names(rule: ResourceRule, target: ResourceOperation) -> bool:
-    return bool({"*", target.group} & rule.groups) and any(
-        r in ("*", target.resource) and s in ("*", target.sub_resource) for r, s in rule.resources
-    )
+def _fits_but_for_operation(rule: ResourceRule, target: ResourceOperation) -> bool:
+    return any(rule.fits(replace(target, operation=own), any_version=True) for own in rule.operations)
 
 
-def _named(resource: str, group: str) -> str:
-    return f"{resource}.{group}" if group else resource
+def _kinds(rules: Iterable[ResourceRule]) -> set[str]:
+    """Name the resources of rules: each group with each resource, but those that are known to be of another group."""
+    found = set()
+    for rule in rules:
+        known = {name for group in rule.groups for name in RESOURCES.get(group, ())}
+        for group in rule.groups:
+            for name, part in rule.resources:
+                if name not in known or name in RESOURCES.get(group, ()):
+                    found.add(_named(name, group, part))
+    return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = len(ordered) - _MOST
+    return ", ".join(ordered[:_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def _full(target: ResourceOperation) -> str:
-    name = _named(target.resource, target.group)
-    return f"{name}/{target.sub_resource}" if target.sub_resource else name
+    return _named(target.resource, target.group, target.sub_resource)
+
+
+def _named(resource: str, group: str, part: str) -> str:
+    name = f"{resource}.{group}" if group else resource
+    return f"{name}/{part}" if part else name
 
 
 def _matcher(match: MatchResources, matcher: RequestMatcher, context: ReviewContext) -> str:

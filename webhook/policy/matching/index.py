@@ -82,8 +82,7 @@ class Index:
 
 def entry_for(policy: Policy, target: ResourceOperation) -> MatchedPolicy | None:
     """Decide for one policy and one kind of request; None where they never meet."""
-    expanded = policy.expand and is_job(target)
-    targets = (ResourceOperation(*_PODS, "", target.operation), target) if expanded else (target,)
+    targets = targets_of(policy, target)
     matcher = policy.match.narrow(targets)
     if matcher is None:
         return None
@@ -92,7 +91,14 @@ def entry_for(policy: Policy, target: ResourceOperation) -> MatchedPolicy | None
         narrowed = None if binding.match is None else binding.match.narrow(targets)
         if binding.match is None or narrowed is not None:
             bindings.append((binding, narrowed))
-    return MatchedPolicy(policy, matcher, tuple(bindings), expanded) if bindings else None
+    return MatchedPolicy(policy, matcher, tuple(bindings), len(targets) > 1) if bindings else None
+
+
+def targets_of(policy: Policy, target: ResourceOperation) -> tuple[ResourceOperation, ...]:
+    """Give the kinds of request by which a policy is chosen: for pod templates as for Pods, else the request's own."""
+    if policy.expand and is_job(target):
+        return ResourceOperation(*_PODS, "", target.operation), target
+    return (target,)
 
 
 def is_job(target: ResourceOperation) -> bool:
