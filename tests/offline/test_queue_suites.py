@@ -6,11 +6,11 @@ import pytest
 
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.run_case import run_case
-from webhook.offline.suite.suite_file import read_suites
+from webhook.offline.suite.suite_file import suites_of
 from webhook.policy.loading.load_bundle import load_bundle
 
 QUEUE = Path(__file__).parents[2] / "policies" / "queue"
-SUITES = read_suites([QUEUE])
+SUITES = suites_of([QUEUE], [])
 CASES = [(s, c) for s in SUITES for c in s.cases]
 RULE_FILES = [file for file in sorted(QUEUE.glob("*/policy.yaml")) if "kind: QueuePolicy" in file.read_text("utf-8")]
 """The others beside them are admission policies on the objects of the queue."""

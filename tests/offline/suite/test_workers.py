@@ -16,7 +16,7 @@ from webhook.cli.commands.policies.test import test as command
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite import run_suite
 from webhook.offline.suite.session import run_session
-from webhook.offline.suite.suite_file import read_suites
+from webhook.offline.suite.suite_file import suites_of
 from webhook.offline.suite.workers import worker_count
 
 POD = "{apiVersion: tests.dev/v1, kind: Pod, metadata: {name: a}, spec: {x: %d}}"
@@ -102,7 +102,7 @@ def test_a_policy_that_cannot_be_read_is_told_once(repository):
 
 def test_small_runs_stay_in_one_process(repository):
     """A process is worth its start from 25 cases on; --jobs asks for more, never more than there are suites."""
-    suites = read_suites([repository])
+    suites = suites_of([repository], [])
     assert worker_count(suites, "", None) == 0
     assert worker_count(suites, "", 3) == 3
     assert worker_count(suites, "", 99) == 5

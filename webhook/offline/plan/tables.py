@@ -10,6 +10,7 @@ from rich.table import Table
 from webhook.api.amounts import text
 from webhook.offline.plan.make_plan import Plan
 from webhook.offline.plan.output import moment
+from webhook.offline.reports.terminal import plain_table
 from webhook.queue.decisions import Admitted, Pending, Shortage
 
 MOST_ROWS: Final = 200
@@ -21,12 +22,12 @@ def tables(plan: Plan, jobs: Mapping[str, str]) -> Iterator[Table]:
     if plan.admitted:
         yield _admitted(plan, jobs)
     if plan.preempted:
-        table = _table("preempted", "Workload", "ClusterQueue", "Why", "For")
+        table = plain_table("preempted", "Workload", "ClusterQueue", "Why", "For")
         for p in plan.preempted:
             table.add_row(_name(p.workload, jobs), p.cluster_queue, p.reason.value, _name(p.preemptor, jobs))
         yield table
     if plan.evicted:
-        table = _table("evicted", "Workload", "ClusterQueue", "Why")
+        table = plain_table("evicted", "Workload", "ClusterQueue", "Why")
         for e in plan.evicted:
             table.add_row(_name(e.workload, jobs), e.cluster_queue, e.reason)
         yield table
@@ -41,15 +42,8 @@ def summary(plan: Plan) -> str:
     return f"{counts}, after {cycles}{'' if plan.stable else '; not stable yet'}"
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
 def _admitted(plan: Plan, jobs: Mapping[str, str]) -> Table:
-    table = _table("admitted", "Workload", "ClusterQueue", "Pods", "Assigned", "")
+    table = plain_table("admitted", "Workload", "ClusterQueue", "Pods", "Assigned", "")
     for a in plan.admitted:
         pods = ", ".join(f"{p.name} x{p.count}" for p in a.pod_sets)
         table.add_row(_name(a.workload, jobs), a.cluster_queue, pods, _gets(a), _notes(a))
@@ -70,7 +64,7 @@ def _notes(admitted: Admitted) -> str:
 
 
 def _pending(plan: Plan, jobs: Mapping[str, str]) -> Table:
-    table = _table("pending", "#", "Workload", "ClusterQueue", "Queue", "Reason", "Why")
+    table = plain_table("pending", "#", "Workload", "ClusterQueue", "Queue", "Reason", "Why")
     rows = sorted(plan.pending, key=lambda p: (p.cluster_queue, p.position or 10**9, p.workload))
     if len(rows) > MOST_ROWS:
         rows.sort(key=lambda p: p.position or 10**9)  # the first of every queue, rather than all of the first queue

@@ -1,10 +1,11 @@
-"""Findings for people: text as `Diagnostic.render` gives it, with colour where the output is a terminal."""
+"""Output for people: findings as `Diagnostic.render` gives them, coloured on a terminal, and tables without lines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from rich.table import Table
 from rich.text import Text
 
 from webhook.diagnostics import WIDTH, Diagnostic, Severity
@@ -24,6 +25,14 @@ def styled(finding: Diagnostic, width: int = WIDTH) -> Text:
         style = colour if bare.startswith("^") else "green" if line.startswith("    = ") else "dim"
         text.append("\n" + line, style)
     return text
+
+
+def plain_table(title: str, *columns: str) -> Table:
+    """Give an empty table without lines; text that is too wide for a column is wrapped."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
 
 
 def summary(findings: Sequence[Diagnostic], files: int) -> Text:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-DISTRIBUTION: Final = "sluice-gate"
 FILE: Final = re.compile(r"sluice_gate-\d[\w.+!]*(-\d\w*)?-[\w.]+-[\w.]+-[\w.]+\.whl", re.ASCII)
 """The file name of one of our wheels (PyPA, binary distribution format)."""
 URL: Final = re.compile(r"https://[!-~]*")

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from webhook.offline.reports.terminal import plain_table
 from webhook.offline.simulate.plot import seconds
 from webhook.offline.simulate.summary import Summary, SummaryRow
 
@@ -17,7 +18,7 @@ COLUMNS = ("Jobs", "Finished", "Wait mean", "median", "p90", "max", "Preempted",
 def tables(summaries: Sequence[Summary]) -> Iterator[Table]:
     """Give a table of the totals, then one of the rows; of several rule sets each row stands under its like."""
     yield _totals(summaries)
-    table = _table("by queue and class", "Queue", "Class", *(("Rules",) if len(summaries) > 1 else ()), *COLUMNS)
+    table = plain_table("by queue and class", "Queue", "Class", *(("Rules",) if len(summaries) > 1 else ()), *COLUMNS)
     keys = sorted({(r.queue, r.group) for s in summaries for r in s.rows})
     for key in keys:
         for summary in summaries:
@@ -34,7 +35,7 @@ def document(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
 
 
 def _totals(summaries: Sequence[Summary]) -> Table:
-    table = _table("totals", "", *(s.name for s in summaries))
+    table = plain_table("totals", "", *(s.name for s in summaries))
     lines: list[tuple[str, list[str]]] = [
         ("last job finished at", [seconds(s.makespan) for s in summaries]),
         ("mean wait", [seconds(s.total.wait_mean) for s in summaries]),
@@ -54,10 +55,3 @@ def _totals(summaries: Sequence[Summary]) -> Table:
 def _cells(row: SummaryRow) -> tuple[str, ...]:
     waits = (row.wait_mean, row.wait_median, row.wait_p90, row.wait_max)
     return (str(row.jobs), str(row.finished), *map(seconds, waits), str(row.preemptions), seconds(row.lost))
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

@@ -133,18 +133,6 @@ class Suite:
     rules: tuple[str, ...] = ()
 
 
-def read_suites(paths: Iterable[Path]) -> list[Suite]:
-    """Read the suites that are named, or that stand below the folders named.
-
-    Raises SourceError with all that is wrong in all of them.
-    """
-    findings: list[Diagnostic] = []
-    suites = suites_of(paths, findings)
-    if findings:
-        raise SourceError(findings)
-    return suites
-
-
 def suites_of(paths: Iterable[Path], findings: list[Diagnostic], rules: tuple[str, ...] = ()) -> list[Suite]:
     """Read the suites that can be read, and collect what is wrong with the others.
 

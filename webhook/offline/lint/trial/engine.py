@@ -16,8 +16,6 @@ from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.shapes import check
 from webhook.policy.queue_rules.files import mistakes_in
 
-DUPLICATE = "LOAD004"
-
 
 def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
