@@ -53,8 +53,12 @@ def test_every_view(tmp_path, policies):  # noqa: F811
     assert seen["waits"]["rule"]["point"] == "capacity.available"
     assert seen["waits"]["rule"]["rule"] == "kueue"
     assert seen["waits"]["rule"]["line"] > 0
+    assert seen["waits"]["rule"]["file"] == "queue/kueue/policy.yaml"
+    (values,) = seen["waits"]["rule"]["values"]
+    assert (values["node"], values["result"]) == ("cq", "0")
+    assert ["usage", "2"] in values["parts"]
     told = [event["what"] for event in seen["runs"]["events"]]
-    assert told == ["created", "queued", "reserved", "admitted"]
+    assert told == ["created", "queued", "admitted"]
     assert [row["job"] for row in seen["found"]["workloads"]] == ["Job/waits"]
     assert seen["smaller"]["changed"] == "2 cpu"
     assert seen["smaller"]["then"]["message"].startswith("requests 2 cpu of flavor f, 0 free")

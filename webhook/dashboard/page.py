@@ -12,11 +12,14 @@ from webhook.admission.wire import Request
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.session import SessionView
+from webhook.dashboard.model.workloads import JobRef
+from webhook.dashboard.past.ended import Ended
 from webhook.dashboard.past.history import EVERY, Runs, Samples
 from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.life import Lives
 from webhook.dashboard.views.policies import PolicyLog
+from webhook.dashboard.views.rows import ref_of
 from webhook.dashboard.web.access import Access, Sessions
 from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.app import DashboardApp
@@ -39,10 +42,10 @@ class Page:
     def __init__(self, sources: Sources, clock: Callable[[], float], *, login: bool, counts: bool = False) -> None:
         now = sources.now()
         self._sources, self._login, self._counts = sources, login, counts
-        self._lives, self._samples, self._runs = Lives(), Samples(now), Runs(self._facts)
+        self._lives, self._samples, self._runs, self._ended = Lives(self._job), Samples(now), Runs(self._facts), Ended()
         self._log = PolicyLog(now)
         self._log.begin(sources.policies.current)
-        self._past = Past(sources.journal, self._samples, self._runs, clock)
+        self._past = Past(sources.journal, self._samples, self._runs, self._ended, clock)
         store = sources.view.store
         views = Views(sources, Access(store, clock), self._lives, self._log, self._past)
         self._work, self._listeners = LongWork(views), Listeners(self._marks)
@@ -55,6 +58,7 @@ class Page:
             self._lives.heard(old, new)
             self._samples.heard(old, new)
             self._runs.heard(old, new)
+            self._ended.heard(old, new)
             if self._counts:
                 self._sources.counts.heard(old, new)
 
@@ -83,6 +87,10 @@ class Page:
     def _facts(self, key: str) -> Workload | None:
         entry = self._sources.state.entries.get(key)
         return None if entry is None else entry.workload
+
+    def _job(self, uid: str) -> JobRef | None:
+        found = self._sources.view.mirror(WORKLOAD).by_uid(uid)
+        return None if found is None else ref_of(found)
 
     def _marks(self) -> tuple[int, str]:
         files = self._sources.policies

@@ -56,6 +56,11 @@ class PolicyFiles:
         self._look = self._glance()
         self._digest = self._hash()
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files and folders that are loaded."""
+        return self._paths
+
     async def follow(self, every: float = EVERY) -> None:
         """Look for changes for ever."""
         while True:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 from aiohttp import web
 
-from webhook.dashboard.model.answer import Answer
-from webhook.dashboard.model.session import Changed
+from webhook.dashboard.model.json_view import JsonView
+from webhook.dashboard.model.session import ChangeNotice
 from webhook.dashboard.web.files import static_files
 
 POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
@@ -23,7 +23,7 @@ Question = tuple[str, ...]
 class Scene:
     """What the server answers. `answer` gets the path and the query; KeyError is 404. `token` asks for a login."""
 
-    answer: Callable[[Question, dict[str, str], int], Answer]
+    answer: Callable[[Question, dict[str, str], int], JsonView]
     token: str = ""
     revision: int = 1
 
@@ -44,7 +44,7 @@ class Served:
     def change(self) -> None:
         """Let a revision pass and tell all who listen."""
         self.scene.revision += 1
-        self._tell(Changed(self.scene.revision, ALL))
+        self._tell(ChangeNotice(self.scene.revision, ALL))
 
     def hold(self) -> None:
         """Let answers be made, and not sent until they are let go."""
@@ -58,7 +58,7 @@ class Served:
         """End every stream of events, as a restart would."""
         self._tell(None)
 
-    def _tell(self, what: Changed | None) -> None:
+    def _tell(self, what: ChangeNotice | None) -> None:
         def tell() -> None:
             for queue in self.listeners:
                 queue.put_nowait(what)
@@ -141,7 +141,7 @@ def _application(told: Served) -> web.Application:
         stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await stream.prepare(request)
         queue: asyncio.Queue = asyncio.Queue()
-        queue.put_nowait(Changed(told.scene.revision, ALL))
+        queue.put_nowait(ChangeNotice(told.scene.revision, ALL))
         told.listeners.add(queue)
         try:
             while (change := await queue.get()) is not None:

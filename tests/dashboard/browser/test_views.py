@@ -58,7 +58,7 @@ def test_what_is_not_there(read, small):
     assert page.inner_text("h1") == "There is no such page."
     read.patient.append("404")
     page = read.open(small.url + "#/queues/none-such")
-    assert "There is nothing to show" in page.inner_text("[role=alert]")
+    assert "It does not exist" in page.inner_text("[role=alert]")
 
 
 @pytest.mark.parametrize("view", PICTURES)

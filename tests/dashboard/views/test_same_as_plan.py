@@ -15,7 +15,8 @@ from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import QueueHistory
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import amounts_in, cluster_view
-from webhook.dashboard.views.queue import Wanted, queue_view
+from webhook.dashboard.views.queue import QueuePast, Wanted, queue_view
+from webhook.dashboard.views.rows import Named
 from webhook.dashboard.views.what_if import Deadline, Wish, changed, needed, outlook
 from webhook.offline.plan.make_plan import make_plan, settle
 from webhook.policy.queue_rules.configured import Configured
@@ -26,7 +27,7 @@ from webhook.store.memory import MemoryStore
 
 RULES = {names: rules_named(names.split("+")) for names in ("kueue", "fifo", "kueue-fair", "kueue+user-caps")}
 NOW = 1_000_000
-NO_HISTORY = QueueHistory("memory", 0)
+NO_PAST = QueuePast(QueueHistory("memory", 0))
 
 
 @st.composite
@@ -56,7 +57,7 @@ def test_order_and_reasons(cluster):
         if told.position:
             planned.setdefault(told.cluster_queue, []).append(row)
     for queue in snapshot.cluster_queues:
-        view = at_once(queue_view(sources, queue.name, Wanted(limit=500), lambda _: True, NO_HISTORY))
+        view = at_once(queue_view(sources, queue.name, Wanted(limit=500), lambda _: True, NO_PAST))
         shown = [
             (f"{row.namespace}/{row.name}", row.position, row.place, row.reason, row.message, row.start)
             for row in view.waiting.rows
@@ -76,7 +77,7 @@ def test_quota(cluster):
             for resource, flavor in pods.flavors.items():
                 key = entry.admission.cluster_queue, flavor, resource
                 held[key] = held.get(key, 0) + pods.usage.get(resource, 0)
-    view = at_once(cluster_view(state, sources.counts, 1, NOW))
+    view = at_once(cluster_view(sources))
     for node in view.nodes:
         for cell in node.cells:
             column = view.columns[cell.column]
@@ -106,7 +107,7 @@ def test_what_if_nothing_were_otherwise(cluster, data):
     doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
     part = needed(snapshot, rules, {doors.get((workload.namespace, workload.queue), "")})
     deadline = Deadline(monotonic, float("inf"))
-    found = outlook(part, rules, NOW, changed(workload, Wish()), deadline, lambda _: "", lambda _: True)
+    found = outlook(part, rules, NOW, changed(workload, Wish()), deadline, Named(lambda _: "", lambda _: True))
     told = next((p for p in plan.pending if p.workload == workload.key), None)
     held = [a for a in plan.admitted if a.workload == workload.key]
     if told is None:

@@ -37,6 +37,13 @@ def test_reasons_have_words(language):
     assert [reason for reason in Reason if f"{reason.value}:" not in text] == []
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_word_twice(language):
+    """A second word of the same name would take the first one's place."""
+    keys = re.findall(r"^  (\w+):", (STATIC / f"words/{language}.js").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(key for key in set(keys) if keys.count(key) > 1) == []
+
+
 def test_every_word_is_used():
     """A word that no file names is gone."""
     sources = "".join(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.json_view import JsonView
 
 
-class PolicyRow(Answer, frozen=True):
+class PolicyRow(JsonView, frozen=True):
     """A policy in force. Counts are since `since` of the answer, of this replica.
 
     `evaluated` reviews reached it; it `denied` or `changed` so many. `mean` and `slowest` are microseconds, measured
@@ -26,7 +26,7 @@ class PolicyRow(Answer, frozen=True):
     slowest: int = 0
 
 
-class ExceptionRow(Answer, frozen=True):
+class ExceptionRow(JsonView, frozen=True):
     """A PolicyException. `expires` may be past: then, and where it is `disabled`, it is not in force."""
 
     name: str
@@ -39,14 +39,14 @@ class ExceptionRow(Answer, frozen=True):
     disabled: bool = False
 
 
-class RuleFileRow(Answer, frozen=True):
+class RuleFileRow(JsonView, frozen=True):
     """A QueuePolicy in force; later ones win. `file` is empty for those that come with Sluice."""
 
     name: str
     file: str = ""
 
 
-class ReloadRow(Answer, frozen=True):
+class ReloadRow(JsonView, frozen=True):
     """The last change of the files: which policies came, went, or are others now, by name."""
 
     at: int
@@ -56,7 +56,7 @@ class ReloadRow(Answer, frozen=True):
     changed: tuple[str, ...] = ()
 
 
-class PoliciesView(Answer, frozen=True):
+class PoliciesView(JsonView, frozen=True):
     """`/ui/api/policies`: what is in force. `problem` says why changed files are not used, empty where all is well."""
 
     digest: str

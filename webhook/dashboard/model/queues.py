@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.json_view import JsonView
 
 
-class FlavorColumn(Answer, frozen=True):
+class FlavorColumn(JsonView, frozen=True):
     """A flavor and a resource; cells name it by its place in the answer's `columns`."""
 
     flavor: str
@@ -37,7 +37,7 @@ class QuotaCell(msgspec.Struct, frozen=True, array_like=True):
     most: int
 
 
-class QuotaNode(Answer, frozen=True):
+class QuotaNode(JsonView, frozen=True):
     """A cohort or a ClusterQueue of the tree. `parent` is a cohort's name, empty at a root.
 
     Counts are of workloads; those of a cohort are the sums of what is below it. `inadmissible` is the part of `pending`
@@ -57,7 +57,7 @@ class QuotaNode(Answer, frozen=True):
     cells: tuple[QuotaCell, ...] = ()
 
 
-class ClusterView(Answer, frozen=True):
+class ClusterView(JsonView, frozen=True):
     """`/ui/api/cluster`: all cohorts and queues, each cohort before what is in it (depth first, sorted by name).
 
     `nodes` are those from `offset` on that pass `filter` (with the cohorts above them); `total` is how many there are.
@@ -71,12 +71,13 @@ class ClusterView(Answer, frozen=True):
     nodes: tuple[QuotaNode, ...]
 
 
-class WorkloadRow(Answer, frozen=True):
+class WorkloadRow(JsonView, frozen=True):
     """One workload in a list. `job` is `Kind/name`, empty where it has none.
 
     Of one that waits: `position` from 1 (0: in no order), `place` `active` or `inadmissible`, `reason` a word of the
     core, `message` its sentence, `start` an estimate. Of one that runs: `since` its quota was reserved, `ends` where
-    its run time is known. `asks` are all its pods together, by resource.
+    its run time is known. Of one that has finished: `ended` when, `outcome` `Succeeded` or `Failed`, with `message`.
+    `asks` are all its pods together, by resource.
     """
 
     namespace: str
@@ -96,9 +97,11 @@ class WorkloadRow(Answer, frozen=True):
     start: int = 0
     since: int = 0
     ends: int = 0
+    ended: int = 0
+    outcome: str = ""
 
 
-class WorkloadPage(Answer, frozen=True):
+class WorkloadPage(JsonView, frozen=True):
     """A part of a list: `total` there are, the reader may see `visible` of them; rows and `offset` are of these."""
 
     total: int
@@ -107,7 +110,7 @@ class WorkloadPage(Answer, frozen=True):
     rows: tuple[WorkloadRow, ...] = ()
 
 
-class HistoryPoint(Answer, frozen=True):
+class HistoryPoint(JsonView, frozen=True):
     """A queue over the time from `at` to the next point: `reserved` by column, workloads `pending` and `admitted`.
 
     `started` were admitted in that time, and waited `waited` milliseconds on average.
@@ -121,7 +124,7 @@ class HistoryPoint(Answer, frozen=True):
     waited: int = 0
 
 
-class QueueHistory(Answer, frozen=True):
+class QueueHistory(JsonView, frozen=True):
     """What a queue was like from `since` on; `partial` where more was written than was read in time."""
 
     source: Literal["journal", "memory"]
@@ -130,8 +133,11 @@ class QueueHistory(Answer, frozen=True):
     points: tuple[HistoryPoint, ...] = ()
 
 
-class QueueView(Answer, frozen=True):
-    """`/ui/api/queues/{name}`: one ClusterQueue. `running` are in the order of admission, `waiting` in the queue's."""
+class QueueView(JsonView, frozen=True):
+    """`/ui/api/queues/{name}`: one ClusterQueue. `running` are in the order of admission, `waiting` in the queue's.
+
+    `finished` are the last to finish, the latest first.
+    """
 
     revision: int
     at: int
@@ -140,10 +146,11 @@ class QueueView(Answer, frozen=True):
     local_queues: tuple[str, ...]
     running: WorkloadPage
     waiting: WorkloadPage
+    finished: WorkloadPage
     history: QueueHistory
 
 
-class FoundWorkloads(Answer, frozen=True):
+class FoundWorkloads(JsonView, frozen=True):
     """`/ui/api/find?text=`: queues and workloads whose name (or job's name) contains a text, at most 20 of each."""
 
     queues: tuple[str, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.json_view import JsonView
 
 
-class SessionView(Answer, frozen=True):
+class SessionView(JsonView, frozen=True):
     """`/ui/api/session`: who reads, and what this replica is. Answered without a login too, `user` then empty.
 
     `mode` is the port's. `needs_login` is True where nothing else is answered before one. `rules` decide the queues;
@@ -26,7 +26,7 @@ class SessionView(Answer, frozen=True):
     languages: tuple[str, ...] = ("en", "zh")
 
 
-class Changed(Answer, frozen=True):
+class ChangeNotice(JsonView, frozen=True):
     """The data of a server-sent event `changed`: which answers are others now."""
 
     revision: int

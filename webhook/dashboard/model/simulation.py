@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.json_view import JsonView
 
 
-class SeriesPoint(Answer, frozen=True):
+class SeriesPoint(JsonView, frozen=True):
     """How things stood from `at` (milliseconds from the first arrival) on: `used` by resource, workloads `pending`."""
 
     at: int
@@ -15,7 +15,7 @@ class SeriesPoint(Answer, frozen=True):
     pending: int
 
 
-class SimulatedSeries(Answer, frozen=True):
+class SimulatedSeries(JsonView, frozen=True):
     """One run of the trace. Waits are of jobs that started; `lost` is run time that preemptions threw away.
 
     `utilisation` is the mean share of all quota, by resource, 0 to 1; `fairness` is Jain's index.
@@ -37,7 +37,7 @@ class SimulatedSeries(Answer, frozen=True):
     points: tuple[SeriesPoint, ...]
 
 
-class SimulationView(Answer, frozen=True):
+class SimulationView(JsonView, frozen=True):
     """`/ui/api/simulate`: the recorded jobs under the quota and rules of today, and under others.
 
     `points` are of `queue` where one is named, else of all. `capacity` is that queue's (or all) nominal quota in both

@@ -6,11 +6,22 @@ from typing import Literal
 
 import msgspec
 
-from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.json_view import JsonView
 from webhook.dashboard.model.queues import WorkloadRow
 
 
-class HolderRow(Answer, frozen=True):
+class JobRef(JsonView, frozen=True):
+    """A job as far as the reader may see it, in the ClusterQueue that it holds quota of.
+
+    `workload` (`namespace/name`) and `job` (`Kind/name`) are empty where he may not.
+    """
+
+    workload: str = ""
+    job: str = ""
+    cluster_queue: str = ""
+
+
+class HolderRow(JsonView, frozen=True):
     """Who holds quota that must come free first. `ends` is when it is expected to, 0 where nobody knows.
 
     `workload` (`namespace/name`) and `job` (`Kind/name`) are empty where the reader may not see it.
@@ -23,7 +34,7 @@ class HolderRow(Answer, frozen=True):
     ends: int = 0
 
 
-class ShortageRow(Answer, frozen=True):
+class ShortageRow(JsonView, frozen=True):
     """What one pod set asks of one flavor, what is free now, and at most. `note` says why a flavor is out of question.
 
     `beside` is the part of `asked` that pod sets before this one take. `holders` are the first that must end for it.
@@ -42,7 +53,7 @@ class ShortageRow(Answer, frozen=True):
     holders: tuple[HolderRow, ...] = ()
 
 
-class FieldChange(Answer, frozen=True):
+class FieldChange(JsonView, frozen=True):
     """A step of a JSON patch: `op`, `path`, and `value` where it sets one."""
 
     op: str
@@ -50,11 +61,11 @@ class FieldChange(Answer, frozen=True):
     value: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class LifeEvent(Answer, frozen=True):
-    """Something that happened to a job. `what` is one of the words below; `by` who or what did it; `detail` a sentence.
+class LifeEvent(JsonView, frozen=True):
+    """Something that happened to a job. `what` is one of the words below; `detail` is a sentence.
 
-    created, shaped (`by` the policies, `changes` the patch), denied, queued, reserved, admitted, ready, preempted
-    (`by` the preemptor, `detail` why), evicted, requeued, deactivated, finished, deleted.
+    created (`by` a user), shaped (`by` the policies, `changes` the patch), denied, queued, reserved, admitted, ready,
+    preempted (for `preemptor`), evicted, requeued, deactivated, finished, deleted. `reason` is Kueue's word for why.
     """
 
     at: int
@@ -63,13 +74,26 @@ class LifeEvent(Answer, frozen=True):
     queue: str = ""
     detail: str = ""
     changes: tuple[FieldChange, ...] = ()
+    reason: str = ""
+    preemptor: JobRef | None = None
 
 
-class RuleClause(Answer, frozen=True):
-    """The clause that keeps a workload waiting now: the rule file's name, where it stands, its text.
+class ClauseValues(JsonView, frozen=True):
+    """What a clause saw and gave: `parts` are pieces of its text with their values, amounts in numbers of the core.
 
-    `point` is the question of the queue it answers (`admit`, `strict`, ...); `file` and `line` are empty for what the
-    core does without being asked.
+    `node` is the queue or cohort that it was asked about, where it was one.
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    result: str
+    node: str = ""
+
+
+class RuleClause(JsonView, frozen=True):
+    """The clause that keeps a workload waiting now: the rule file's name, where it stands, its text and its values.
+
+    `point` is the question of the queue it answers (`admit`, `strict`, ...). `file` is a path below the folder of the
+    policies. What asks cohorts too has values for each node, from the root down.
     """
 
     rule: str
@@ -77,9 +101,10 @@ class RuleClause(Answer, frozen=True):
     text: str = ""
     file: str = ""
     line: int = 0
+    values: tuple[ClauseValues, ...] = ()
 
 
-class PodSetRow(Answer, frozen=True):
+class PodSetRow(JsonView, frozen=True):
     """Pods of one template: how many, and what one asks. `flavors` and `given` are of its admission."""
 
     name: str
@@ -90,7 +115,7 @@ class PodSetRow(Answer, frozen=True):
     given: int = 0
 
 
-class WorkloadView(Answer, frozen=True):
+class WorkloadView(JsonView, frozen=True):
     """`/ui/api/workloads/{namespace}/{name}`: one Workload, named by itself or by its job (`?kind=` where two are).
 
     `ahead` is how many wait before it. `shortages` are what it lacks, with what must end first. `local_queues` of its
@@ -109,8 +134,8 @@ class WorkloadView(Answer, frozen=True):
     source: Literal["journal", "memory"] = "memory"
 
 
-class Outlook(Answer, frozen=True):
-    """How a workload would stand once the queues came to rest. `preempts` is how many would lose their quota for it."""
+class Outlook(JsonView, frozen=True):
+    """How a workload would stand once the queues came to rest. `preempts` are those that would lose quota for it."""
 
     admitted: bool
     cluster_queue: str
@@ -119,11 +144,11 @@ class Outlook(Answer, frozen=True):
     reason: str = ""
     message: str = ""
     start: int = 0
-    preempts: int = 0
+    preempts: tuple[JobRef, ...] = ()
     shortages: tuple[ShortageRow, ...] = ()
 
 
-class WhatIf(Answer, frozen=True):
+class WhatIf(JsonView, frozen=True):
     """`.../what-if`: the same workload as it is, and as it was asked for. `changed` says in words what was.
 
     `partial` where the time was up before the queues came to rest. `took` is in milliseconds.

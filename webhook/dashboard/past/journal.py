@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from webhook.dashboard.model.workloads import LifeEvent
+from webhook.dashboard.model.workloads import JobRef, LifeEvent
 from webhook.dashboard.past.history import QueueSample
 from webhook.journal.read import JournalFile, journal_files
 from webhook.journal.records import Begin, Decided, Record
@@ -124,10 +124,13 @@ def _event(happening: Happening) -> LifeEvent | None:
     word = LIFE.get(happening.what)
     if word is None or not happening.workload:
         return None
-    by, detail = "", happening.detail
     if happening.what is What.PREEMPTED:
-        by, _, detail = happening.detail.removeprefix("for ").partition(": ")
-    return LifeEvent(happening.at, word, by=by, queue=happening.queue, detail=detail)
+        preemptor, _, reason = happening.detail.removeprefix("for ").partition(": ")
+        return LifeEvent(happening.at, word, reason=reason, preemptor=JobRef(preemptor))
+    if happening.what is What.EVICTED:
+        reason, _, detail = happening.detail.partition(": ")
+        return LifeEvent(happening.at, word, queue=happening.queue, reason=reason, detail=detail)
+    return LifeEvent(happening.at, word, queue=happening.queue, detail=happening.detail)
 
 
 class _Fold:

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from webhook.dashboard.model.queues import QueueHistory
 from webhook.dashboard.model.workloads import LifeEvent
+from webhook.dashboard.past.ended import Ended
 from webhook.dashboard.past.history import Runs, Samples, point_of
 from webhook.dashboard.past.journal import JournalPast, read_past
 from webhook.dashboard.views.cluster import columns_of
@@ -30,8 +31,11 @@ SHOWN: Final = 400
 class Past:
     """Answers from the journal, read at most once a minute and by one thread, or from memory. `clock` is in seconds."""
 
-    def __init__(self, folder: Path | None, samples: Samples, runs: Runs, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, folder: Path | None, samples: Samples, runs: Runs, ended: Ended, clock: Callable[[], float]
+    ) -> None:
         self._folder, self._samples, self._runs, self._clock = folder, samples, runs, clock
+        self.ended = ended
         self._read: JournalPast | None = None
         self._read_at = 0.0
         self._reading = asyncio.Lock()

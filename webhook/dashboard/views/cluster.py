@@ -10,6 +10,7 @@ from typing import Final
 from webhook.cluster.pace import Pass, at_once, every
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import ClusterView, FlavorColumn, QuotaCell, QuotaNode
+from webhook.dashboard.sources import Sources
 from webhook.queue.model import ClusterQueue
 from webhook.queue.quota.tree import FlavorResource, Node, Tree, Usage
 from webhook.queue.state import State
@@ -45,16 +46,11 @@ def column_rows(columns: Mapping[FlavorResource, int]) -> tuple[FlavorColumn, ..
 
 
 def cluster_view(
-    state: State,
-    counts: WorkloadCounts,
-    revision: int,
-    now: int,
-    wanted: Callable[[QuotaNode], bool] | None = None,
-    offset: int = 0,
-    limit: int = LIMIT,
+    sources: Sources, wanted: Callable[[QuotaNode], bool] | None = None, offset: int = 0, limit: int = LIMIT
 ) -> Pass[ClusterView]:
     """Give the nodes that are wanted, with the cohorts above them; None wants all."""
-    columns, tallies = columns_of(state), (yield from tallies_of(state, counts, list(state.by_queue)))
+    state, revision, now = sources.state, sources.revision, sources.now()
+    columns, tallies = columns_of(state), (yield from tallies_of(state, sources.counts, list(state.by_queue)))
     nodes: list[QuotaNode] = []
     yield
     for tree in list(state.trees):

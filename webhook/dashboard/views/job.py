@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.dashboard.model.workloads import LifeEvent, PodSetRow, WorkloadView
 from webhook.dashboard.sources import Sources
-from webhook.dashboard.views.clause import clause_of
-from webhook.dashboard.views.life import Lives, in_time
-from webhook.dashboard.views.rows import Sees, any_row, jobs_of, shortage_rows
+from webhook.dashboard.views.clause import Clauses
+from webhook.dashboard.views.life import Lives
+from webhook.dashboard.views.rows import Named, any_row, shortage_rows
 from webhook.offline.plan.objects import is_named, owner_of
 from webhook.queue.explain import explain
 from webhook.queue.pending.queue import Entry
@@ -28,20 +31,21 @@ def find_workload(sources: Sources, namespace: str, name: str, kind: str = "") -
     return max(owned, key=lambda workload: str(workload["metadata"].get("creationTimestamp")), default=None)
 
 
-def workload_view(
-    sources: Sources,
-    found: Object,
-    lives: Lives,
-    sees: Sees,
-    *,
-    job_shown: bool,
-    past: Iterable[LifeEvent] = (),
-    source: Literal["journal", "memory"] = "memory",
-) -> WorkloadView | None:
-    """Give what there is to say of a Workload; None while the core does not know it.
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What is known of the past of a Workload: what this replica saw of all, what a journal has of this one.
 
-    `job_shown` says whether the reader may see the job, and so how it was shaped; `past` is what a journal has of it.
+    `shown` says whether the reader may see the job, and so how it was shaped.
     """
+
+    lives: Lives
+    shown: bool
+    past: Sequence[LifeEvent] = ()
+    source: Literal["journal", "memory"] = "memory"
+
+
+def workload_view(sources: Sources, found: Object, recorded: Recorded, named: Named) -> WorkloadView | None:
+    """Give what there is to say of a Workload; None while the core does not know it."""
     key = "/".join(key_of(found))
     state = sources.state
     entry = state.entries.get(key)
@@ -56,25 +60,35 @@ def workload_view(
         row,
         tuple(_pod_sets(entry)),
         max(0, row.position - 1),
-        clause_of(state, entry, told) if told is not None else None,
-        shortage_rows(told.shortages, jobs_of(sources), sees) if told is not None else (),
-        in_time([*past, *lives.of(found), *_of_job(sources, found, lives, job_shown=job_shown)]),
+        Clauses(state, sources.policies.paths).of(entry, told) if told is not None else None,
+        shortage_rows(told.shortages, named) if told is not None else (),
+        tuple(_named(event, named) for event in _life(sources, found, recorded)),
         tuple(sorted(doors)),
-        source,
+        recorded.source,
     )
 
 
-def _of_job(sources: Sources, workload: Object, lives: Lives, *, job_shown: bool) -> Iterator[LifeEvent]:
-    """Give what is known of the job: when and by whom it was created, and how it was shaped."""
+def _named(event: LifeEvent, named: Named) -> LifeEvent:
+    """Give an event as the reader may see it."""
+    ref = event.preemptor
+    if ref is None:
+        return event
+    return msgspec.structs.replace(event, preemptor=named.ref(ref.workload, ref.cluster_queue, ref.job))
+
+
+def _life(sources: Sources, workload: Object, recorded: Recorded) -> list[LifeEvent]:
+    """Give the events of a Workload behind those of its job: when and by whom it was created, and how it was shaped."""
     namespace, kind, name = owner_of(workload)
     uid = next((ref["uid"] for ref in workload["metadata"].get("ownerReferences") or () if ref.get("controller")), "")
     job = sources.view.by_uid(str(uid), MANAGED) if uid else None
     entry = sources.state.entries.get("/".join(key_of(workload)))
     by = entry.workload.user if entry is not None else ""
-    made = job if job is not None else workload
-    yield LifeEvent(milliseconds(made["metadata"].get("creationTimestamp")), "created", by=by, detail=kind)
-    if job_shown and (shaped := lives.shaped(namespace, kind, name)) is not None:
-        yield shaped
+    created = milliseconds((job if job is not None else workload)["metadata"].get("creationTimestamp"))
+    shaped = recorded.lives.shaped(namespace, kind, name) if recorded.shown else None
+    events = [LifeEvent(created, "created", by=by)]
+    if shaped is not None:  # before it was stored, though that is told to the second only
+        events.append(msgspec.structs.replace(shaped, at=max(shaped.at, created)))
+    return [*events, *recorded.lives.of(workload, recorded.past)]
 
 
 def _pod_sets(entry: Entry) -> Iterator[PodSetRow]:

@@ -6,26 +6,31 @@ An object shows of each kind of event the last one only; what was seen while thi
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import msgspec
 
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import Request
 from webhook.api.snapshot.quota import milliseconds
-from webhook.dashboard.model.workloads import FieldChange, LifeEvent
+from webhook.dashboard.model.workloads import FieldChange, JobRef, LifeEvent
+from webhook.dashboard.views.preemptor import preemptor_in
 from webhook.jobs.describe import queue_of
 from webhook.kube.conditions import conditions_of
 from webhook.offline.record.mask import masked_operations
 from webhook.store.objects import Object, key_of
 
+JobOfUid = Callable[[str], JobRef | None]
+"""The job of a Workload by the Workload's uid; None where it is not there any more."""
 LIVES: Final = 20_000
 """Workloads whose events are kept."""
 EVENTS: Final = 50
 """Events that are kept of each."""
 SHAPES: Final = 5_000
 """Patches that are kept, of jobs that name a queue."""
+NEAR: Final = 2000
+"""Milliseconds between what a round decided and the time that the object has for it, at most."""
 _WORDS: Final = {
     ("QuotaReserved", "True"): "reserved",
     ("Admitted", "True"): "admitted",
@@ -36,28 +41,70 @@ _WORDS: Final = {
     ("DeactivationTarget", "True"): "deactivated",
     ("Finished", "True"): "finished",
 }
+_ENDS: Final = ("evicted", "preempted", "deactivated", "finished")
+"""Events whose reason is told."""
+_ORDER: Final = (
+    "created", "shaped", "denied", "queued", "requeued", "reserved", "admitted", "ready", "preempted", "deactivated",
+    "evicted", "finished", "deleted",
+)  # fmt: skip
+"""Of one second, where the object alone tells: its times have no finer grain."""
 
 
-def happened(old: Object | None, new: Object) -> Iterator[LifeEvent]:
-    """Give what a change of a Workload tells of its life; with `old` None, all that it tells now."""
+def happened(old: Object | None, new: Object, job: JobOfUid) -> list[LifeEvent]:
+    """Give what a change of a Workload tells of its life, in order; with `old` None, all that it tells now."""
     before = {str(row.get("type")): row for row in conditions_of(old)} if old is not None else {}
-    if old is None:
-        queue = str((new.get("spec") or {}).get("queueName") or "")
-        yield LifeEvent(milliseconds(new["metadata"].get("creationTimestamp")), "queued", queue=queue)
+    events = [] if old is not None else [_queued(new)]
     for row in conditions_of(new):
-        word = _WORDS.get((str(row.get("type")), str(row.get("status"))))
-        was = before.get(str(row.get("type"))) or {}
-        if word is not None and (was.get("status"), was.get("lastTransitionTime")) != (
-            row.get("status"),
-            row.get("lastTransitionTime"),
-        ):
-            yield LifeEvent(
-                milliseconds(row.get("lastTransitionTime")),
-                word,
-                by=str(row.get("reason") or "") if word in ("evicted", "preempted") else "",
-                queue=_queue(old, new) if word in ("reserved", "admitted", "evicted", "preempted") else "",
-                detail=str(row.get("message") or ""),
-            )
+        kind = str(row.get("type"))
+        word = _WORDS.get((kind, str(row.get("status"))))
+        was = before.get(kind) or {}
+        same = (was.get("status"), was.get("lastTransitionTime")) == (row.get("status"), row.get("lastTransitionTime"))
+        if word is not None and not same:
+            events.append(_event(word, row, _queue(old, new), job))
+    return sorted(_merged(events), key=_place(events))
+
+
+def _queued(new: Object) -> LifeEvent:
+    queue = str((new.get("spec") or {}).get("queueName") or "")
+    return LifeEvent(milliseconds(new["metadata"].get("creationTimestamp")), "queued", queue=queue)
+
+
+def _event(word: str, row: dict[str, Any], queue: str, job: JobOfUid) -> LifeEvent:
+    message = str(row.get("message") or "")
+    taken = preemptor_in(message)
+    empty = taken is not None or message in (f"Quota reserved in ClusterQueue {queue}", "The workload is admitted")
+    return LifeEvent(
+        milliseconds(row.get("lastTransitionTime")),
+        word,
+        queue=queue if word in ("reserved", "admitted", "evicted") else "",
+        detail="" if empty else message,
+        reason=str(row.get("reason") or "") if word in _ENDS else "",
+        preemptor=_preemptor(*taken, job) if word == "preempted" and taken is not None else None,
+    )
+
+
+def _preemptor(uid: str, queue: str, job: JobOfUid) -> JobRef:
+    found = job(uid) if uid else None
+    return JobRef(cluster_queue=queue) if found is None else msgspec.structs.replace(found, cluster_queue=queue)
+
+
+def _merged(events: list[LifeEvent]) -> list[LifeEvent]:
+    """Leave out what another event of the same moment says better: who preempts evicts, what is admitted has quota."""
+    told = {(event.what, event.at) for event in events}
+
+    def said_better(event: LifeEvent) -> bool:
+        better = {"evicted": "preempted", "reserved": "admitted"}.get(event.what)
+        return (better, event.at) in told and event.reason in ("", "Preempted")
+
+    return [event for event in events if not said_better(event)]
+
+
+def _place(events: list[LifeEvent]) -> Callable[[LifeEvent], tuple[int, float]]:
+    """Give the order of events of one object: without quota now, it was queued again behind its last eviction."""
+    places: dict[str, float] = {word: number for number, word in enumerate(_ORDER)}
+    if not any(event.what in ("reserved", "admitted") for event in events):
+        places["requeued"] = places["evicted"] + 0.5
+    return lambda event: (event.at // 1000, places[event.what])
 
 
 def _queue(old: Object | None, new: Object) -> str:
@@ -71,7 +118,8 @@ def _queue(old: Object | None, new: Object) -> str:
 class Lives:
     """What was seen of Workloads, and how jobs were shaped; the oldest goes first."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: JobOfUid) -> None:
+        self._job = job
         self._seen: OrderedDict[str, deque[LifeEvent]] = OrderedDict()
         self._shaped: OrderedDict[tuple[str, str, str], LifeEvent] = OrderedDict()
 
@@ -79,7 +127,7 @@ class Lives:
         """Take note of a change of a Workload."""
         if new is None or old is None:
             return
-        events = list(happened(old, new))
+        events = happened(old, new, self._job)
         if not events:
             return
         key = "/".join(key_of(new))
@@ -104,26 +152,30 @@ class Lives:
         if len(self._shaped) > SHAPES:
             self._shaped.popitem(last=False)
 
-    def of(self, workload: Object) -> list[LifeEvent]:
-        """Give what a Workload says of its life, and what was seen of it, in no order."""
-        return [*happened(None, workload), *self._seen.get("/".join(key_of(workload)), ())]
+    def of(self, workload: Object, past: Iterable[LifeEvent] = ()) -> tuple[LifeEvent, ...]:
+        """Give the life of a Workload in order: what was seen, as it came; what a journal has; what the object says.
+
+        Each is told once. A journal's events are of the rounds that decided, and know more than conditions do.
+        """
+        seen = list(self._seen.get("/".join(key_of(workload)), ()))
+        told = list(past)
+        known = [_with_detail(event, told) for event in seen]
+        known += [event for event in told if not _among(event, seen)]
+        own = [event for event in happened(None, workload, self._job) if not _among(event, known)]
+        first = [event for event in own if event.what == "queued"]
+        rest = [event for event in own if event.what != "queued"]
+        return tuple(sorted([*first, *known, *rest], key=lambda event: event.at // 1000))
 
     def shaped(self, namespace: str, kind: str, name: str) -> LifeEvent | None:
         """Give how a job was shaped; None where this replica did not see it."""
         return self._shaped.get((namespace, kind, name))
 
 
-def in_time(events: Iterable[LifeEvent]) -> tuple[LifeEvent, ...]:
-    """Sort events, each once: the object and the memory may tell of the same."""
-    order = {word: number for number, word in enumerate(_ORDER)}
-    unique: dict[tuple[int, str], LifeEvent] = {}
-    for event in events:
-        unique.setdefault((event.at // 1000, event.what), event)
-    return tuple(sorted(unique.values(), key=lambda event: (event.at // 1000, order.get(event.what, len(order)))))
+def _among(event: LifeEvent, others: Iterable[LifeEvent]) -> bool:
+    return any(other.what == event.what and abs(other.at - event.at) < NEAR for other in others)
 
 
-_ORDER: Final = (
-    "created", "shaped", "denied", "queued", "requeued", "reserved", "admitted", "ready", "preempted", "deactivated",
-    "evicted", "finished", "deleted",
-)  # fmt: skip
-"""Of one second: times of objects have no finer grain."""
+def _with_detail(event: LifeEvent, told: Iterable[LifeEvent]) -> LifeEvent:
+    """Give an event with what a journal says of it, where the object says nothing."""
+    found = next((other for other in told if other.detail and _among(event, (other,))), None)
+    return event if found is None or event.detail else msgspec.structs.replace(event, detail=found.detail)

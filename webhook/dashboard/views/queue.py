@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webhook.cluster.pace import Pass, every, in_order
@@ -28,9 +28,15 @@ class Wanted:
     namespace: str = ""
 
 
-def queue_view(
-    sources: Sources, name: str, wanted: Wanted, sees: Sees, history: QueueHistory
-) -> Pass[QueueView | None]:
+@dataclass(frozen=True, slots=True)
+class QueuePast:
+    """What a queue was like, and who ended in it lately, as `namespace/name`."""
+
+    history: QueueHistory
+    ended: Sequence[str] = ()
+
+
+def queue_view(sources: Sources, name: str, wanted: Wanted, sees: Sees, past: QueuePast) -> Pass[QueueView | None]:
     """Give a queue with the part of its lists that is wanted; None where there is none of this name."""
     state = sources.state
     line = state.by_queue.get(name)
@@ -41,10 +47,12 @@ def queue_view(
     shown = _shown(sees, wanted.namespace)
     running = yield from _running(sources, line, wanted, shown)
     waiting = yield from _waiting(sources, line, wanted, shown)
+    finished = yield from _finished(sources, past.ended, shown)
     doors = tuple(sorted(key for key, door in state.local_queues.items() if door.cluster_queue == name))
     seen = tuple(door for door in doors if sees(door.partition("/")[0]))
     columns = column_rows(columns_of(state))
-    return QueueView(sources.revision, sources.now(), columns, node, seen, running, waiting, history)
+    now = sources.now()
+    return QueueView(sources.revision, now, columns, node, seen, running, waiting, finished, past.history)
 
 
 def _shown(sees: Sees, namespace: str) -> Callable[[Entry], bool]:
@@ -82,6 +90,16 @@ def _waiting(
         if pause:
             yield
     return WorkloadPage(len(entries), len(found), wanted.offset, tuple(rows))
+
+
+def _finished(sources: Sources, ended: Sequence[str], shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
+    entries = [entry for key in ended if (entry := sources.state.entries.get(key)) is not None]
+    rows = []
+    for pause, entry in every([entry for entry in entries if shown(entry)], EXPLAINED):
+        rows.append(any_row(sources, entry, None))
+        if pause:
+            yield
+    return WorkloadPage(len(entries), len(rows), 0, tuple(rows))
 
 
 def _waits(entry: Entry, line: PendingQueue) -> bool:

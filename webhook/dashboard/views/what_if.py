@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from webhook.api.amounts import text
 from webhook.api.pending_message import message_of
-from webhook.dashboard.model.workloads import Outlook
-from webhook.dashboard.views.rows import JobOf, Sees, shortage_rows
+from webhook.dashboard.model.workloads import JobRef, Outlook
+from webhook.dashboard.views.rows import Named, shortage_rows
 from webhook.offline.plan.make_plan import settle
 from webhook.queue.decisions import Decisions
 from webhook.queue.explain import explain
@@ -135,7 +135,7 @@ class Deadline(Reporter):
 
 
 def outlook(
-    snapshot: Snapshot, rules: Rules, now: int, workload: Workload, deadline: Deadline, job: JobOf, sees: Sees
+    snapshot: Snapshot, rules: Rules, now: int, workload: Workload, deadline: Deadline, named: Named
 ) -> Outlook:
     """Decide with this workload in the place of the one of its name until nothing changes, and say how it stands.
 
@@ -148,7 +148,8 @@ def outlook(
     entry = state.entries[workload.key]
     if entry.status == Status.HOLDING and entry.admission is not None:
         flavors = {r: flavor for pods in entry.admission.pod_sets for r, flavor in pods.flavors.items()}
-        return Outlook(True, entry.admission.cluster_queue, flavors, preempts=_preempted_for(workload.key, made))
+        victims = _preempted_for(workload.key, made, named)
+        return Outlook(True, entry.admission.cluster_queue, flavors, preempts=victims)
     told = explain(state, workload.key)
     if told is None:
         return Outlook(False, "")
@@ -159,9 +160,10 @@ def outlook(
         reason=told.reason.value,
         message=message_of(told),
         start=told.start or 0,
-        shortages=shortage_rows(told.shortages, job, sees),
+        shortages=shortage_rows(told.shortages, named),
     )
 
 
-def _preempted_for(key: str, made: list[Decisions]) -> int:
-    return sum(p.preemptor == key for decisions in made for p in decisions.preempted)
+def _preempted_for(key: str, made: list[Decisions], named: Named) -> tuple[JobRef, ...]:
+    victims = [p for decisions in made for p in decisions.preempted if p.preemptor == key]
+    return tuple(named.ref(victim.workload, victim.cluster_queue) for victim in victims)

@@ -34,7 +34,7 @@ LONGEST: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class PageReader:
     """A person as the API server names him; `anybody` is who reads where there is no login, and sees everything."""
 
     user: str = ""
@@ -44,7 +44,7 @@ class Reader:
     anybody: bool = False
 
 
-ANYBODY: Final = Reader(anybody=True)
+ANYBODY: Final = PageReader(anybody=True)
 
 
 class TooMany(Exception):
@@ -59,7 +59,7 @@ class Access:
         self._room = asyncio.Semaphore(AT_ONCE)
         self._answers: OrderedDict[Check, tuple[bool, float]] = OrderedDict()
 
-    async def may(self, reader: Reader, resource: str, namespace: str = "", group: str = KUEUE) -> bool:
+    async def may(self, reader: PageReader, resource: str, namespace: str = "", group: str = KUEUE) -> bool:
         """Say whether a reader may get all objects of a resource, in a namespace or (empty) in the whole cluster."""
         if reader.anybody:
             return True
@@ -78,7 +78,7 @@ class Access:
             self._answers.popitem(last=False)
         return allowed
 
-    async def sees(self, reader: Reader, resource: str, namespaces: Iterable[str]) -> Sees:
+    async def sees(self, reader: PageReader, resource: str, namespaces: Iterable[str]) -> Sees:
         """Give what tells of which of some namespaces a reader may see the objects of a resource."""
         if await self.may(reader, resource):
             return lambda _: True
@@ -102,9 +102,9 @@ class Sessions:
     def __init__(self, store: ObjectStore, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
         self._reviews = 0
-        self._open: OrderedDict[str, tuple[Reader, float]] = OrderedDict()
+        self._open: OrderedDict[str, tuple[PageReader, float]] = OrderedDict()
 
-    async def open(self, token: str) -> tuple[str, Reader] | None:
+    async def open(self, token: str) -> tuple[str, PageReader] | None:
         """Give a secret and the person for a token; None where it is good for nobody. Raises TooMany, StoreError."""
         if not token or len(token) > LONGEST:
             return None
@@ -124,7 +124,7 @@ class Sessions:
             self._open.popitem(last=False)
         return secret, reader
 
-    def reader(self, secret: str) -> Reader | None:
+    def reader(self, secret: str) -> PageReader | None:
         """Give who a secret belongs to; None where it belongs to nobody, or not any more."""
         found = self._open.get(secret)
         if found is None:
@@ -144,9 +144,9 @@ def _token_review(token: str) -> dict[str, Any]:
     return {**head, "spec": {"token": token}}
 
 
-def _reader(status: Mapping[str, Any]) -> Reader | None:
+def _reader(status: Mapping[str, Any]) -> PageReader | None:
     user = status.get("user") or {}
     if status.get("authenticated") is not True or not user.get("username"):
         return None
     extra = tuple((key, tuple(values)) for key, values in sorted((user.get("extra") or {}).items()))
-    return Reader(str(user["username"]), str(user.get("uid") or ""), tuple(user.get("groups") or ()), extra)
+    return PageReader(str(user["username"]), str(user.get("uid") or ""), tuple(user.get("groups") or ()), extra)

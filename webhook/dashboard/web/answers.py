@@ -12,12 +12,12 @@ from webhook.dashboard.model.workloads import WorkloadView
 from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import cluster_view
-from webhook.dashboard.views.job import find_workload, workload_view
+from webhook.dashboard.views.job import Recorded, find_workload, workload_view
 from webhook.dashboard.views.life import Lives
 from webhook.dashboard.views.policies import PolicyLog, policies_view
-from webhook.dashboard.views.queue import find, queue_view
-from webhook.dashboard.views.rows import Sees
-from webhook.dashboard.web.access import Access, Reader
+from webhook.dashboard.views.queue import QueuePast, find, queue_view
+from webhook.dashboard.views.rows import Named, Sees, jobs_of
+from webhook.dashboard.web.access import Access, PageReader
 from webhook.dashboard.web.query import Query, lists, nodes, number, text
 from webhook.jobs.describe import row_of
 from webhook.server.responses import StatusError
@@ -38,7 +38,7 @@ class Views:
     log: PolicyLog
     past: Past
 
-    async def cluster(self, reader: Reader, query: Query) -> ClusterView:
+    async def cluster(self, reader: PageReader, query: Query) -> ClusterView:
         """Give the tree of cohorts and queues."""
         part, offset, limit = nodes(query)
         queues = await self._queues(reader)
@@ -46,25 +46,23 @@ class Views:
         def wanted(node: QuotaNode) -> bool:
             return part in node.name.casefold() and (queues is None or (node.kind == "queue" and node.name in queues))
 
-        source = self.sources
         chosen = wanted if part or queues is not None else None
-        passing = cluster_view(source.state, source.counts, source.revision, source.now(), chosen, offset, limit)
-        return await in_slices(passing)
+        return await in_slices(cluster_view(self.sources, chosen, offset, limit))
 
-    async def queue(self, reader: Reader, name: str, query: Query) -> QueueView:
+    async def queue(self, reader: PageReader, name: str, query: Query) -> QueueView:
         """Give one ClusterQueue."""
         queues = await self._queues(reader)
         if name not in self.sources.state.by_queue or (queues is not None and name not in queues):
             raise StatusError(f'ClusterQueue "{name}" does not exist, or you may not get it', 404)
         sees = await self._sees(reader, name)
         since = number(query, "since", 0)
-        history = await self.past.history(self.sources.state, name, since)
-        view = await in_slices(queue_view(self.sources, name, lists(query), sees, history))
+        past = QueuePast(await self.past.history(self.sources.state, name, since), self.past.ended.of(name))
+        view = await in_slices(queue_view(self.sources, name, lists(query), sees, past))
         if view is None:
             raise StatusError(f'ClusterQueue "{name}" is gone', 404)
         return view
 
-    async def workload(self, reader: Reader, namespace: str, name: str, query: Query) -> WorkloadView:
+    async def workload(self, reader: PageReader, namespace: str, name: str, query: Query) -> WorkloadView:
         """Give one Workload."""
         found = await self.found(reader, namespace, name, query)
         metadata = found["metadata"]
@@ -74,12 +72,13 @@ class Views:
         sees = await self._sees(reader, line.queue.name if line is not None else "")
         shown = await self._sees_job(reader, found)
         past = await self.past.life(own)
-        view = workload_view(self.sources, found, self.lives, sees, job_shown=shown, past=past, source=self.past.source)
+        recorded = Recorded(self.lives, shown, past, self.past.source)
+        view = workload_view(self.sources, found, recorded, Named(jobs_of(self.sources), sees))
         if view is None:
             raise StatusError(f"Workload {own} is not known to the queues yet", 404)
         return view
 
-    async def found(self, reader: Reader, namespace: str, name: str, query: Query) -> Object:
+    async def found(self, reader: PageReader, namespace: str, name: str, query: Query) -> Object:
         """Find a Workload that the reader may get."""
         found = None
         if await self.access.may(reader, "workloads", namespace):
@@ -88,7 +87,7 @@ class Views:
             raise StatusError(f"no Workload {name}, and no job of that name with one, in namespace {namespace}", 404)
         return found
 
-    async def find(self, reader: Reader, query: Query) -> FoundWorkloads:
+    async def find(self, reader: PageReader, query: Query) -> FoundWorkloads:
         """Find queues and workloads by a part of a name."""
         wanted = text(query, "text")
         if not wanted:
@@ -98,35 +97,35 @@ class Views:
         names = tuple(name for name in found.queues if queues is None or name in queues)
         return FoundWorkloads(names, found.workloads)
 
-    async def policies(self, reader: Reader) -> PoliciesView:
+    async def policies(self, reader: PageReader) -> PoliciesView:
         """Give the policies in force."""
         if not await self._reads_policies(reader):
             raise StatusError("you may not get validatingadmissionpolicies.admissionregistration.k8s.io", 403)
         return policies_view(self.sources, self.log)
 
-    async def may(self, reader: Reader) -> tuple[Part, ...]:
+    async def may(self, reader: PageReader) -> tuple[Part, ...]:
         """Name what a reader sees besides the queues and jobs of his namespaces."""
         everything, policies = await self.access.may(reader, "clusterqueues"), await self._reads_policies(reader)
         return (*(("cluster", "simulate") if everything else ()), *(("policies",) if policies else ()))
 
-    async def _reads_policies(self, reader: Reader) -> bool:
+    async def _reads_policies(self, reader: PageReader) -> bool:
         name, group = POLICIES
         return await self.access.may(reader, name, "", group)
 
-    async def sees_around(self, reader: Reader, queues: set[str]) -> Sees:
+    async def sees_around(self, reader: PageReader, queues: set[str]) -> Sees:
         """Give whose workloads the reader may see among those of some queues."""
         state = self.sources.state
         spaces = {door.namespace for door in state.local_queues.values() if door.cluster_queue in queues}
         return await self.access.sees(reader, "workloads", spaces)
 
-    async def _sees(self, reader: Reader, queue: str) -> Sees:
+    async def _sees(self, reader: PageReader, queue: str) -> Sees:
         """Give whose workloads the reader may see in a queue's tree, which may hold its quota; empty: in all."""
         line = self.sources.state.by_queue.get(queue)
         if line is None:
             return await self.sees_around(reader, set(self.sources.state.by_queue))
         return await self.sees_around(reader, {node.name for node in line.node.tree.nodes if node.is_queue})
 
-    async def _queues(self, reader: Reader) -> frozenset[str] | None:
+    async def _queues(self, reader: PageReader) -> frozenset[str] | None:
         """Name the ClusterQueues that a reader may see; None: all.
 
         Whoever may get a LocalQueue sees the ClusterQueue behind it: its amounts are in every message of why one waits.
@@ -137,7 +136,7 @@ class Views:
         sees = await self.access.sees(reader, "localqueues", (door.namespace for door in doors))
         return frozenset(door.cluster_queue for door in doors if sees(door.namespace))
 
-    async def _sees_job(self, reader: Reader, workload: Object) -> bool:
+    async def _sees_job(self, reader: PageReader, workload: Object) -> bool:
         """Say whether the reader may get the job of a Workload."""
         metadata = workload["metadata"]
         for owner in metadata.get("ownerReferences") or ():

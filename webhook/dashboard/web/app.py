@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 from aiohttp import hdrs, web
 
-from webhook.dashboard.model.answer import Answer
+from webhook.dashboard.model.json_view import JsonView
 from webhook.dashboard.model.session import SessionView
-from webhook.dashboard.web.access import ANYBODY, Reader, Sessions, TooMany
+from webhook.dashboard.web.access import ANYBODY, PageReader, Sessions, TooMany
 from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.events import Listeners
 from webhook.dashboard.web.files import StaticFile
@@ -57,7 +57,7 @@ class DashboardApp:
     sessions: Sessions | None = None
     limits: Limits = PAGE
     _under_way: int = field(default=0, init=False)
-    _making: dict[tuple[Reader, str], asyncio.Task[bytes]] = field(default_factory=dict, init=False)
+    _making: dict[tuple[PageReader, str], asyncio.Task[bytes]] = field(default_factory=dict, init=False)
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request."""
@@ -99,12 +99,12 @@ class DashboardApp:
             return await self._events(request)
         return await self._shared(request, reader, path)
 
-    def _reader(self, request: web.BaseRequest) -> Reader | None:
+    def _reader(self, request: web.BaseRequest) -> PageReader | None:
         if self.sessions is None:
             return ANYBODY
         return self.sessions.reader(request.cookies.get(COOKIE, ""))
 
-    async def _session(self, reader: Reader | None) -> bytes:
+    async def _session(self, reader: PageReader | None) -> bytes:
         told = self.session()
         if reader is None:
             known = SessionView(mode=told.mode, version=told.version, needs_login=True, languages=told.languages)
@@ -112,7 +112,7 @@ class DashboardApp:
         may = await self.views.may(reader)
         return msgspec.json.encode(msgspec.structs.replace(told, user=reader.user, may=may))
 
-    async def _shared(self, request: web.BaseRequest, reader: Reader, path: str) -> web.Response:
+    async def _shared(self, request: web.BaseRequest, reader: PageReader, path: str) -> web.Response:
         """Answer what the same reader asks for at the same time once."""
         make = self._route(reader, path, request.rel_url.query)
         if make is None:
@@ -127,15 +127,15 @@ class DashboardApp:
             task.add_done_callback(lambda done: self._made(key, done))
         return _json(await asyncio.shield(task))
 
-    def _made(self, key: tuple[Reader, str], done: asyncio.Task[bytes]) -> None:
+    def _made(self, key: tuple[PageReader, str], done: asyncio.Task[bytes]) -> None:
         self._under_way -= 1
         del self._making[key]
         if not done.cancelled():
             done.exception()  # whoever asked may have gone: then nobody else looks at it
 
-    def _route(self, reader: Reader, path: str, query: Query) -> Callable[[], Awaitable[Answer]] | None:
+    def _route(self, reader: PageReader, path: str, query: Query) -> Callable[[], Awaitable[JsonView]] | None:
         views = self.views
-        plain: dict[str, Callable[[], Awaitable[Answer]]] = {
+        plain: dict[str, Callable[[], Awaitable[JsonView]]] = {
             "/ui/api/cluster": lambda: views.cluster(reader, query),
             "/ui/api/find": lambda: views.find(reader, query),
             "/ui/api/policies": lambda: views.policies(reader),
@@ -210,7 +210,7 @@ class DashboardApp:
         return response
 
 
-async def _encoded(make: Callable[[], Awaitable[Answer]]) -> bytes:
+async def _encoded(make: Callable[[], Awaitable[JsonView]]) -> bytes:
     return msgspec.json.encode(await make())
 
 

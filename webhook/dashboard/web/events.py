@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Final, Literal
 
-from webhook.dashboard.model.session import Changed
+from webhook.dashboard.model.session import ChangeNotice
 
 LOOK_EVERY: Final = 0.25
 """Seconds between two looks; behind a change, twice that."""
@@ -33,7 +33,7 @@ class Listeners:
         """Whether no one else can listen."""
         return self._number >= LISTENERS
 
-    async def changes(self) -> AsyncGenerator[Changed | None, None]:
+    async def changes(self) -> AsyncGenerator[ChangeNotice | None, None]:
         """Give what changed since the stream began, again and again; None where there was nothing to tell for long."""
         self._number += 1
         if self._task is None:
@@ -41,7 +41,7 @@ class Listeners:
             self._task = asyncio.create_task(self._look(), name="changes for the page")
         try:
             seen = self._now
-            yield Changed(seen[0], ("cluster", "queues", "workloads", "policies"))
+            yield ChangeNotice(seen[0], ("cluster", "queues", "workloads", "policies"))
             while not self._closed:
                 async with self._moved:
                     try:
@@ -75,10 +75,10 @@ class Listeners:
                 await asyncio.sleep(LOOK_EVERY)
 
 
-def _changed(before: Marks, after: Marks) -> Changed | None:
+def _changed(before: Marks, after: Marks) -> ChangeNotice | None:
     parts: list[Part] = []
     if before[0] != after[0]:
         parts += ["cluster", "queues", "workloads"]
     if before[1] != after[1]:
         parts.append("policies")
-    return Changed(after[0], tuple(parts)) if parts else None
+    return ChangeNotice(after[0], tuple(parts)) if parts else None

@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 
 from webhook.dashboard.model.simulation import SimulatedSeries, SimulationView
 from webhook.dashboard.model.workloads import Outlook, WhatIf
-from webhook.dashboard.views.rows import Sees, jobs_of
+from webhook.dashboard.views.rows import Named, jobs_of
 from webhook.dashboard.views.simulate import from_start, nominal, run, with_quota
 from webhook.dashboard.views.what_if import Deadline, OutOfTime, changed, gpu_of, needed, outlook
-from webhook.dashboard.web.access import Reader
+from webhook.dashboard.web.access import PageReader
 from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.query import Query, other_quota, text, wish
 from webhook.diagnostics import SourceError
@@ -39,7 +39,7 @@ class LongWork:
     stopped: bool = False
     _busy: bool = field(default=False, init=False)
 
-    async def what_if(self, reader: Reader, namespace: str, name: str, query: Query) -> WhatIf:
+    async def what_if(self, reader: PageReader, namespace: str, name: str, query: Query) -> WhatIf:
         """Decide about a workload as it is, and as it is wished for."""
         views, source = self.views, self.views.sources
         found = await views.found(reader, namespace, name, query)
@@ -56,29 +56,30 @@ class LongWork:
         if wanted.queue is not None and (namespace, wanted.queue) not in doors:
             raise StatusError(f"no LocalQueue {wanted.queue} in namespace {namespace}", 404)
         queues = {doors.get((namespace, w.queue), "") for w in (workload, other)}
-        sees = await views.sees_around(reader, set(source.state.by_queue))
+        named = Named(jobs_of(source), await views.sees_around(reader, set(source.state.by_queue)))
         revision, told = source.revision, wanted.told()
 
         def work() -> WhatIf:
             begun = monotonic()
-            now, then, partial = self._decide(needed(snapshot, source.core.rules, queues), (workload, other), sees)
+            now, then, partial = self._decide(needed(snapshot, source.core.rules, queues), (workload, other), named)
             return WhatIf(revision, told, now, then, round(1000 * (monotonic() - begun)), partial)
 
         return await self._alone(work)
 
-    def _decide(self, snapshot: Snapshot, both: tuple[Workload, Workload], sees: Sees) -> tuple[Outlook, Outlook, bool]:
-        source = self.views.sources
-        deadline, job = Deadline(monotonic, self._in_time()), jobs_of(source)
+    def _decide(
+        self, snapshot: Snapshot, both: tuple[Workload, Workload], named: Named
+    ) -> tuple[Outlook, Outlook, bool]:
+        source, deadline = self.views.sources, Deadline(monotonic, self._in_time())
         found: list[Outlook] = []
         try:
             rules, now = source.core.rules, source.now()
-            found.extend(outlook(snapshot, rules, now, workload, deadline, job, sees) for workload in both)
+            found.extend(outlook(snapshot, rules, now, workload, deadline, named) for workload in both)
         except OutOfTime:
             found += [Outlook(False, "")] * (2 - len(found))
             return found[0], found[1], True
         return found[0], found[1], False
 
-    async def simulate(self, reader: Reader, query: Query) -> SimulationView:
+    async def simulate(self, reader: PageReader, query: Query) -> SimulationView:
         """Run the recorded jobs under the quota and rules of today, and under others."""
         views, source = self.views, self.views.sources
         if not await views.access.may(reader, "clusterqueues"):

@@ -49,11 +49,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A rule that can be asked: the function, its program, and where that was written."""
+    """A rule that can be asked: the function, its program, and where that was written.
+
+    `constants` are what the program takes behind what the function is given: the parameters, where it reads any.
+    """
 
     call: Call
     program: cel.Program
     origin: Origin
+    constants: tuple[Any, ...] = ()
 
     @property
     def reads(self) -> frozenset[str]:
@@ -87,7 +91,7 @@ class Source:
         call = self._bound(program, sees)
         fix = result_fix(method, result, program.type, possible(program)) if method else None
         call = call if fix is None else _fixed(call, fix, program)
-        return Compiled(call, program, Origin(self.document, ((0, path),)))
+        return Compiled(call, program, Origin(self.document, ((0, path),)), self._constants(program))
 
     def keys(self, path: Path, count: int, sees: Mapping[str, Type]) -> Compiled | None:
         """Compile the sort keys at a path to one function: one call is cheaper than many. None where one cannot be."""
@@ -106,7 +110,7 @@ class Source:
         needed = [(at, starts[at], fix) for at, fix in enumerate(fixes) if fix is not None]
         call = _ordered(call, needed, program) if needed else _as_tuple(call)
         places = tuple((start, (*path, at)) for at, start in enumerate(starts))
-        return Compiled(call, program, Origin(self.document, places))
+        return Compiled(call, program, Origin(self.document, places), self._constants(program))
 
     def _key(self, path: Path, sees: Mapping[str, Type]) -> tuple[str, Fix | None] | None:
         text = self._text(path)
@@ -134,12 +138,14 @@ class Source:
 
     def _bound(self, program: cel.Program, sees: Mapping[str, Type]) -> Call:
         """Give the call with the parameters put in, and the core's times made timestamps where they are read."""
-        call, read = program.call, reads_of(program)
-        constants = (dict(self.parameters),) if _READ in program.env.variables else ()
+        call, read, constants = program.call, reads_of(program), self._constants(program)
         times = [at for at, (name, type_) in enumerate(sees.items()) if type_ == TIMESTAMP and name in read]
         if times:
             return _timed(call, times, constants)
         return (lambda *values: call(*values, *constants)) if constants else call
+
+    def _constants(self, program: cel.Program) -> tuple[Any, ...]:
+        return (dict(self.parameters),) if _READ in program.env.variables else ()
 
 
 @lru_cache(maxsize=1024)

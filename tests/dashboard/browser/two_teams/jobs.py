@@ -4,8 +4,10 @@ import msgspec
 
 from tests.dashboard.browser.two_teams.queues import GPU, MINUTE, now, running, waiting
 from webhook.dashboard.model.workloads import (
+    ClauseValues,
     FieldChange,
     HolderRow,
+    JobRef,
     LifeEvent,
     Outlook,
     PodSetRow,
@@ -55,8 +57,8 @@ def workload(namespace: str, name: str, revision: int) -> WorkloadView:
             LifeEvent(
                 began + 24 * MINUTE,
                 "preempted",
-                "PyTorchJob language/align-13b",
-                detail="InCohortReclamation: language takes back 8 nvidia.com/gpu",
+                reason="InCohortReclamation",
+                preemptor=JobRef("language/align-13b", "PyTorchJob/align-13b", "language"),
             ),
             LifeEvent(began + 24 * MINUTE + 30_000, "requeued", queue="vision"),
         ]
@@ -64,8 +66,13 @@ def workload(namespace: str, name: str, revision: int) -> WorkloadView:
         "time-window",
         "admit",
         'workload.labels[?"team"].orValue("") == "night" || now.getHours("Asia/Shanghai") < 8',
-        "policies/queue/time-window/policy.yaml",
+        "night/policy.yaml",
         14,
+        (
+            ClauseValues(
+                (('workload.labels[?"team"].orValue("")', '"day"'), ('now.getHours("Asia/Shanghai")', "15")), "false"
+            ),
+        ),
     )
     sets = (
         PodSetRow("master", 1, {GPU: 8, "cpu": 64_000}),

@@ -212,6 +212,18 @@ def running(at: int) -> tuple[WorkloadRow, ...]:
     )
 
 
+def finished(at: int) -> tuple[WorkloadRow, ...]:
+    """What ended in vision lately."""
+    ran = {"local_queue": "default", "cluster_queue": "vision", "user": "grace", "asks": {GPU: 8}}
+    row = WorkloadRow("vision", "job-depth-1-aa01c", "Finished", "Job/depth-1", **ran, since=at - 5 * HOUR,
+                      ended=at - 2 * HOUR, outcome="Succeeded", message="Job finished successfully")  # fmt: skip
+    failed = "Job has reached the specified backoff limit"
+    return (
+        row,
+        msgspec.structs.replace(row, name="job-flow-02-bb7d2", job="Job/flow-02", outcome="Failed", message=failed),
+    )
+
+
 def history(at: int) -> QueueHistory:
     """A day in steps of a quarter of an hour: busy in the day, quiet at night."""
     points = []
@@ -240,5 +252,5 @@ def queue(name: str, revision: int) -> QueueView:
     """One of the queues; all have vision's jobs."""
     at = now()
     node = {node.name: node for node in nodes(revision) if node.kind == "queue"}[name]
-    pages = (WorkloadPage(len(rows), len(rows), 0, rows) for rows in (running(at), waiting(at)))
+    pages = (WorkloadPage(len(rows), len(rows), 0, rows) for rows in (running(at), waiting(at), finished(at)))
     return QueueView(revision, at, COLUMNS, node, ("vision/default", "vision/nightly"), *pages, history(at))

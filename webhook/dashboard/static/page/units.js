@@ -2,6 +2,7 @@
 
 import { lang, listed, words } from "./words.js";
 
+const MINUTE = 60_000;
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 
 /** An amount of a resource, from the core's units: thousandths of cpu, bytes, whole units of all else. */
@@ -86,9 +87,14 @@ export function second(at, before) {
   return new Intl.DateTimeFormat(lang(), { timeStyle: "medium", hourCycle: "h23" }).format(at);
 }
 
-/** When something is expected, seen from now: `in 2 h 5 min (14:30)`. */
+/** When something is expected, seen from now: `14:30, in 59 min`. */
 export function ahead(at, now) {
   if (!at) return words().unknown;
   if (at <= now) return words().anyMoment;
-  return words().inTime(duration(at - now), clock(at, now));
+  return words().inTime(rough(at - now), clock(at, now));
+}
+
+/** A duration to the minute, as nobody expects anything to the second; below a minute to the second. */
+function rough(ms) {
+  return duration(ms < MINUTE ? ms : Math.round(ms / MINUTE) * MINUTE);
 }

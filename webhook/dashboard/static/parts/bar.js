@@ -50,7 +50,13 @@ export function quotaLine(cell, columns) {
     h("span", { class: "what", title: `${flavor} · ${resource}` }, h("span", {}, short(resource)), " ", h("small", {}, flavor)),
     bar(quota),
     h("span", { class: "figures" }, h("strong", {}, say(quota.used)), ` / ${say(quota.quota)}`),
-    h("span", { class: "extra" }, [...extra, words().freePart(say(quota.free))].join(" · ")));
+    h("span", { class: "extra" }, [...extra, freeIn(quota, say)].join(" · ")));
+}
+
+/** What one more job could get: of the queue's own quota, and with what others lend. */
+function freeIn({ quota, reserved, free }, say) {
+  const own = Math.max(0, quota - reserved);
+  return free > own ? words().freeWithBorrowing(say(own), say(free)) : words().freePart(say(free));
 }
 
 /** What the patterns mean. */

@@ -29,5 +29,5 @@ export function queryForm(route, label, children, read = (values) => values) {
     go(withQuery(route, read(values)));
   };
   return h("form", { class: "form", "aria-label": label, onsubmit: submit }, children,
-    h("p", { class: "field" }, h("button", { type: "submit" }, words().ask)));
+    h("p", { class: "field" }, h("button", { type: "submit" }, words().compare)));
 }

@@ -24,8 +24,8 @@ export function plot({ title, series, from, to, say, limit = 0, top = 2, width =
   const frame = { from, to, high, x, y, width, say };
   const picture = s("svg", { class: "plot", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": summary(title, series, say) },
     ticksUp(frame), ticksAlong(frame),
-    limit > 0 && limitLine(limit, frame),
-    series.map((one, place) => curve(one, place, frame)));
+    series.map((one, place) => curve(one, place, frame)),
+    limit > 0 && limitLine(limit, frame)); // above the curves, which may reach over it
   return h("figure", { class: "figure" },
     h("figcaption", {}, h("strong", {}, title), series.length > 1 && series.map(({ name }, place) => seriesKey(name, place))),
     picture, numbers(title, series, from, to, say));
@@ -63,10 +63,11 @@ function ticksUp({ high, y, width, say }) {
 
 function ticksAlong({ from, to, x, width, say }) {
   const many = width < 480 ? 2 : 4;
-  return Array.from({ length: many + 1 }, (_, place) => {
-    const value = from + ((to - from) * place) / many;
+  const values = Array.from({ length: many + 1 }, (_, place) => from + ((to - from) * place) / many);
+  return values.map((value, place) => {
     const anchor = place === 0 ? "start" : place === many ? "end" : "middle";
-    return s("text", { x: x(value), y: HEIGHT - 8, "text-anchor": anchor }, say.x(value));
+    const again = place > 0 && say.x(value) === say.x(values[place - 1]); // a short time has few minutes
+    return !again && s("text", { x: x(value), y: HEIGHT - 8, "text-anchor": anchor }, say.x(value));
   });
 }
 

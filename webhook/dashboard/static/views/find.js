@@ -5,14 +5,14 @@ import { h } from "../page/elements.js";
 import { address } from "../page/route.js";
 import { amounts } from "../page/units.js";
 import { words, worded } from "../page/words.js";
+import { jobLink } from "../parts/job_link.js";
 import { section, table } from "../parts/table.js";
-import { jobLink } from "./queue.js";
 
 function draw({ queues, workloads }, { query }) {
   const columns = [
     { head: words().job, cell: jobLink },
     { head: words().state, cell: (row) => worded("states", row.state) },
-    { head: words().queue, cell: (row) => row.clusterQueue ?? "" },
+    { head: words().queue, cell: (row) => row.clusterQueue && h("a", { href: address("queues", [row.clusterQueue]) }, row.clusterQueue) },
     { head: words().asks, cell: (row) => amounts(row.asks) },
   ];
   const found = queues.map((name) => h("li", {}, h("a", { href: address("queues", [name]) }, name)));

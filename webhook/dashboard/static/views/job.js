@@ -4,12 +4,12 @@ import { ask } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { address } from "../page/route.js";
 import { said } from "../page/sentences.js";
-import { ahead, amounts, duration, moment, number } from "../page/units.js";
+import { ahead, amounts, clock, duration, moment } from "../page/units.js";
 import { listed, words, worded } from "../page/words.js";
 import { facts, section, table } from "../parts/table.js";
-import { life } from "./job/life.js";
+import { life, spansOf } from "./job/life.js";
 import { shortages } from "./job/shortages.js";
-import { asked, whatIf } from "./job/what_if.js";
+import { asked, place, whatIf } from "./job/what_if.js";
 
 /** The job, and the answer to what the address asks beside it; that one is not asked again when the job changes. */
 async function load({ path, query }, signal, before) {
@@ -30,8 +30,9 @@ function draw({ workload: answer, other }, route) {
       h("h1", { tabindex: "-1" }, row.job || row.name),
       h("p", { class: "quiet" }, words().inNamespace(row.namespace))),
     standing(answer),
+    pending(answer),
+    waitsForQuota(row) && section(words().whatIf, whatIf(answer, other, route)),
     section(words().life, life(answer)),
-    waits(answer),
     section(words().podSets, podSets(answer)),
     section(words().aboutJob, facts([
       [words().workload, row.name],
@@ -42,32 +43,63 @@ function draw({ workload: answer, other }, route) {
       [words().created, moment(row.created)],
       [words().holdsSince, moment(row.since)],
       [words().ends, row.ends ? ahead(row.ends, at) : ""],
+      [words().ended, moment(row.ended)],
+      [words().outcome, worded("outcomes", row.outcome ?? "")],
     ])),
-    waitsForQuota(row) && section(words().whatIf, whatIf(answer, other, route)),
   ];
 }
 
 const waitsForQuota = (row) => Boolean(row.place || row.position || row.reason);
 
-/** In one sentence: where it stands. */
-function standing({ workload: row, ahead: before = 0, at }) {
-  const parts = [h("strong", { class: "state" }, worded("states", row.state))];
-  if (row.position) parts.push(words().positionOf(number(row.position), number(before)));
-  if (row.created && waitsForQuota(row)) parts.push(words().waitsSince(duration(at - row.created)));
-  if (waitsForQuota(row)) parts.push(words().startsAt(row.start ? ahead(row.start, at) : words().unknown));
-  return h("p", { class: "standing" }, parts.flatMap((part, place) => (place ? [" · ", part] : [part])));
+/** In one sentence: where it stands, since when, and until when. */
+function standing(answer) {
+  const { workload: row, at } = answer;
+  const parts = [h("strong", { class: "state" }, worded("states", row.state)), ...(waitsForQuota(row) ? waiting(row, at) : running(answer))];
+  return h("p", { class: "standing" }, parts.flatMap((part, number) => (number ? [" · ", part] : [part])));
 }
 
-function waits(answer) {
+function waiting(row, at) {
+  return [
+    row.position && place(row.position),
+    row.created && words().waitsSince(duration(at - row.created)),
+    row.start ? words().startsAt(ahead(row.start, at)) : words().startUnknown(said(row.startUnknown ?? "")),
+  ].filter(Boolean);
+}
+
+function running({ workload: row, at, events = [] }) {
+  const runs = spansOf(events, row.ended || at).filter(({ what }) => what === "runs").at(-1);
+  return [
+    row.ended && row.outcome && worded("outcomes", row.outcome),
+    row.ended && words().endedAt(clock(row.ended, at)),
+    runs ? runFor(runs, row) : row.since && duration((row.ended || at) - row.since),
+    row.ends && !row.ended && words().expectedEnd(ahead(row.ends, at)),
+  ].filter(Boolean);
+}
+
+const runFor = ({ from, to }, { ended }) => (ended ? words().spanTold(words().doing.runs, duration(to - from)) : duration(to - from));
+
+function pending(answer) {
   const { workload: row, rule } = answer;
   if (!waitsForQuota(row)) return null;
-  return section(words().whyWaits,
+  return section(words().why,
     h("p", {}, h("strong", {}, worded("reasons", row.reason ?? "")), row.message && h("span", { class: "message" }, said(row.message))),
-    rule && h("figure", { class: "clause" },
-      h("figcaption", {}, words().decidedBy, " ", h("strong", {}, rule.rule), " · ", worded("points", rule.point),
-        rule.file && h("small", {}, ` ${rule.file}${rule.line ? `:${rule.line}` : ""}`)),
-      rule.text && h("pre", { tabindex: 0, role: "region", "aria-label": words().clause }, h("code", {}, rule.text))),
-    shortages(answer.shortages ?? [], answer.at, row.clusterQueue));
+    shortages(answer.shortages ?? [], answer.at, row.clusterQueue),
+    rule && clause(rule));
+}
+
+/** The rule that decides: where it is written, what it saw and gave; its text on demand. */
+function clause({ rule, point, text, file, line, values = [] }) {
+  return h("figure", { class: "clause" },
+    h("figcaption", {}, words().decidedBy(h("strong", {}, rule)), " · ", worded("points", point),
+      file && h("small", {}, ` ${file}${line ? `:${line}` : ""}`)),
+    values.length > 0 && h("ul", { class: "values" }, values.map(seen)),
+    text && h("details", {}, h("summary", {}, words().showClause),
+      h("pre", { tabindex: 0, role: "region", "aria-label": words().clause }, h("code", {}, text))));
+}
+
+function seen({ node, parts, result }) {
+  return h("li", {}, node && [h("strong", {}, node), " "],
+    parts.map(([part, value]) => [h("code", {}, `${part} = ${value}`), " "]), h("strong", {}, words().gives(result)));
 }
 
 function podSets({ podSets: rows }) {

@@ -7,6 +7,7 @@ import { said } from "../page/sentences.js";
 import { ahead, amount, amounts, clock, duration, isBytes, number } from "../page/units.js";
 import { listed, words, worded } from "../page/words.js";
 import { legend, quotaLine } from "../parts/bar.js";
+import { jobLink } from "../parts/job_link.js";
 import { plot } from "../parts/plot.js";
 import { amountTop, durationTop } from "../parts/scale.js";
 import { facts, pager, section, table } from "../parts/table.js";
@@ -23,7 +24,7 @@ function load({ path: [name], query }, signal) {
 }
 
 function draw(answer, route, { width }) {
-  const { node, waiting, running } = answer;
+  const { node, waiting, running, finished } = answer;
   return [
     h("div", { class: "heading" },
       h("p", { class: "trail" }, h("a", { href: address("cluster") }, words().cluster),
@@ -38,21 +39,17 @@ function draw(answer, route, { width }) {
         [words().localQueues, listed(answer.localQueues)],
         [words().inadmissible, node.inadmissible ? number(node.inadmissible) : ""],
       ])),
-    section(words().waiting(number(waiting.total)), hidden(waiting), waitingTable(waiting, answer),
-      pages(waiting, "offset", route, words().waitingPages)),
-    section(words().running(number(running.total)), hidden(running), runningTable(running, answer),
+    section(words().pendingJobs(number(waiting.total)), hidden(waiting), waitingTable(waiting, answer),
+      pages(waiting, "offset", route, words().pendingPages)),
+    section(words().runningJobs(number(running.total)), hidden(running), runningTable(running, answer),
       pages(running, "running-offset", route, words().runningPages)),
+    finished.total > 0 && section(words().finishedLately(number(finished.total)), hidden(finished), finishedTable(finished, answer)),
     history(answer, route, width),
   ];
 }
 
 function hidden({ total, visible }) {
   return visible < total && h("p", { class: "quiet" }, words().hiddenRows(number(total - visible)));
-}
-
-/** A link to a job by its own name; a Workload without a job by the Workload's. */
-export function jobLink(row) {
-  return h("a", { href: address("workloads", [row.namespace, row.name]) }, row.job || row.name, " ", h("small", {}, row.namespace));
 }
 
 function waitingTable({ rows = [] }, { at }) {
@@ -63,9 +60,14 @@ function waitingTable({ rows = [] }, { at }) {
     { head: words().why, kind: "text", cell: reason },
     { head: words().priority, kind: "number", cell: (row) => String(row.priority ?? 0) },
     { head: words().waits, kind: "number", cell: (row) => row.created ? duration(at - row.created) : "" },
-    { head: words().start, cell: (row) => row.start ? ahead(row.start, at) : "–" },
+    { head: words().start, cell: (row) => start(row, at) },
   ];
-  return table({ caption: words().waitingCaption, columns, rows, key: (row) => `${row.namespace}/${row.name}` });
+  return table({ caption: words().pendingCaption, columns, rows, key: (row) => `${row.namespace}/${row.name}` });
+}
+
+function start(row, at) {
+  if (row.start) return ahead(row.start, at);
+  return row.startUnknown ? [words().unknown, h("span", { class: "message" }, said(row.startUnknown))] : "–";
 }
 
 function reason(row) {
@@ -84,6 +86,22 @@ function runningTable({ rows = [] }, { at }) {
     { head: words().ends, cell: (row) => row.ends ? ahead(row.ends, at) : "–" },
   ];
   return table({ caption: words().runningCaption, columns, rows, key: (row) => `${row.namespace}/${row.name}` });
+}
+
+function finishedTable({ rows = [] }, { at }) {
+  const columns = [
+    { head: words().job, cell: jobLink },
+    { head: words().asks, cell: (row) => amounts(row.asks) },
+    { head: words().user, cell: (row) => row.user ?? "" },
+    { head: words().outcome, kind: "text", cell: outcome },
+    { head: words().ranFor, kind: "number", cell: (row) => row.since ? duration(row.ended - row.since) : "" },
+    { head: words().ended, cell: (row) => clock(row.ended, at) },
+  ];
+  return table({ caption: words().finishedCaption, columns, rows, key: (row) => `${row.namespace}/${row.name}` });
+}
+
+function outcome(row) {
+  return [worded("outcomes", row.outcome ?? ""), row.outcome === "Failed" && row.message && h("span", { class: "message" }, said(row.message))];
 }
 
 function pages({ total, visible, offset = 0, rows = [] }, setting, route, label) {
@@ -113,7 +131,7 @@ function history({ history: past, columns, node, at }, route, width) {
     h("nav", { class: "spans", "aria-label": words().span }, spans),
     h("p", { class: "quiet" }, note.filter(Boolean).join(" ")),
     h("div", { class: "plots" }, quotas,
-      plot({ ...frame, title: words().workloads, say: say(number), series: [{ name: words().pending, points: counts("pending") }, { name: words().admitted, points: counts("admitted") }] }),
+      plot({ ...frame, title: words().workloads, say: say(number), series: [{ name: words().pending, points: counts("pending") }, { name: words().running, points: counts("admitted") }] }),
       plot({ ...frame, title: words().waitingTime, say: say(duration, durationTop), top: MINUTE, series: [{ name: words().meanWait, points: counts("waited") }] })));
 }
 

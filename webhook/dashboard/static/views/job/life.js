@@ -4,6 +4,7 @@ import { h } from "../../page/elements.js";
 import { said } from "../../page/sentences.js";
 import { duration, second } from "../../page/units.js";
 import { listed, words, worded } from "../../page/words.js";
+import { jobRef } from "../../parts/job_link.js";
 
 /** What a job does after an event, until the next one; others change nothing. */
 const AFTER = {
@@ -47,15 +48,31 @@ function line(spans) {
     }, h("b", {}, words().doing[what]), h("small", {}, duration(to - from)))));
 }
 
-function step({ at, what, by, queue, detail, changes = [] }, before, place) {
+function step({ at, what, by, queue, detail, changes = [], reason, preemptor }, before, place) {
   return h("li", { class: `step ${AFTER[what] ?? "aside"}`, "data-key": `${place} ${what}` },
     h("time", { datetime: new Date(at).toISOString() }, second(at, before?.at),
       before && at - before.at >= 1000 && h("small", {}, ` +${duration(at - before.at)}`)),
     h("div", {},
-      h("p", {}, h("strong", {}, worded("events", what)), by && [" ", words().by(by)], queue && [" ", words().inQueue(queue)]),
+      h("p", {}, headline({ what, by, queue, reason, preemptor })),
       detail && h("p", { class: "message" }, said(detail)),
-      changes.length > 0 && h("details", { open: true }, h("summary", {}, words().changes(changes.length)),
+      changes.length > 0 && h("details", {}, h("summary", {}, words().changes(changes.length)),
         h("ul", { class: "diff" }, changes.map(change)))));
+}
+
+const REASONS = { preempted: "preempting", evicted: "evictions", deactivated: "evictions", finished: "outcomes" };
+
+/** What happened, where, by or for whom, and why. */
+function headline({ what, by, queue, reason, preemptor }) {
+  const why = reason && REASONS[what] ? words().reasonOf(worded(REASONS[what], reason)) : "";
+  if (preemptor) return [h("strong", {}, words().preemptedBy(jobRef(preemptor))), why];
+  return [h("strong", {}, event(what, by, queue)), why];
+}
+
+function event(what, by, queue) {
+  if (what === "created" && by) return words().createdBy(by);
+  if (what === "shaped") return words().shapedBy(by);
+  if (what === "queued" && queue) return words().queuedIn(queue);
+  return queue ? words().eventIn(worded("events", what), queue) : worded("events", what);
 }
 
 const SIGNS = { add: "+", remove: "−", replace: "~" };

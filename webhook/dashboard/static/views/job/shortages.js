@@ -1,10 +1,10 @@
 /** What a job lacks, flavor by flavor, and who must end first. */
 
 import { h } from "../../page/elements.js";
-import { address } from "../../page/route.js";
 import { said } from "../../page/sentences.js";
 import { ahead, amount } from "../../page/units.js";
 import { words } from "../../page/words.js";
+import { jobRef } from "../../parts/job_link.js";
 import { table } from "../../parts/table.js";
 
 /** A table of what is asked and free; nothing where nothing is known. `own` is the queue of the job that lacks it. */
@@ -31,9 +31,6 @@ function first({ note, holders = [], resource }, at, own) {
   return [note && h("span", { class: "message" }, said(note)), items.length > 0 && h("ul", { class: "plain" }, items)];
 }
 
-function who({ workload, job, clusterQueue }, own) {
-  if (!workload) return words().somebody(clusterQueue);
-  const [namespace, name] = workload.split("/");
-  const link = h("a", { href: address("workloads", [namespace, name]) }, job || name, " ", h("small", {}, namespace));
-  return [link, clusterQueue !== own && ` ${words().inQueue(clusterQueue)}`];
+function who(holder, own) {
+  return [jobRef(holder), holder.workload && holder.clusterQueue !== own && ` ${words().inQueue(holder.clusterQueue)}`];
 }

@@ -5,6 +5,7 @@ import { said } from "../../page/sentences.js";
 import { ahead, amount, number, took as quick } from "../../page/units.js";
 import { listed, words, worded } from "../../page/words.js";
 import { choice, field, queryForm } from "../../parts/form.js";
+import { jobRefs } from "../../parts/job_link.js";
 import { shortages } from "./shortages.js";
 
 const SETTINGS = ["gpus", "resource", "queue", "priority"];
@@ -45,14 +46,17 @@ function outlooks({ changed, now, then, took = 0, partial }, at) {
     h("p", { class: "quiet" }, words().answeredIn(quick(took)), partial && ` ${words().partialOutlook}`));
 }
 
-function outlook(title, { admitted, clusterQueue, flavors = {}, position, reason, message, start, preempts, shortages: lacks = [] }, at) {
+/** Where a job stands in its queue. */
+export const place = (position) => (position === 1 ? words().nextInLine : words().positionOf(number(position), number(position - 1)));
+
+function outlook(title, { admitted, clusterQueue, flavors = {}, position, reason, message, start, startUnknown, preempts = [], shortages: lacks = [] }, at) {
   return h("section", { class: "side" },
     h("h3", {}, title),
     h("p", {}, h("strong", { class: "state" }, admitted ? words().wouldRun(clusterQueue) : words().wouldWait(clusterQueue))),
     admitted && h("p", {}, listed(Object.entries(flavors).map(([name, flavor]) => `${name}: ${flavor}`))),
-    preempts > 0 && h("p", {}, words().wouldPreempt(number(preempts))),
-    position > 0 && h("p", {}, words().atPosition(number(position))),
+    preempts.length > 0 && h("p", {}, words().wouldPreempt, " ", jobRefs(preempts)),
+    position > 0 && h("p", {}, place(position)),
     reason && h("p", {}, worded("reasons", reason), message && h("span", { class: "message" }, said(message))),
-    !admitted && h("p", {}, words().startsAt(start ? ahead(start, at) : words().unknown)),
+    !admitted && h("p", {}, start ? words().startsAt(ahead(start, at)) : words().startUnknown(said(startUnknown))),
     shortages(lacks, at, clusterQueue));
 }

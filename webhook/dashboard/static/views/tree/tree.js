@@ -28,7 +28,7 @@ export function tree(rows, columns, tools) {
 }
 
 function headings() {
-  const titles = [words().name, words().admitted, words().pending, words().quota];
+  const titles = [words().name, words().running, words().pending, words().quota];
   const heading = (title, place) => h("span", { role: "columnheader", class: place === 1 || place === 2 ? "number" : null }, title);
   return h("div", { class: "tree-head", role: "rowgroup" },
     h("div", { role: "row", class: "tree-row", "aria-rowindex": 1 }, titles.map(heading)));
@@ -45,7 +45,7 @@ function row(rows, place, tops, columns, isCursor, tools) {
     onfocus: () => moveTo(node, tools),
   },
     h("div", { role: "gridcell", class: "node" }, cohort ? twist(node, tools) : null, title(node)),
-    h("div", { role: "gridcell", class: "number", "data-head": words().admitted }, number(node.admitted ?? 0)),
+    h("div", { role: "gridcell", class: "number", "data-head": words().running }, number(node.admitted ?? 0)),
     h("div", { role: "gridcell", class: "number", "data-head": words().pending }, pending(node)),
     h("div", { role: "gridcell", class: "cells" },
       node.inactive && h("p", { class: "inactive", title: said(node.inactive) }, words().inactive(said(node.inactive))),

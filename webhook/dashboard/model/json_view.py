@@ -5,5 +5,5 @@ from __future__ import annotations
 import msgspec
 
 
-class Answer(msgspec.Struct, frozen=True, rename="camel"):
+class JsonView(msgspec.Struct, frozen=True, rename="camel"):
     """What all structs here have in common."""
