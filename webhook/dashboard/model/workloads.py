@@ -92,8 +92,8 @@ class ClauseValues(JsonView, frozen=True):
 class RuleClause(JsonView, frozen=True):
     """The clause that keeps a workload waiting now: the rule file's name, where it stands, its text and its values.
 
-    `point` is the question of the queue it answers (`admit`, `strict`, ...). `file` is a path below the folder of the
-    policies. What asks cohorts too has values for each node, from the root down.
+    `point` is the question of the queue it answers (`admit`, `strict`, ...). On the page `file` is a path below the
+    folder of the policies. What asks cohorts too has values for each node, from the root down.
     """
 
     rule: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Final
@@ -42,66 +41,61 @@ NO_LIMIT: Final = -1
 """What the rules see where a quota has no limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clauses:
-    """Finds the clause that decides about a workload. `folders` are those that policies are loaded from."""
-
-    state: State
-    folders: tuple[FilePath, ...] = ()
-
-    def of(self, entry: Entry, told: Pending) -> RuleClause | None:
-        """Give it with its values; None where no rule is asked."""
-        rules, queue = self.state.rules, entry.pending_queue
-        if not isinstance(rules, FileRules):
-            return None
-        if told.reason in (Reason.DENIED_BY_RULE, Reason.WAITING_FOR_PODS_READY):
-            return None if queue is None else self._denial(rules, entry, queue)
-        method = _POINTS.get(told.reason)
-        found = None if method is None else _written_at(rules, method)
-        if found is None or method is None:
-            return None
-        program, origin = found
-        values = () if queue is None else tuple(self._values(program, method, queue, told))
-        return self._written(_PATHS[method], origin, values)
-
-    def _denial(self, rules: FileRules, entry: Entry, queue: PendingQueue) -> RuleClause | None:
-        """Ask the conditions of `admit` again, and give the first that does not hold."""
-        values = (entry.workload, queue.queue, facts(self.state, entry, queue), self.state.changes.now)
-        for condition in rules.conditions:
-            compiled = condition.expression
-            try:
-                holds = compiled.call(*values) is True
-            except rules.failures:
-                holds = False
-            if not holds:
-                seen = traced(compiled.program, (*values, *compiled.constants))
-                return self._written(compiled.origin.path_at(0), compiled.origin, (seen,), point="admit")
+def clause_of(state: State, entry: Entry, told: Pending) -> RuleClause | None:
+    """Give the clause that decides about a pending workload, with its values; None where no rule is asked."""
+    rules, queue = state.rules, entry.pending_queue
+    if not isinstance(rules, FileRules):
         return None
+    if told.reason in (Reason.DENIED_BY_RULE, Reason.WAITING_FOR_PODS_READY):
+        return None if queue is None else _denial(state, rules, entry, queue)
+    method = _POINTS.get(told.reason)
+    found = None if method is None else _written_at(rules, method)
+    if found is None or method is None:
+        return None
+    program, origin = found
+    values = () if queue is None else tuple(_values(program, method, queue, told))
+    return _clause(".".join(map(str, _PATHS[method][1:])), _PATHS[method], origin, values)
 
-    def _values(self, program: Program, method: str, queue: PendingQueue, told: Pending) -> Iterator[ClauseValues]:
-        """Give what a point saw and gave, of the root first; nothing where it is asked about many things."""
-        head = queue.head()
-        if len(program.names) != len(_sees(method)):
-            return  # it reads parameters, which only its call knows
-        if method == "strict" and head is not None:
-            yield traced(program, (head.workload, queue.queue))
-        elif method in ("available", "most") and (lack := _lacking(told.shortages)) is not None:
-            tree, above = queue.node.tree, 0
-            column = tree.columns[lack.flavor, lack.resource]
-            for node in reversed(queue.node.path):
-                cell = tree.cells[node.base + column]
-                given = (cell, tree.usage[cell.at], above) if method == "available" else (cell, above)
-                seen = traced(program, given, node.name, partial(text, lack.resource))
-                yield seen if node.parent is None else _with_parent(seen, text(lack.resource, above))
-                above = tree.available(cell.at, tree.usage) if method == "available" else cell.most
 
-    def _written(self, path: Path, origin: Origin, values: tuple[ClauseValues, ...], *, point: str = "") -> RuleClause:
-        document = origin.document
-        value = document.at(path)
-        written = ", ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
-        name = str(document.at(("metadata", "name")))
-        file = below(document.file, self.folders)
-        return RuleClause(name, point or ".".join(map(str, path[1:])), written, file, document.place(path).line, values)
+def _denial(state: State, rules: FileRules, entry: Entry, queue: PendingQueue) -> RuleClause | None:
+    """Ask the conditions of `admit` again, and give the first that does not hold."""
+    values = (entry.workload, queue.queue, facts(state, entry, queue), state.changes.now)
+    for condition in rules.conditions:
+        compiled = condition.expression
+        try:
+            holds = compiled.call(*values) is True
+        except rules.failures:
+            holds = False
+        if not holds:
+            seen = traced(compiled.program, (*values, *compiled.constants))
+            return _clause("admit", compiled.origin.path_at(0), compiled.origin, (seen,))
+    return None
+
+
+def _values(program: Program, method: str, queue: PendingQueue, told: Pending) -> Iterator[ClauseValues]:
+    """Give what a point saw and gave, of the root first; nothing where it is asked about many things."""
+    head = queue.head()
+    if len(program.names) != len(_sees(method)):
+        return  # it reads parameters, which only its call knows
+    if method == "strict" and head is not None:
+        yield traced(program, (head.workload, queue.queue))
+    elif method in ("available", "most") and (lack := _lacking(told.shortages)) is not None:
+        tree, above = queue.node.tree, 0
+        column = tree.columns[lack.flavor, lack.resource]
+        for node in reversed(queue.node.path):
+            cell = tree.cells[node.base + column]
+            given = (cell, tree.usage[cell.at], above) if method == "available" else (cell, above)
+            seen = traced(program, given, node.name, partial(text, lack.resource))
+            yield seen if node.parent is None else _with_parent(seen, text(lack.resource, above))
+            above = tree.available(cell.at, tree.usage) if method == "available" else cell.most
+
+
+def _clause(point: str, path: Path, origin: Origin, values: tuple[ClauseValues, ...]) -> RuleClause:
+    document = origin.document
+    value = document.at(path)
+    written = ", ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
+    name = str(document.at(("metadata", "name")))
+    return RuleClause(name, point, written, document.file, document.place(path).line, values)
 
 
 def below(file: str, folders: Iterable[FilePath]) -> str:

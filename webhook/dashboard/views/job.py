@@ -10,12 +10,13 @@ import msgspec
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
-from webhook.dashboard.model.workloads import LifeEvent, PodSetRow, WorkloadView
+from webhook.dashboard.model.workloads import LifeEvent, PodSetRow, RuleClause, WorkloadView
 from webhook.dashboard.sources import Sources
-from webhook.dashboard.views.clause import Clauses
+from webhook.dashboard.views.clause import below, clause_of
 from webhook.dashboard.views.life import Lives
 from webhook.dashboard.views.rows import Named, any_row, shortage_rows
 from webhook.offline.plan.objects import is_named, owner_of
+from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain
 from webhook.queue.pending.queue import Entry
 from webhook.store.objects import Object, key_of
@@ -60,12 +61,20 @@ def workload_view(sources: Sources, found: Object, recorded: Recorded, named: Na
         row,
         tuple(_pod_sets(entry)),
         max(0, row.position - 1),
-        Clauses(state, sources.policies.paths).of(entry, told) if told is not None else None,
+        _clause(sources, entry, told) if told is not None else None,
         shortage_rows(told.shortages, named) if told is not None else (),
         tuple(_named(event, named) for event in _life(sources, found, recorded)),
         tuple(sorted(doors)),
         recorded.source,
     )
+
+
+def _clause(sources: Sources, entry: Entry, told: Pending) -> RuleClause | None:
+    """Give the clause that decides, with the path that its file has where policies are."""
+    found = clause_of(sources.state, entry, told)
+    if found is None:
+        return None
+    return msgspec.structs.replace(found, file=below(found.file, sources.policies.paths))
 
 
 def _named(event: LifeEvent, named: Named) -> LifeEvent:
