@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import FINISHED
-from webhook.jobs.describe import at
+from webhook.dashboard.views.rows import queue_of
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object, key_of
 
@@ -39,11 +39,6 @@ class Ended:
         ended, place = self._by_queue.get(queue_of(gone), []), _place(gone)
         if place in ended:
             ended.remove(place)
-
-
-def queue_of(workload: Object) -> str:
-    """Name the ClusterQueue that a Workload holds quota of, or held when it ended; empty for none."""
-    return str(at(workload, ("status", "admission", "clusterQueue")) or "")
 
 
 def _place(workload: Object) -> tuple[int, str]:

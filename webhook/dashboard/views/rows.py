@@ -11,8 +11,8 @@ from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
 from webhook.dashboard.model.queues import WorkloadRow
 from webhook.dashboard.model.workloads import HolderRow, JobRef, ShortageRow
-from webhook.dashboard.past.ended import queue_of
 from webhook.dashboard.sources import Sources
+from webhook.jobs.describe import at
 from webhook.kube.conditions import find
 from webhook.offline.plan.objects import owner_of
 from webhook.queue.decisions import Holder, Pending, Shortage
@@ -102,6 +102,11 @@ def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
         return entry.pending_queue.queue.name
     door = sources.state.local_queues.get(f"{entry.workload.namespace}/{entry.workload.queue}")
     return (queue_of(found) if found is not None else "") or (door.cluster_queue if door is not None else "")
+
+
+def queue_of(workload: Object) -> str:
+    """Name the ClusterQueue that a Workload holds quota of, or held when it ended; empty for none."""
+    return str(at(workload, ("status", "admission", "clusterQueue")) or "")
 
 
 def _wait_or_end(told: Pending | None, found: Object | None, state: str) -> dict[str, Any]:
