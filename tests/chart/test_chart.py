@@ -5,9 +5,11 @@ import json
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
 from tests.chart.helm import template
 from tests.shared import ROOT
+from webhook.cli.commands.server.register import register
 from webhook.config import load
 from webhook.documents import read
 
@@ -45,6 +47,8 @@ def test_the_default_values_are_valid():
         {"policies": {"paths": ["relative"]}},
         {"networkPolicy": {"metricsFrom": [{}]}},
         {"networkPolicy": {"metricsFrom": [{"namespaces": "x"}]}},
+        {"visibility": {"enabled": "yes"}},
+        {"kueueConfig": {"kind": "Configuration"}},
     ],
 )
 def test_wrong_values_are_refused(wrong):
@@ -69,6 +73,83 @@ def test_the_rendered_configuration_is_one_that_serve_reads(rendered, tmp_path):
     assert [str(path) for path in read_back.policies] == ["/opt/sluice/policies", "/etc/sluice/policies"]
 
 
+CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+namespace: kueue-system
+visibilityServer: {bindPort: 8443}
+featureGates: {FailureRecoveryPolicy: true}
+objectRetentionPolicies: {workloads: {afterDeactivatedByKueue: 1h}}
+"""
+
+
+def of_kueue(folder, text=CONFIGURATION):
+    """The argument that gives the chart a Configuration of Kueue."""
+    (folder / "kueue.yaml").write_text(text)
+    return f"--set-file=kueueConfig={folder / 'kueue.yaml'}"
+
+
+def configuration_of(folder, *arguments):
+    """What `serve` reads of the ConfigMap, whose files are put into `folder`."""
+    configuration, *_ = of_kind("ConfigMap", *arguments)
+    place = folder / "configuration"
+    place.mkdir(exist_ok=True)
+    for name, text in configuration["data"].items():
+        (place / name).write_text(text.replace("/etc/sluice/configuration", str(place)))
+    return load(place / "sluice.yaml", {}, {})
+
+
+@pytest.mark.cluster
+def test_a_configuration_of_kueue_is_taken_as_it_is(tmp_path):
+    """Its file is mounted and read; rights follow it, and its visibility API is served at its port."""
+    given = of_kueue(tmp_path)
+    config = configuration_of(tmp_path, given)
+    assert config.queues.enabled("FailureRecoveryPolicy")
+    assert config.queues.retention.after_deactivated == 3_600_000
+    assert config.visibility_listen == "0.0.0.0:8443"
+    assert {o["spec"]["service"]["port"] for o in of_kind("APIService", given)} == {8443}
+    (role,) = [o for o in of_kind("ClusterRole", given) if o["metadata"]["name"] == "sluice"]
+    verbs = {name: rule["verbs"] for rule in role["rules"] for name in rule["resources"]}
+    assert "delete" in verbs["jobs"]
+    assert verbs["nodes"] == ["list", "watch"]
+
+
+@pytest.mark.cluster
+def test_settings_go_before_the_configuration_of_kueue(tmp_path):
+    """A section of `settings` replaces that of Kueue, in the file that `serve` reads and in the rights alike."""
+    given = (of_kueue(tmp_path), "--set=settings.featureGates.VisibilityOnDemand=false")
+    config = configuration_of(tmp_path, *given)
+    assert not config.queues.enabled("FailureRecoveryPolicy")
+    assert config.visibility_listen == ""
+    assert of_kind("APIService", *given) == []
+    (role,) = [o for o in of_kind("ClusterRole", *given) if o["metadata"]["name"] == "sluice"]
+    assert not any("nodes" in rule["resources"] for rule in role["rules"])
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("text", ["kind: [", "kind: ConfigMap"])
+def test_what_is_no_configuration_of_kueue_is_refused(text, tmp_path):
+    """The value is the Configuration itself, not the ConfigMap around it."""
+    with pytest.raises(RuntimeError, match="kueueConfig: not a Configuration"):
+        template(CHART, of_kueue(tmp_path, text))
+
+
+@pytest.mark.cluster
+def test_all_namespaces_can_opt_in(tmp_path):
+    """With an empty label, the configuration and the registration select no labels; the system's stay left out."""
+    assert configuration_of(tmp_path, "--set=optIn.label=").namespace_selector == ""
+    (job,) = [o for o in of_kind("Job", "--set=optIn.label=") if o["metadata"]["name"] == "sluice-register"]
+    arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    given = [argument for argument in arguments[1:] if "=/" not in argument]
+    printed = CliRunner().invoke(register, [*given, "--public-ca", "--print"])
+    assert printed.exit_code == 0, printed.output
+    for document in read(printed.stdout):
+        for entry in document.value["webhooks"]:
+            (excluded,) = entry["namespaceSelector"].pop("matchExpressions")
+            assert {"kube-system", "sluice-system"} <= set(excluded["values"])
+            assert entry["namespaceSelector"] == {}
+
+
 ALL = {
     "mode": ["embedded", "external", "none"],
     "tls.source": ["sluice", "cert-manager", "secret"],
@@ -81,7 +162,10 @@ ALL = {
     "monitoring.dashboards.enabled": ["false", "true"],
     "roles.create": ["true", "false"],
     "journal.enabled": ["false", "true"],
-    "visibility.enabled": ["false", "true"],
+    "visibility.enabled": ["auto", "true"],
+    "kueueConfig": ["", "kind: Configuration"],
+    "optIn.label": ["sluice.dev/managed", ""],
+    "roles.kueuePrefix": ["", "kueue"],
     "crds.upgrade": ["true", "false"],
     "policies.shipped": ["/opt/sluice/policies", ""],
     "policies.files.a\\.yaml": ["", "#"],

@@ -12,6 +12,7 @@ import pytest
 
 from tests.chart.helm import template
 from tests.controlplane.client import Client
+from tests.patience import wait
 from tests.shared import ROOT
 from webhook.documents import read
 
@@ -137,7 +138,7 @@ def installed(kube_session: Client) -> Iterator[Client]:
                 obj = client.apply(_renamed(document.value, mode))
                 made.append(client.path_of(obj))
     for role in OF_PEOPLE:
-        client.apply(_bound(role))
+        client.apply(_bound(role, f"rights-embedded-sluice-{role}"))
         made.append(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/rights-{role}")
     yield client
     for path in made:
@@ -157,12 +158,8 @@ def _renamed(rendered: JSON, mode: str) -> JSON:
     return obj
 
 
-def _bound(role: str) -> JSON:
-    reference = {
-        "apiGroup": "rbac.authorization.k8s.io",
-        "kind": "ClusterRole",
-        "name": f"rights-embedded-sluice-{role}",
-    }
+def _bound(role: str, name: str) -> JSON:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"rights-{role}"}
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -174,7 +171,7 @@ def _bound(role: str) -> JSON:
 
 
 def _user(role: str) -> str:
-    if role in OF_PEOPLE:
+    if role in OF_PEOPLE or role.startswith("batch-"):
         return f"rights-{role}"
     account = f"embedded-sluice-{role}" if role in OF_RELEASE else f"{role}-sluice"
     return f"system:serviceaccount:{OURS}:{account}"
@@ -211,3 +208,40 @@ def test_what_has_a_name_is_that_alone(installed: Client, role: str) -> None:
     for resource, name, namespace, verbs in NAMED[role]:
         found = _verbs(installed, role, resource, name, namespace)
         assert found == set(verbs.split()), (resource, name, namespace)
+
+
+WRITE_JOBS = "get list watch create update patch delete"
+OF_KUEUE = {
+    "user": {"jobs.batch": WRITE_JOBS, "workloads.kueue.x-k8s.io": READ, "localqueues.kueue.x-k8s.io": READ,
+             "clusterqueues.kueue.x-k8s.io": "", "pods": "", "jobs.example.org": READ},
+    "admin": {"jobs.batch": WRITE_JOBS, "secrets": "", **{f"{name}.kueue.x-k8s.io": WRITE_JOBS for name in (
+        "workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors", "topologies")}},
+}  # fmt: skip
+
+
+def test_bindings_of_a_kueue_go_on_working(kube_session: Client) -> None:
+    """Under the names that Kueue gives them, two roles with its rights, of which others' roles may be part as there."""
+    client, made = kube_session, []
+    for document in read(template(CHART, "--set=roles.kueuePrefix=kueue"), "chart"):
+        obj = document.value
+        if obj and obj["kind"] == "ClusterRole" and "-batch-" in obj["metadata"]["name"]:
+            made.append(client.path_of(client.apply(obj)))
+    rule = {"apiGroups": ["example.org"], "resources": ["jobs"], "verbs": READ.split()}
+    label = {"rbac.kueue.x-k8s.io/batch-user": "true"}
+    group = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    made.append(
+        client.path_of(client.apply({**group, "metadata": {"name": "of-others", "labels": label}, "rules": [rule]}))
+    )
+    bindings = (_bound(f"batch-{who}", f"kueue-batch-{who}-role") for who in OF_KUEUE)
+    made.extend(client.path_of(client.apply(binding)) for binding in bindings)
+    try:
+        for who, rights in OF_KUEUE.items():
+            for resource, verbs in rights.items():
+
+                def given(who: str = who, resource: str = resource, verbs: str = verbs) -> bool:
+                    return _verbs(client, f"batch-{who}", resource) == set(verbs.split())
+
+                wait(given, f"a batch {who} may {verbs or 'nothing'} with {resource}")
+    finally:
+        for path in made:
+            client.delete(path)

@@ -13,9 +13,45 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
-{{/* "true" where the visibility API is served: only by embedded queues. */}}
+{{/* The settings of the queues: the fields of `settings`, else those of Kueue's Configuration, as `serve` reads both. */}}
+{{- define "sluice.queueSettings" -}}
+{{- $found := dict -}}
+{{- with .Values.kueueConfig -}}
+{{- $found = fromYaml . -}}
+{{- if or (hasKey $found "Error") (ne (get $found "kind") "Configuration") -}}
+{{- fail "kueueConfig: not a Configuration of config.kueue.x-k8s.io in YAML or JSON" -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $value := .Values.settings }}{{ $_ := set $found $name $value }}{{ end -}}
+{{- toYaml $found -}}
+{{- end -}}
+
+{{/* "true" where the visibility API is served: only by embedded queues; where nothing else is said, in a Kueue's place. */}}
 {{- define "sluice.visibility" -}}
-{{- if and .Values.visibility.enabled (eq .Values.mode "embedded") }}true{{ end -}}
+{{- $gates := dig "featureGates" dict (include "sluice.queueSettings" . | fromYaml) -}}
+{{- $auto := and .Values.kueueConfig (dig "VisibilityOnDemand" true $gates) -}}
+{{- if and (eq .Values.mode "embedded") (eq (toString .Values.visibility.enabled) "auto" | ternary $auto .Values.visibility.enabled) }}true{{ end -}}
+{{- end -}}
+
+{{/* The port of the visibility API: that of Kueue's Configuration, else Kueue's default. */}}
+{{- define "sluice.visibilityPort" -}}
+{{- dig "visibilityServer" "bindPort" 8082 (include "sluice.queueSettings" . | fromYaml) -}}
+{{- end -}}
+
+{{/* The label by which a namespace opts in, empty where all are matched. */}}
+{{- define "sluice.optIn" -}}
+{{- with .Values.optIn }}{{ if .label }}{{ printf "%s=%s" .label .value }}{{ end }}{{ end -}}
+{{- end -}}
+
+{{/* The resources of the job kinds that are held and started, by group. */}}
+{{- define "sluice.jobs" -}}
+batch: [jobs]
+jobset.x-k8s.io: [jobsets]
+kubeflow.org: [mpijobs, pytorchjobs, tfjobs, paddlejobs, xgboostjobs, jaxjobs]
+trainer.kubeflow.org: [trainjobs]
+ray.io: [rayclusters, rayjobs, rayservices]
+sparkoperator.k8s.io: [sparkapplications]
+workload.codeflare.dev: [appwrappers]
 {{- end -}}
 
 {{- define "sluice.image" -}}
