@@ -54,13 +54,13 @@ from webhook.server.app import make_app, make_state_app, state_routes
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
 from webhook.server.health import Condition, Health
-from webhook.server.listener import Application, Listener, host_and_port
+from webhook.server.listener import Application, Listener
 from webhook.server.metrics import ServerMetrics
 from webhook.server.policy_measures import PolicyMeasures
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.server.routes.visibility import VisibilityApp
 from webhook.server.self_call import SelfCall
-from webhook.setting_values import labels
+from webhook.setting_values import host_and_port, labels
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder

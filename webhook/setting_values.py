@@ -51,11 +51,16 @@ def whole(value: object, low: int, high: int, unit: str = "") -> int:
 
 def address(value: object) -> str:
     """Read HOST:PORT, [IPv6]:PORT, or :PORT for all addresses."""
+    host_and_port(value)
+    return str(value)
+
+
+def host_and_port(value: object) -> tuple[str, int]:
+    """Split what `address` reads; the host is empty for all addresses."""
     host, colon, port = text(value).rpartition(":")
     if not colon or (":" in host and not (host.startswith("[") and host.endswith("]"))):
         raise ValueError(f"{_shown(value)} is not HOST:PORT, such as 127.0.0.1:9443, [::1]:9443 or :9443")
-    _port(port, value)
-    return str(value)
+    return host.strip("[]"), _port(port, value)
 
 
 def url(value: object) -> str:

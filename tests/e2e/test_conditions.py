@@ -13,6 +13,7 @@ from tests.e2e.sluice import POLICIES, managed
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
 from webhook.policy import load_bundle
+from webhook.policy.webhook_rules import LONGEST
 
 pytestmark = pytest.mark.cluster
 
@@ -109,3 +110,19 @@ def test_what_a_queue_holds_is_sent(kube: Client, control_plane: ControlPlane, s
         kube.call("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
         gone(control_plane, path)
     assert set(seen) == {"CREATE jobs/work", "UPDATE jobs/work", "CREATE pods/queued", "UPDATE pods/queued"}
+
+
+@pytest.mark.parametrize(("length", "status"), [(LONGEST, 201), (LONGEST + 1, 422)])
+def test_the_longest_condition_is_what_the_server_reads(kube: Client, length: int, status: int) -> None:
+    """One code point more, and the API server refuses the webhook: such a condition is never registered."""
+    webhook = {
+        "name": "long.sluice.dev",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
+        "matchConditions": [{"name": "long", "expression": f"'{'x' * (length - 8)}' != ''"}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    answer = kube.request("POST", f"{path}?dryRun=All", {"metadata": {"name": "long"}, "webhooks": [webhook]})
+    assert answer.status == status, answer.body

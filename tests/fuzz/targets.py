@@ -8,10 +8,12 @@ from typing import Any
 
 from tests.fuzz import inputs
 from webhook import cel, documents
-from webhook.admission.wire import BadReview, parse_bytes
+from webhook.admission.wire import BadReview, parse
 from webhook.cel import check_types
 from webhook.diagnostics import SourceError
 from webhook.kube import patch
+from webhook.server.json_body import read_json
+from webhook.server.responses import StatusError
 
 OBJECT: dict[str, Any] = {
     "s": "abc",
@@ -71,8 +73,8 @@ def review(rng: random.Random) -> str:
     body = (inputs.changed(rng, text) if rng.random() < 0.5 else text).encode(errors="surrogatepass")
     if rng.random() < 0.02:
         body = b"[" * 200_000
-    with suppress(BadReview):
-        parse_bytes(body)
+    with suppress(BadReview, StatusError):
+        parse(read_json(body))
     return repr(body[:2_000])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.shared import ROOT
 from webhook.admission.pipeline import mutate, review, validate
-from webhook.admission.wire import answer, parse_bytes
+from webhook.admission.wire import answer, parse
 from webhook.kube.absent import ABSENT
 from webhook.kube.patch import Operation, apply
 from webhook.offline.dryrun.file_facts import FileFacts
@@ -37,7 +37,7 @@ def wire(request) -> bytes:
 
 def served(request, bundle):
     """What a server does: two calls over the wire, the patch of the first applied before the second."""
-    shaped = mutate(parse_bytes(wire(request)), bundle, FileFacts(bundle.objects, LABELS))
+    shaped = mutate(parse(orjson.loads(wire(request))), bundle, FileFacts(bundle.objects, LABELS))
     response = answer("u", shaped)["response"]
     steps = json.loads(base64.b64decode(response.get("patch", "W10=")))
     obj = apply(
@@ -45,7 +45,7 @@ def served(request, bundle):
     )
     if not response["allowed"]:
         return False, response["status"]["message"], obj
-    after = parse_bytes(wire(type(request)(**{**fields(request), "object": obj})))
+    after = parse(orjson.loads(wire(type(request)(**{**fields(request), "object": obj}))))
     judged = answer("u", validate(after, bundle, FileFacts(bundle.objects, LABELS)))["response"]
     return judged["allowed"], judged.get("status", {}).get("message", ""), obj
 

@@ -14,7 +14,7 @@ from tests.one_answer.situations import ASIDE, NAMESPACE, Situation
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.queue_gate import QueueGate
 from webhook.admission.verdict import Verdict
-from webhook.admission.wire import answer, parse_bytes
+from webhook.admission.wire import answer, parse
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
@@ -191,14 +191,14 @@ async def _served(situation: Situation) -> Served:
 
 
 def _asked(engine: LiveEngine, request: Request) -> Told:
-    shaped = engine.mutate(parse_bytes(_wire(request)))
+    shaped = engine.mutate(parse(orjson.loads(_wire(request))))
     assert isinstance(shaped, Verdict)
     response = answer("u", shaped)["response"]
     assert request.object is not None
     if not response["allowed"]:
         return Told(False, shaped.denials, shaped.warnings, None)
     obj = _patched(request.object, response)
-    judged = engine.validate(parse_bytes(_wire(replace(request, object=obj))))
+    judged = engine.validate(parse(orjson.loads(_wire(replace(request, object=obj)))))
     assert isinstance(judged, Verdict)
     warnings = tuple(dict.fromkeys((*shaped.warnings, *judged.warnings)))
     return Told(judged.allowed, judged.denials, warnings, obj if judged.allowed else None)

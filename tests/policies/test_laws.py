@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.policies.random_jobs import clusters, jobs
 from tests.shared import ROOT, shared
 from webhook.admission.pipeline import mutate, review, validate
-from webhook.admission.wire import answer, parse_bytes
+from webhook.admission.wire import answer, parse
 from webhook.documents import Document
 from webhook.kube.absent import ABSENT
 from webhook.kube.equality import same
@@ -122,17 +122,14 @@ def wire(request, obj):
 
 def served(request, bundle, cluster):
     """What a server says: two calls over the wire, the patch of the first applied before the second."""
-    shaped = answer(
-        "u", mutate(parse_bytes(wire(request, request.object)), bundle, FileFacts((*bundle.objects, *cluster), {}))
-    )["response"]
+    facts = FileFacts((*bundle.objects, *cluster), {})
+    shaped = answer("u", mutate(parse(orjson.loads(wire(request, request.object))), bundle, facts))["response"]
     steps = json.loads(base64.b64decode(shaped.get("patch", "W10=")))
     operations = [Operation(s["op"], s["path"], s.get("value", ABSENT), s.get("from", "")) for s in steps]
     obj = apply(request.object, operations)
     if not shaped["allowed"]:
         return False, shaped["status"]["message"], None
-    judged = answer("u", validate(parse_bytes(wire(request, obj)), bundle, FileFacts((*bundle.objects, *cluster), {})))[
-        "response"
-    ]
+    judged = answer("u", validate(parse(orjson.loads(wire(request, obj))), bundle, facts))["response"]
     return judged["allowed"], judged.get("status", {}).get("message", ""), obj if judged["allowed"] else None
 
 

@@ -13,8 +13,8 @@ from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.health import Condition
-from webhook.server.listener import host_and_port
 from webhook.server.metrics import MOST, ServerMetrics
+from webhook.setting_values import host_and_port
 
 
 def test_readiness_follows_its_conditions(tmp_path):
@@ -88,10 +88,13 @@ def test_shutdown_finishes_what_is_in_flight(tmp_path):
     assert (status, body["response"]["allowed"]) == (200, True)
 
 
-@pytest.mark.parametrize("text", ["9443", "host:", "host:port", "h:99999"])
-def test_addresses_are_checked(text):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("9443", "HOST:PORT"), ("host:", "end in a port"), ("host:port", "end in a port"), ("h:99999", "end in a port")],
+)
+def test_addresses_are_checked(text, message):
     """What is no HOST:PORT is refused with the text that was given."""
-    with pytest.raises(ValueError, match="HOST:PORT"):
+    with pytest.raises(ValueError, match=f'"{text}" .*{message}'):
         host_and_port(text)
 
 

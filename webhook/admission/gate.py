@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from webhook.jobs.job import Job
 from webhook.policy.facts import Check, Decision, Facts, Labels, Question, Selector
 
-__all__ = ["Check", "Decision", "Facts", "Gate", "GateAnswer", "Labels", "OpenGate", "Question", "Selector"]
+__all__ = ["Check", "Decision", "Facts", "Gate", "GateAnswer", "Labels", "Question", "Selector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,3 @@ class Gate(Protocol):
 
     def ask(self, job: Job, obj: dict[str, Any], namespace: str, dry_run: bool) -> GateAnswer:
         """Say whether the job can ever fit its queue, and where it would stand."""
-
-
-class OpenGate:
-    """A gate that lets everything in: queueing is off, or decided by someone else."""
-
-    def ask(self, job: Job, obj: dict[str, Any], namespace: str, dry_run: bool) -> GateAnswer:
-        """Allow, without a warning."""
-        return GateAnswer(allowed=True)

@@ -14,20 +14,11 @@ from webhook.policy.request import Request
 API_VERSION: Final = "admission.k8s.io/v1"
 OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
-__all__ = ["API_VERSION", "BadReview", "Request", "answer", "parse", "parse_bytes"]
+__all__ = ["API_VERSION", "BadReview", "Request", "answer", "parse"]
 
 
 class BadReview(Exception):
     """The body is not an AdmissionReview that we can answer (HTTP 400); the text says what is wrong."""
-
-
-def parse_bytes(body: bytes) -> Request:
-    """Read an AdmissionReview from its JSON text. Raises BadReview."""
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise BadReview(f"the body is not JSON: {error}") from None
-    return parse(document)
 
 
 def parse(document: Any) -> Request:
@@ -73,7 +64,6 @@ def _request(raw: dict[str, Any]) -> Request:
         _object(raw, "options"),
         request_kind,
         request_resource,
-        _string(raw, "requestSubResource"),
         attributes,
     )
 

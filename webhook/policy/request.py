@@ -34,5 +34,4 @@ class Request:
     options: dict[str, Any] | None = None
     request_kind: GroupVersionKind | None = None
     request_resource: GroupVersionResource | None = None
-    request_sub_resource: str = ""
     attributes: dict[str, Any] = field(default_factory=dict)

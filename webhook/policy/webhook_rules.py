@@ -16,8 +16,8 @@ from webhook.policy.model import Policy
 
 FAIL: Final = "Fail"
 IGNORE: Final = "Ignore"
-MAX_CONDITIONS: Final = 64
-"""The API server takes no more matchConditions of one webhook (admissionregistration.k8s.io/v1)."""
+LONGEST: Final = 100_000
+"""Code points of an expression that the API server's parser takes (cel-go, `ExpressionSizeCodePointLimit`)."""
 SUB_RESOURCE: Final = "request.?subResource.orValue('')"
 _HIDDEN: Final = ("params", "namespaceObject", "variables")
 """What a webhook's own match conditions cannot speak of."""
@@ -148,7 +148,8 @@ def _job_rules(operations: frozenset[str]) -> list[ResourceRule]:
 def condition_of(policies: Sequence[Policy]) -> str:
     """Give one condition for all: the conditions of each policy ANDed, those of all policies ORed.
 
-    Empty where one policy has none, is expanded, or speaks of what a webhook's condition cannot see.
+    Empty where one policy has none, is expanded, or speaks of what a webhook's condition cannot see; and where all
+    together are longer than the API server reads.
     """
     parts = []
     for policy in policies:
@@ -156,7 +157,8 @@ def condition_of(policies: Sequence[Policy]) -> str:
             return ""
         tests = [*_reach(policy.match), *(c.expression.text.strip() for c in policy.conditions)]
         parts.append(f"({' && '.join(map(_bracketed, tests))})")
-    return " || ".join(dict.fromkeys(parts))
+    condition = " || ".join(dict.fromkeys(parts))
+    return condition if len(condition) <= LONGEST else ""
 
 
 def portable(policy: Policy) -> bool:
@@ -198,8 +200,3 @@ def _among(what: str, words: Collection[str]) -> str:
         return ""
     first, *others = sorted(f"'{word}'" for word in words)
     return f"{what} in [{', '.join((first, *others))}]" if others else f"{what} == {first}"
-
-
-def mentions_authorizer(policy: Policy) -> bool:
-    """Say whether the policy asks the authorizer, so that reviews may need answers from the API server."""
-    return any("authorizer" in expression.text for expression in policy.expressions())

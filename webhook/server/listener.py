@@ -92,11 +92,3 @@ class Listener:
             if connection.deadline < now:
                 connection.abort()
         self._timer = loop.call_later(LOOK_EVERY, self._look, loop)
-
-
-def host_and_port(text: str) -> tuple[str, int]:
-    """Split `host:port` (or `[v6]:port`, or `:port` for all addresses). Raises ValueError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f'"{text}" is not HOST:PORT')
-    return host.strip("[]"), int(port)

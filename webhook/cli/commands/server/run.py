@@ -36,7 +36,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED
 from webhook.config import Config, PageMode
 from webhook.daemon import LOOPBACK, Daemon
 from webhook.jobs.describe import describe
-from webhook.server.listener import host_and_port
+from webhook.setting_values import host_and_port
 from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import EventType, Object, ObjectStore, uid_of
