@@ -61,7 +61,7 @@ def test_a_resource_that_no_group_covers(settings, admitted):
     """It keeps a workload pending, or is not counted where the settings say so."""
     snapshot = Reader([*QUEUES, workload("w", {"cpu": "2", "example.com/gpu": "100"})], settings=settings).snapshot()
     decided = decide(State.from_snapshot(snapshot), rules_named(["kueue"]), 0)
-    assert [dict(pods.usage) for found in decided.admitted for pods in found.pod_sets] == admitted
+    assert [dict(pods.resource_usage) for found in decided.admitted for pods in found.pod_sets] == admitted
 
 
 @pytest.mark.parametrize(

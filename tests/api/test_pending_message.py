@@ -28,7 +28,7 @@ def test_numbers_are_quantities(resource: str, quota: int, held: int, asked: int
     holder = running("r", "a", pod_sets=(PodSet("main", 1, {resource: held}),))
     holder = replace(holder, admission=Admission("a", (assignment,), 0))
     waits = job("j", "a", pod_sets=(PodSet("main", 1, {resource: asked}),))
-    core = state([queue("a", groups=(group((FLAVOR, {resource: quota})),))], [holder, waits])
+    core = state([queue("a", resource_groups=(group((FLAVOR, {resource: quota})),))], [holder, waits])
     decide(core, KueueRules(), 0)
     (told,) = pending(core)
     assert words in message_of(told)

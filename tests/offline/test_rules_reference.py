@@ -6,7 +6,9 @@ import pytest
 
 from tests.shared import ROOT
 from webhook import cel
+from webhook.cel import host
 from webhook.cel.types import TIMESTAMP
+from webhook.offline.reference.object_fields import TEXTS
 from webhook.offline.reference.queue_rules import SETTINGS, page, points
 from webhook.offline.reference.rule_examples import COMMON, EXAMPLES
 from webhook.offline.reference.rule_values import ARGUMENTS, MODES, OUTCOMES, VARIANTS
@@ -44,3 +46,12 @@ def test_every_value_and_setting_is_explained():
     headings = set(page().splitlines())
     assert all(name in ARGUMENTS or f"### {name}" in headings for p in POINTS.values() for name in p.sees)
     assert {tuple(path.split(".")) for path, _ in SETTINGS} >= set(ALL)
+
+
+@pytest.mark.parametrize("cls", TEXTS, ids=lambda cls: cls.__name__)
+def test_every_field_is_explained(cls):
+    """An object has a sentence, each of its fields another; the page names no class of the core."""
+    text = TEXTS[cls]
+    assert set(text.fields) == set(host.fields(cel.host_type(cls).name))
+    assert all(words.endswith(".") for words in (text.summary, *(meaning for meaning, _ in text.fields.values())))
+    assert f"`{cls.__name__}`" not in page()

@@ -96,9 +96,9 @@ def test_a_generator_file_makes_cohorts_queues_and_arrivals():
     assert len(made.snapshot.cohorts) == 2
     assert len(made.snapshot.cluster_queues) == 6
     queue = made.snapshot.cluster_queues[0]
-    assert (queue.name, queue.cohort, queue.weight) == ("org-0-team-0", "org-0", 2 * WEIGHT)
-    quota = queue.groups[0].flavors[0].quotas["cpu"]
-    assert (quota.nominal, quota.borrowing_limit, quota.lending_limit) == (20_000, 100_000, None)
+    assert (queue.name, queue.cohort_name, queue.weight) == ("org-0-team-0", "org-0", 2 * WEIGHT)
+    quota = queue.resource_groups[0].flavors[0].resources["cpu"]
+    assert (quota.nominal_quota, quota.borrowing_limit, quota.lending_limit) == (20_000, 100_000, None)
     assert len(made.arrivals) == 6 * 5
     assert [a.at for a in made.arrivals] == sorted(a.at for a in made.arrivals)
 

@@ -31,12 +31,12 @@ def group(*flavors: tuple[str, dict[str, Quota | int]]) -> ResourceGroup:
         FlavorQuotas(name, {r: q if isinstance(q, Quota) else Quota(q) for r, q in amounts.items()})
         for name, amounts in flavors
     )
-    return ResourceGroup(tuple(quotas[0].quotas), quotas)
+    return ResourceGroup(tuple(quotas[0].resources), quotas)
 
 
 def queue(name: str, nominal: Quota | int = 10, cohort: str = "", **kwargs: object) -> ClusterQueue:
-    """A ClusterQueue with one flavor and one resource, `gpu`, unless `groups` are given."""
-    kwargs.setdefault("groups", (group((FLAVOR, {"gpu": nominal})),))
+    """A ClusterQueue with one flavor and one resource, `gpu`, unless `resource_groups` are given."""
+    kwargs.setdefault("resource_groups", (group((FLAVOR, {"gpu": nominal})),))
     return ClusterQueue(name, cohort, **kwargs)  # type: ignore[arg-type]
 
 
@@ -61,7 +61,7 @@ def snapshot(
     flavors: list[Flavor] | None = None,
 ) -> Snapshot:
     """A snapshot where each ClusterQueue has a LocalQueue of its name."""
-    named = {f.flavor for q in queues for g in q.groups for f in g.flavors}
+    named = {f.name for q in queues for g in q.resource_groups for f in g.flavors}
     return Snapshot(
         flavors=tuple(flavors) if flavors is not None else tuple(Flavor(n) for n in sorted(named)),
         cluster_queues=tuple(queues),

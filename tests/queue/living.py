@@ -16,6 +16,7 @@ from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.decisions import Decisions
 from webhook.queue.model import (
     AdmissionCheck,
+    AdmissionChecksStrategy,
     AdmissionCheckUse,
     ClusterQueue,
     Flavor,
@@ -103,7 +104,7 @@ def arrivals(draw: st.DrawFn, now: int, queues: tuple[str, ...] = QUEUES) -> Wor
     return replace(
         made,
         namespace=draw(st.sampled_from(SPACES)),
-        queue=draw(st.sampled_from((*queues, "nowhere"))),
+        queue_name=draw(st.sampled_from((*queues, "nowhere"))),
         created=now - made.created * SECOND,
         queued_at=now - made.created * SECOND,
         uid=f"uid-{draw(st.integers(0, 999))}",
@@ -116,21 +117,22 @@ def arrivals(draw: st.DrawFn, now: int, queues: tuple[str, ...] = QUEUES) -> Wor
     )
 
 
+CHECKS = (), (AdmissionCheckUse("budget"),), (AdmissionCheckUse("none"),), (AdmissionCheckUse("budget", ("two",)),)
+
+
 @st.composite
 def edited_queue(draw: st.DrawFn, queue: ClusterQueue) -> ClusterQueue:
     """A ClusterQueue with one field changed."""
     selector = Selector((Requirement("tier", "In", ("1",)),))
     edits: dict[str, st.SearchStrategy[object]] = {
-        "groups": groups(),
-        "cohort": st.sampled_from(("", "left", "right", "low")),
+        "resource_groups": groups(),
+        "cohort_name": st.sampled_from(("", "left", "right", "low")),
         "preemption": preemptions(),
-        "strategy": st.sampled_from(("BestEffortFIFO", "StrictFIFO")),
+        "queueing_strategy": st.sampled_from(("BestEffortFIFO", "StrictFIFO")),
         "stop_policy": st.sampled_from(StopPolicy),
         "weight": st.sampled_from((0, 500, 2000)),
         "namespace_selector": st.sampled_from((None, Selector(), selector)),
-        "checks": st.sampled_from(
-            ((), (AdmissionCheckUse("budget"),), (AdmissionCheckUse("none"),), (AdmissionCheckUse("budget", ("two",)),))
-        ),
+        "admission_checks_strategy": st.builds(AdmissionChecksStrategy, st.sampled_from(CHECKS)),
         "fungibility": st.builds(Fungibility, SEARCHES, SEARCHES, st.sampled_from(("", "PreemptionOverBorrowing"))),
         "admission_mode": st.sampled_from(("", USAGE_BASED)),
         "labels": st.sampled_from(({}, {"a": "b"})),
@@ -155,7 +157,7 @@ def edited_local(draw: st.DrawFn, queue: LocalQueue, now: int) -> LocalQueue:
 def flavors() -> st.SearchStrategy[Flavor]:
     """A flavor with or without a taint."""
     taints = st.sampled_from(((), (Taint("spot", "", "NoSchedule"),)))
-    return st.builds(Flavor, st.sampled_from(("one", "two")), taints=taints)
+    return st.builds(Flavor, st.sampled_from(("one", "two")), node_taints=taints)
 
 
 def outcome(decisions: Decisions) -> dict[str, object]:

@@ -33,7 +33,7 @@ BACKOFF_BASE, BACKOFF_MOST = 60_000, 3_600_000
 _COMPARED = ("victim.cluster_queue", "queue.name", "victim.priority", "workload.priority", "victim.queued_at")
 STOPS = ("queue.stop_policy", "localQueue.stop_policy")
 READS: Mapping[str, tuple[str, ...]] = {
-    "order": ("workload.first", "queue.strategy", "usage", "workload.priority", "workload.queued_at"),
+    "order": ("workload.first", "queue.queueing_strategy", "usage", "workload.priority", "workload.queued_at"),
     "across": ("workload.first", "placement.borrow", "workload.priority", "workload.queued_at"),
     "tournament": ("workload.first", "contest", "workload.priority", "workload.queued_at"),
     "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
@@ -86,7 +86,7 @@ class KueueRules:
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
         """Order by whom others are evicted for, decayed usage (where the queue asks for it), priority, age."""
-        late = not (workload.first and queue.strategy == "BestEffortFIFO")
+        late = not (workload.first and queue.queueing_strategy == "BestEffortFIFO")
         return (late, usage, -workload.priority, workload.queued_at)
 
     def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: Facts) -> Key:
@@ -107,7 +107,7 @@ class KueueRules:
 
     def strict(self, workload: Workload, queue: ClusterQueue) -> bool:
         """Block behind a head that does not fit under StrictFIFO."""
-        return queue.strategy == "StrictFIFO"
+        return queue.queueing_strategy == "StrictFIFO"
 
     def admit(self, workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
         """Deny nothing."""
@@ -135,10 +135,10 @@ class KueueRules:
     def reserved(self, cell: Cell, usage: int, asked: int, borrow: int) -> int:
         """Hold up to the borrowing limit, or up to nominal where nothing is borrowed."""
         if borrow == 0:
-            return max(0, min(asked, cell.nominal - usage))
+            return max(0, min(asked, cell.nominal_quota - usage))
         if cell.borrowing_limit < 0:
             return asked
-        return min(asked, cell.nominal + cell.borrowing_limit - usage)
+        return min(asked, cell.nominal_quota + cell.borrowing_limit - usage)
 
     def yields(self, workload: Workload, begins: int, at: int) -> bool:
         """Let nobody use what a head holds."""
@@ -146,7 +146,7 @@ class KueueRules:
 
     def park(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
         """Park what plainly does not fit under BestEffortFIFO; under StrictFIFO only a namespace mismatch."""
-        if queue.strategy == "StrictFIFO":
+        if queue.queueing_strategy == "StrictFIFO":
             return outcome == Outcome.NAMESPACE_MISMATCH
         return outcome not in STAYS
 
@@ -202,9 +202,9 @@ class KueueRules:
 
     def may_preempt(self, cell: Cell, asked: int, queue: ClusterQueue, below_root: bool) -> bool:
         """Need the request within nominal, hierarchical advantage, or leave to preempt while borrowing."""
-        if cell.nominal >= asked or below_root:
+        if cell.nominal_quota >= asked or below_root:
             return True
-        return queue.preemption.borrow_within_cohort != "Never" or (
+        return queue.preemption.borrow_within_cohort.policy != "Never" or (
             self.fair and queue.preemption.reclaim_within_cohort != "Never"
         )
 
@@ -213,7 +213,7 @@ class KueueRules:
         preemption = queue.preemption
         if not reach.parent or preemption.reclaim_within_cohort == "Never":
             return False
-        return self.fair or reach.advantage or reach.under or preemption.borrow_within_cohort != "Never"
+        return self.fair or reach.advantage or reach.under or preemption.borrow_within_cohort.policy != "Never"
 
     def spares(self, queue: ClusterQueue) -> bool:
         """Take nothing within a queue that does not ask for it."""
@@ -243,7 +243,7 @@ class KueueRules:
         """Try without borrowing first where only that may reach other queues."""
         if self.fair or not found.others:
             return (True,)
-        if queue.preemption.borrow_within_cohort != "Never":
+        if queue.preemption.borrow_within_cohort.policy != "Never":
             return (True, False)
         if not found.under:
             return (True,)
@@ -259,7 +259,7 @@ class KueueRules:
 
     def entitled(self, cell: Cell, usage: int) -> bool:
         """Entitle a queue to its nominal quota."""
-        return self.within_nominal and usage <= cell.nominal
+        return self.within_nominal and usage <= cell.nominal_quota
 
     def allowed(self, strategy: str, shares: Shares) -> bool:
         """Compare the preemptor's share with the victim's, after or before."""
@@ -299,7 +299,7 @@ def _yields(policy: str, victim: Victim, workload: Workload) -> bool:
 
 
 def _below_threshold(preemption: Preemption, victim: Victim, workload: Workload) -> bool:
-    if preemption.borrow_within_cohort == "Never" or victim.priority >= workload.priority:
+    if preemption.borrow_within_cohort.policy == "Never" or victim.priority >= workload.priority:
         return False
-    threshold = preemption.max_priority_threshold
+    threshold = preemption.borrow_within_cohort.max_priority_threshold
     return threshold is None or victim.priority <= threshold

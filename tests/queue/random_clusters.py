@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.queue.build import NS, group
 from webhook.queue.model import (
     WEIGHT,
+    BorrowWithinCohort,
     ClusterQueue,
     Cohort,
     Flavor,
@@ -44,13 +45,10 @@ def groups(draw: st.DrawFn) -> tuple[ResourceGroup, ...]:
 
 def preemptions() -> st.SearchStrategy[Preemption]:
     """Policies of preemption."""
-    return st.builds(
-        Preemption,
-        st.sampled_from(POLICIES),
-        st.sampled_from((*POLICIES, "Any")),
-        st.sampled_from(("Never", "LowerPriority")),
-        st.one_of(st.none(), st.integers(0, 2)),
+    borrowing = st.builds(
+        BorrowWithinCohort, st.sampled_from(("Never", "LowerPriority")), st.one_of(st.none(), st.integers(0, 2))
     )
+    return st.builds(Preemption, st.sampled_from(POLICIES), st.sampled_from((*POLICIES, "Any")), borrowing)
 
 
 @st.composite
@@ -60,7 +58,7 @@ def queues(draw: st.DrawFn, name: str, strategy: str) -> ClusterQueue:
         name,
         draw(st.sampled_from(COHORTS)),
         draw(groups()),
-        strategy=strategy,
+        queueing_strategy=strategy,
         preemption=draw(preemptions()),
         fungibility=Fungibility(
             draw(st.sampled_from(("MayStopSearch", "TryNextFlavor"))),
@@ -106,7 +104,7 @@ def definitions(draw: st.DrawFn, strategy: str = "BestEffortFIFO") -> Snapshot:
     )
     taints = (Taint("spot", "", "NoSchedule"),) if draw(st.booleans()) else ()
     return Snapshot(
-        flavors=(Flavor("one", taints=taints), Flavor("two")),
+        flavors=(Flavor("one", node_taints=taints), Flavor("two")),
         cluster_queues=tuple(draw(queues(n, strategy)) for n in QUEUES),
         cohorts=cohorts,
         local_queues=tuple(LocalQueue(NS, n, n) for n in QUEUES),

@@ -28,7 +28,7 @@ from webhook.queue.quota.tree import Tree
 from webhook.queue.state import State
 
 RULES = KueueRules()
-SPOT = Flavor("spot", taints=(Taint("spot"),))
+SPOT = Flavor("spot", node_taints=(Taint("spot"),))
 STEADY = Flavor("steady")
 
 
@@ -42,7 +42,9 @@ def test_a_pod_set_of_no_pods_takes_a_flavor_where_one_could_run() -> None:
     """Pods that are all done, or not yet there, do not fix a workload on a flavor too small for one of them."""
     tiers = group(("small", {"gpu": 2}), ("large", {"gpu": 8}))
     empty = PodSet("workers", 0, {"gpu": 4})
-    (admitted,) = decide(state([queue("a", groups=(tiers,))], [job("j", "a", pod_sets=(empty,))]), RULES, 0).admitted
+    (admitted,) = decide(
+        state([queue("a", resource_groups=(tiers,))], [job("j", "a", pod_sets=(empty,))]), RULES, 0
+    ).admitted
     assert dict(admitted.pod_sets[0].flavors) == {"gpu": "large"}
 
 
@@ -58,7 +60,7 @@ def test_a_pod_set_that_found_its_flavor_is_no_reason_to_wait() -> None:
     cpus = group(("big", {"cpu": 4}))
     sets = (PodSet("one", 1, {"gpu": 1}), PodSet("two", 1, {"cpu": 9}))
     flavors = [SPOT, STEADY, Flavor("big")]
-    core = state([queue("a", groups=(tiers, cpus))], [job("j", "a", pod_sets=sets)], flavors=flavors)
+    core = state([queue("a", resource_groups=(tiers, cpus))], [job("j", "a", pod_sets=sets)], flavors=flavors)
     assert names(decide(core, RULES, 0)) == []
     assert told(core, "j") == (Place.INADMISSIBLE, Reason.EXCEEDS_MAX_QUOTA)
 
@@ -68,7 +70,7 @@ def test_a_search_that_failed_as_a_whole_leaves_no_flavor_to_try() -> None:
     tiers = group(("one", {"gpu": 4}), ("two", {"gpu": 4}))
     cpus = group(("big", {"cpu": 4}))
     both = PodSet("main", 1, {"cpu": 9, "gpu": 1})
-    lines = [queue("a", groups=(tiers, cpus), fungibility=Fungibility("MayStopSearch", "MayStopSearch"))]
+    lines = [queue("a", resource_groups=(tiers, cpus), fungibility=Fungibility("MayStopSearch", "MayStopSearch"))]
     core = state(lines, [job("j", "a", pod_sets=(both,))])
     decide(core, RULES, 0)
     assert told(core, "j")[0] == Place.INADMISSIBLE
@@ -104,7 +106,7 @@ def test_nothing_is_parked_in_a_stopped_queue() -> None:
 def test_an_answer_has_the_reasons_of_kueue() -> None:
     """Behind the head of a strict queue is our word; Kueue says only that the workload was not looked at."""
     work = [job("big", "a", 9, queued_at=1), job("small", "a", 1, queued_at=2)]
-    core = state([queue("a", 4, strategy="StrictFIFO")], work)
+    core = state([queue("a", 4, queueing_strategy="StrictFIFO")], work)
     made = outcome(make_plan(core.snapshot(), RULES, 0, cycles=1))
     assert made["pendingDetail"][f"{NS}/small"]["reason"] == "PendingEvaluation"
 

@@ -12,6 +12,7 @@ from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvi
 from webhook.queue.explain import explain, pending
 from webhook.queue.model import (
     AdmissionCheck,
+    AdmissionChecksStrategy,
     AdmissionCheckUse,
     Flavor,
     PodSet,
@@ -48,7 +49,7 @@ def test_best_effort_lets_small_work_pass_a_big_head() -> None:
 def test_strict_lets_nobody_pass_the_head() -> None:
     """Under StrictFIFO all wait behind a head that does not fit, and say so."""
     work = [running("old", "a", 3), job("big", "a", 4, queued_at=1), job("small", "a", 1, queued_at=2)]
-    core = state([queue("a", 4, strategy="StrictFIFO")], work)
+    core = state([queue("a", 4, queueing_strategy="StrictFIFO")], work)
     assert names(decide(core, RULES, 0)) == []
     told = {p.workload: p for p in pending(core)}
     assert told[f"{NS}/small"].reason == Reason.BEHIND_HEAD
@@ -76,9 +77,11 @@ def test_partial_admission_takes_the_largest_size_that_fits() -> None:
 def test_taints_choose_the_flavor() -> None:
     """Work goes to the tainted flavor only where it tolerates the taint."""
     groups = (group(("spot", {"gpu": 4}), ("paid", {"gpu": 4})),)
-    flavors = [Flavor("spot", taints=(Taint("spot"),)), Flavor("paid")]
+    flavors = [Flavor("spot", node_taints=(Taint("spot"),)), Flavor("paid")]
     sets = (PodSet("main", 1, {"gpu": 1}, tolerations=(Toleration("spot", "Exists"),)),)
-    core = state([queue("a", groups=groups)], [job("plain", "a"), job("ready", "a", pod_sets=sets)], flavors=flavors)
+    core = state(
+        [queue("a", resource_groups=groups)], [job("plain", "a"), job("ready", "a", pod_sets=sets)], flavors=flavors
+    )
     chosen = {a.workload: a.pod_sets[0].flavors["gpu"] for a in decide(core, RULES, 0).admitted}
     assert chosen == {f"{NS}/plain": "paid", f"{NS}/ready": "spot"}
 
@@ -104,7 +107,8 @@ def test_borrowing_stays_within_the_limit() -> None:
 
 def test_checks_are_a_second_phase() -> None:
     """Quota is reserved at once; admitted is who has all checks ready."""
-    core = state([queue("a", 4, checks=(AdmissionCheckUse("budget"),))], [job("j", "a")])
+    checks = AdmissionChecksStrategy((AdmissionCheckUse("budget"),))
+    core = state([queue("a", 4, admission_checks_strategy=checks)], [job("j", "a")])
     core.apply(DefinitionChanged(AdmissionCheck("budget")))
     first = decide(core, RULES, 0)
     assert [a.admitted for a in first.admitted] == [False]
@@ -201,7 +205,7 @@ def test_usage_orders_local_queues_by_what_they_used_lately() -> None:
     local = core.local_queues[f"{NS}/a"]
     core.apply(DefinitionChanged(replace(local, name="busy")))
     core.apply(DefinitionChanged(replace(local, name="idle")))
-    core.apply(WorkloadChanged(replace(running("r", "a", 2), queue="busy")))
+    core.apply(WorkloadChanged(replace(running("r", "a", 2), queue_name="busy")))
     core.bind(rules, 0)
     core.apply(WorkloadChanged(job("older", "busy", 1, queued_at=1)))
     core.apply(WorkloadChanged(job("newer", "idle", 1, queued_at=2)))

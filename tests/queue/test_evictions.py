@@ -98,7 +98,7 @@ def test_a_preemptor_that_is_deleted_keeps_nothing() -> None:
 def test_a_preemptor_that_no_longer_fits_makes_way() -> None:
     """Quota that is taken away under it frees its queue for others."""
     core = preempting()
-    core.apply(DefinitionChanged(replace(core.cluster_queues["a"], groups=queue("a", 3).groups)))
+    core.apply(DefinitionChanged(replace(core.cluster_queues["a"], resource_groups=queue("a", 3).resource_groups)))
     core.apply(WorkloadGone(f"{NS}/v1"))
     core.apply(WorkloadGone(f"{NS}/v2"))
     core.apply(WorkloadChanged(job("small", "a", 2, queued_at=9)))

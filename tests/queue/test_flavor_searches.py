@@ -15,8 +15,8 @@ def test_pod_sets_that_lead_each_other_on_do_not_block_the_queue() -> None:
 
     Found by the law WorkConserving: nothing that fits is left waiting.
     """
-    first = {"groups": (group(("one", {"gpu": 1}), ("two", {"gpu": 4})),)}
-    other = {"groups": (group(("one", {"gpu": 3}), ("two", {"gpu": 0})),)}
+    first = {"resource_groups": (group(("one", {"gpu": 1}), ("two", {"gpu": 4})),)}
+    other = {"resource_groups": (group(("one", {"gpu": 3}), ("two", {"gpu": 0})),)}
     held = Admission("a", (PodSetAssignment("main", {"gpu": "two"}, {"gpu": 8}, 1),))
     core = state(
         [queue("a", cohort="low", **first), queue("b", cohort="low", **other)],

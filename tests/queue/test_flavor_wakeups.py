@@ -13,8 +13,8 @@ def test_pod_sets_that_crowd_each_other_are_woken_when_one_of_them_may_go_elsewh
     """Both fit only on two flavors; the second would exceed all of the one that the first takes while `r` runs."""
     flavors = group(("default", {"gpu": 6}), ("other", {"gpu": 1}))
     tries_on = Fungibility("TryNextFlavor", "TryNextFlavor")
-    lines = [queue("a", cohort="co", groups=(flavors,), fungibility=tries_on)]
-    cohort = Cohort("co", groups=(group(("default", {"gpu": 2}), ("other", {"gpu": 2})),))
+    lines = [queue("a", cohort="co", resource_groups=(flavors,), fungibility=tries_on)]
+    cohort = Cohort("co", resource_groups=(group(("default", {"gpu": 2}), ("other", {"gpu": 2})),))
     pair = job("pair", "a", pod_sets=(PodSet("x", 1, {"gpu": 3}), PodSet("y", 1, {"gpu": 8})))
     core = state(lines, [running("r", "a", 4), pair], [cohort])
     assert names(decide(core, KueueRules(), 0)) == []

@@ -92,8 +92,10 @@ def test_limits_lowered_below_usage_are_not_made_worse(
     state = with_work(world, work[: len(work) // 2])
     until_stable_or_tired(state, rules)
     queue = world.cluster_queues[0]
-    flavors = tuple(replace(f, quotas=dict.fromkeys(f.quotas, lowered)) for f in queue.groups[0].flavors)
-    state.apply(DefinitionChanged(replace(queue, groups=(replace(queue.groups[0], flavors=flavors),))))
+    flavors = tuple(replace(f, resources=dict.fromkeys(f.resources, lowered)) for f in queue.resource_groups[0].flavors)
+    state.apply(
+        DefinitionChanged(replace(queue, resource_groups=(replace(queue.resource_groups[0], flavors=flavors),)))
+    )
     for workload in work[len(work) // 2 :]:
         state.apply(WorkloadChanged(workload))
     state.bind(rules)
@@ -265,8 +267,13 @@ def apply_step(
         state.apply(DefinitionChanged(Namespace(NS, labels={"team": str(number)})))
     elif what == "quota":
         queue = state.cluster_queues[QUEUES[number]]
-        flavors = tuple(replace(f, quotas={r: data.draw(quotas()) for r in f.quotas}) for f in queue.groups[0].flavors)
-        state.apply(DefinitionChanged(replace(queue, groups=(replace(queue.groups[0], flavors=flavors),))))
+        flavors = tuple(
+            replace(f, resources={r: data.draw(quotas()) for r in f.resources})
+            for f in queue.resource_groups[0].flavors
+        )
+        state.apply(
+            DefinitionChanged(replace(queue, resource_groups=(replace(queue.resource_groups[0], flavors=flavors),)))
+        )
 
 
 @both

@@ -57,7 +57,7 @@ def test_usage_is_counted_once_however_often_definitions_and_rules_change() -> N
 def test_a_window_that_opens_starts_what_waited_for_it(strategy: str) -> None:
     """The core says when to ask again, and lets the job in at that hour: 8 o'clock on a Monday, and 20 o'clock."""
     monday = 4 * 24 * HOUR  # 1970-01-05
-    core, rules = state([queue("a", 4, strategy=strategy)], [job("j", "a", 1)]), load_rules(WINDOW)
+    core, rules = state([queue("a", 4, queueing_strategy=strategy)], [job("j", "a", 1)]), load_rules(WINDOW)
     at = monday + 8 * HOUR
     while not (made := decide(core, rules, at)).admitted:
         assert reason(core, "j") == Reason.DENIED_BY_RULE
@@ -172,7 +172,11 @@ def test_a_status_that_another_wrote_is_taken_over() -> None:
 def test_huge_quotas_saturate(amount: int) -> None:
     """`cpu: 1E`, or ten queues of `1Ei` in a cohort, leave every queue of the tree active, as in Kueue."""
     queues = [queue(f"q{i}", Quota(amount, lending_limit=amount, borrowing_limit=amount), "co") for i in range(10)]
-    core = state(queues, [job("j", "q0", 3), running("r", "q1", 10**6)], [Cohort("co", groups=queues[0].groups)])
+    core = state(
+        queues,
+        [job("j", "q0", 3), running("r", "q1", 10**6)],
+        [Cohort("co", resource_groups=queues[0].resource_groups)],
+    )
     assert names(decide(core, rules_named(["kueue"]), 0)) == ["j"]
     assert not any(pending_queue.inactive for pending_queue in core.by_queue.values())
     core.apply(WorkloadChanged(running("huge", "q2", amount)))
@@ -248,7 +252,7 @@ def test_a_queue_that_goes_and_comes_back_takes_its_work_again() -> None:
 def test_quota_on_a_flavor_that_is_gone_is_told() -> None:
     """A running workload on a flavor that its queue has no more holds nothing, and the answer says so."""
     core, rules = state([queue("a", 4)], [running("r", "a", 3)]), KueueRules()
-    core.apply(DefinitionChanged(queue("a", groups=(group(("other", {"gpu": 4})),))))
+    core.apply(DefinitionChanged(queue("a", resource_groups=(group(("other", {"gpu": 4})),))))
     decide(core, rules, 0)
     (told,) = pending(core)
     assert told.workload == f"{NS}/r"
@@ -296,8 +300,8 @@ def test_a_copy_rests_where_its_state_does() -> None:
     both = {"gpu": 4, "cpu": 4}
     core = state(
         [
-            queue("a", cohort="left", strategy="StrictFIFO", groups=(group(("default", both)),)),
-            queue("b", cohort="left", groups=(group(("default", both)),)),
+            queue("a", cohort="left", queueing_strategy="StrictFIFO", resource_groups=(group(("default", both)),)),
+            queue("b", cohort="left", resource_groups=(group(("default", both)),)),
         ],
         [
             job("strict", "a", pod_sets=(PodSet("main", 1, {"gpu": 8, "cpu": 20}),)),
@@ -317,7 +321,7 @@ def test_a_copy_rests_where_its_state_does() -> None:
 @pytest.mark.parametrize("strategy", ["BestEffortFIFO", "StrictFIFO"])
 def test_a_copy_asks_again_when_its_state_does(strategy: str) -> None:
     """Who was denied until a window opens is asked then, in a copy too, also where he stays in front."""
-    core, rules = state([queue("a", 4, strategy=strategy)], [job("j", "a", 1)]), load_rules(WINDOW)
+    core, rules = state([queue("a", 4, queueing_strategy=strategy)], [job("j", "a", 1)]), load_rules(WINDOW)
     made = decide(core, rules, 4 * 24 * HOUR + 8 * HOUR)
     assert made.next_at is not None
     assert decide(copy_of(core), rules, 4 * 24 * HOUR + 8 * HOUR).next_at == made.next_at
@@ -326,7 +330,7 @@ def test_a_copy_asks_again_when_its_state_does(strategy: str) -> None:
 def test_who_moves_to_another_queue_is_told_its_numbers() -> None:
     """A LocalQueue points to another ClusterQueue: what was found of its work in the old one holds there only."""
     core = state(
-        [queue("a", 4), queue("b", 8, strategy="StrictFIFO")],
+        [queue("a", 4), queue("b", 8, queueing_strategy="StrictFIFO")],
         [
             running("ra", "a", 3),
             running("rb", "b", 8),

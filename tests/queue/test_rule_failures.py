@@ -41,8 +41,8 @@ POINTS = {
     "preempt.candidate": f"  preempt: {{candidate: \"{BAD} > 0 ? 'WithinQueue' : 'Never'\"}}\n",
     "requeue": f"  requeue: {BAD}\n",
     "admit": f'  admit:\n    - {{expression: "{BAD} > 0", reason: R}}\n',
-    "flavor.stop": "  flavor: {stop: \"queue.groups[7].resources[0] == 'gpu'\"}\n",
-    "capacity.available": "  capacity: {available: 1 / (node.nominal - node.nominal)}\n",
+    "flavor.stop": "  flavor: {stop: \"queue.resourceGroups[7].coveredResources[0] == 'gpu'\"}\n",
+    "capacity.available": "  capacity: {available: 1 / (node.nominalQuota - node.nominalQuota)}\n",
     "tournament": FAIR + f"  tournament:\n    - {BAD}\n",
     "share.ratio": FAIR + "  share: {ratio: double(borrowed / (lendable - lendable))}\n",
 }
@@ -100,7 +100,7 @@ def test_a_failing_condition_is_looked_at_again() -> None:
 
 def test_a_tree_whose_quota_cannot_be_told_stands_still() -> None:
     """Where the rule of lending fails, nothing in that tree is decided; other trees go on."""
-    ruled = rules("  capacity: {guaranteed: 1 / (node.nominal - 4)}\n")
+    ruled = rules("  capacity: {guaranteed: 1 / (node.nominalQuota - 4)}\n")
     core = state([queue("a", 4), queue("b", 8)], [job("j", "a"), job("k", "b")])
     assert names(decide(core, ruled, 0)) == ["k"]
     told = {p.workload: p for p in pending(core)}[f"{NS}/j"]

@@ -47,6 +47,11 @@ ROWS = [
     ("parameters: {unread: 1}", "RUL005", "5:16", "no rule reads parameters.unread", ""),
     ("strict: parameters.on", "RUL003", "5:22", "undefined field 'on'", ""),
     ("strict: startsWth('a')", "RUL003", "5:11", "unknown name 'startsWth'", 'did you mean "startsWith"?'),
+    ("strict: queue == 'a'", "RUL003", "5:17", "'(clusterQueue, string)'", "clusterQueue is an object with the fields"),
+    ("strict: queue.preemption.borrowWithinCohort != 'Never'", "RUL003", "5:47", "'(borrowWithinCohort, string)'",
+     "with the fields policy, maxPriorityThreshold"),
+    ("strict: queue.namespaceSelector.matchExpression == []", "RUL003", "5:35", "undefined field",
+     'did you mean "matchExpressions"?'),
     ("strict: workload.priority", "RUL004", "5:11", "this returns int, expected bool", ""),
     ("order: [\"{'a': 1}\"]", "RUL004", "5:11", "has no order", ""),
     ("order: [1, '']", "RUL002", "5:11", "must be a string", ""),
@@ -65,6 +70,32 @@ def test_a_mistake_is_told_at_its_place(spec: str, code: str, place: str, told: 
     assert way_out in found.hint
     assert found.source
     assert found in mistakes_in(read(HEAD + f"  {spec}\n", "rules.yaml"))
+
+
+OLD_NAMES = [
+    ("queue.strategy == ''", "queueingStrategy"),
+    ("queue.cohort == ''", "cohortName"),
+    ("queue.groups == []", "resourceGroups"),
+    ("queue.checks == []", "admissionChecksStrategy.admissionChecks"),
+    ("queue.admissionChecksStrategy.admissionChecks[0].flavors == []", "onFlavors"),
+    ("queue.preemption.maxPriorityThreshold == null", "borrowWithinCohort.maxPriorityThreshold"),
+    ("queue.preemption.max_priority_threshold == null", "borrowWithinCohort.maxPriorityThreshold"),
+    ("queue.namespaceSelector.requirements == []", "matchExpressions"),
+    ("queue.resourceGroups[0].resources == []", "coveredResources"),
+    ("queue.resourceGroups.exists(g, g.flavors.exists(f, f.flavor == ''))", "name"),
+    ("queue.resourceGroups[0].flavors[0].quotas == {}", "resources"),
+    ("queue.resourceGroups[0].flavors[0].resources['cpu'].nominal == 1", "nominalQuota"),
+    ("workload.queue == ''", "queueName"),
+    ("workload.admission.podSets == []", "podSetAssignments"),
+    ("workload.admission.podSetAssignments.all(p, p.usage == {})", "resourceUsage"),
+]
+
+
+@pytest.mark.parametrize(("expression", "new"), OLD_NAMES, ids=[row[0] for row in OLD_NAMES])
+def test_a_field_that_was_renamed_says_the_new_name(expression: str, new: str) -> None:
+    """Fields that had another name than in the API are an error that gives the new one, behind null too."""
+    (found,) = mistakes_in(read(HEAD + f'  strict: "{expression}"\n', "rules.yaml"))
+    assert (found.code, found.hint) == ("RUL003", f"use {new}: fields are named as in the API")
 
 
 def test_a_file_that_is_no_spec_is_told() -> None:

@@ -117,7 +117,7 @@ FAIR = "  extends: [kueue-fair]\n  share: "
     ("spec", "told"),
     [
         ("  capacity: {guaranteed: '-1'}\n", "capacity.guaranteed: returned -1, expected an amount"),
-        ("  capacity: {most: 'node.nominal - 9'}\n", "capacity.most: returned -9, expected an amount"),
+        ("  capacity: {most: 'node.nominalQuota - 9'}\n", "capacity.most: returned -9, expected an amount"),
         (FAIR + "{value: 0.0 / 0.0}\n", "share.value: returned NaN, expected a number"),
         (FAIR + "{ratio: '-1.0'}\n", "share.ratio: returned -1.0; a share must not be negative"),
     ],

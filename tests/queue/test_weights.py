@@ -30,7 +30,7 @@ SETS = {
 def test_what_is_free_is_shared_by_weight(rules: Rules, weights: tuple[int, int], shares: tuple[int, int]) -> None:
     """Twelve units of a cohort, two queues that own nothing and ask for more than there is."""
     lines = [queue(n, 0, "co", weight=WEIGHT * w) for n, w in zip("ab", weights, strict=True)]
-    cohort = Cohort("co", groups=(group(("default", {"gpu": 12})),))
+    cohort = Cohort("co", resource_groups=(group(("default", {"gpu": 12})),))
     work = [job(f"{n}{i}", n, queued_at=i) for n in "ab" for i in range(20)]
     started = names(decide(state(lines, work, [cohort]), rules, 0))
     assert (sum(n[0] == "a" for n in started), sum(n[0] == "b" for n in started)) == shares
@@ -48,7 +48,7 @@ def test_a_weight_is_as_exact_as_it_is_written(written: str, billionths: int) ->
 def test_small_weights_share_as_large_ones_do(rules: Rules) -> None:
     """0.0002 and 0.0001 are two to one; as thousandths both would be 0.001."""
     lines = [queue(n, 0, "co", weight=w) for n, w in (("a", 200_000), ("b", 100_000))]
-    cohort = Cohort("co", groups=(group(("default", {"gpu": 12})),))
+    cohort = Cohort("co", resource_groups=(group(("default", {"gpu": 12})),))
     work = [job(f"{n}{i}", n, queued_at=i) for n in "ab" for i in range(20)]
     started = names(decide(state(lines, work, [cohort]), rules, 0))
     assert [sum(name[0] == n for name in started) for n in "ab"] == [8, 4]
@@ -57,11 +57,11 @@ def test_small_weights_share_as_large_ones_do(rules: Rules) -> None:
 def admitted_over_time(weights: tuple[int, int], cycles: int | None, past: float = 0.0) -> list[int]:
     """Sixty starts of two queues that ask for more than there is: each time the job that began first ends."""
     lines = [
-        queue(n, 0, "co", weight=WEIGHT * w, groups=(group(("default", {GPU: 0})),))
+        queue(n, 0, "co", weight=WEIGHT * w, resource_groups=(group(("default", {GPU: 0})),))
         for n, w in zip("ab", weights, strict=True)
     ]
     lines[0] = replace(lines[0], history=History(0, {GPU: past}, {"": {GPU: past}}))
-    cohort = Cohort("co", groups=(group(("default", {GPU: 6})),))
+    cohort = Cohort("co", resource_groups=(group(("default", {GPU: 6})),))
     pods = (PodSet("main", 1, {GPU: 1}),)
     work = [job(f"{n}{i:02}", n, queued_at=i, created=i, pod_sets=pods) for n in "ab" for i in range(80)]
     core, counts, runs = state(lines, work, [cohort]), [0, 0], list[str]()

@@ -89,8 +89,8 @@ def _options(
 def _row(pending_queue: PendingQueue, flavor: str, resource: str, column: int, each: int, count: int) -> WaitingRow:
     tree, at = pending_queue.node.tree, pending_queue.node.base + column
     cell = tree.cells[at]
-    free, borrowed = tree.available(at, tree.usage), max(0, tree.usage[at] - cell.nominal)
-    return WaitingRow(resource, flavor, each * count, free, cell.most, cell.nominal, borrowed)
+    free, borrowed = tree.available(at, tree.usage), max(0, tree.usage[at] - cell.nominal_quota)
+    return WaitingRow(resource, flavor, each * count, free, cell.most, cell.nominal_quota, borrowed)
 
 
 def _never(

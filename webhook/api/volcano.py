@@ -63,7 +63,7 @@ def definitions(
         else:
             found.append((ClusterQueue, _queue(queue, parent, groups)))
     below = _sum(deserved[q["metadata"]["name"]] for q in children.get(ROOT, ()))
-    found.append((Cohort, Cohort(ROOT, groups=_groups({}, deserved[ROOT], below if deserved[ROOT] else {}))))
+    found.append((Cohort, Cohort(ROOT, resource_groups=_groups({}, deserved[ROOT], below if deserved[ROOT] else {}))))
     for group in pod_groups:
         namespace, name = _namespace(group), _queue_name(group)
         found.append((LocalQueue, LocalQueue(namespace, name, name)))
@@ -86,7 +86,7 @@ def workload(group: Object, around: Surroundings) -> Workload:
     return Workload(
         namespace=_namespace(group),
         name=metadata["name"],
-        queue=_queue_name(group),
+        queue_name=_queue_name(group),
         pod_sets=(pods,),
         priority=around.classes.get((CLASS_KIND, class_name), 0),
         created=created,
@@ -114,8 +114,8 @@ def _queue(obj: Object, parent: str, groups: tuple[ResourceGroup, ...]) -> Clust
     reclaim = "Any" if spec.get("reclaimable", True) else "Never"
     return ClusterQueue(
         name=obj["metadata"]["name"],
-        cohort=parent,
-        groups=groups,
+        cohort_name=parent,
+        resource_groups=groups,
         preemption=Preemption("LowerPriority", reclaim),
         weight=_weight(spec),
         problem=unsupported.reason("Queue", obj),

@@ -42,6 +42,8 @@ _PLAIN: dict[Any, Type] = {
     Duration: DURATION,
 }
 _FIELDS: dict[str, dict[str, Type]] = {}
+_NULLABLE: dict[str, dict[str, Type]] = {}
+"""Of each object type the fields that may be null, which the checker knows as dyn: what they are where they are not."""
 _ENUMS: set[tuple[str, str]] = set()
 _ATTRIBUTES: dict[str, str] = {}
 """Names of attributes by the names that expressions give them."""
@@ -56,7 +58,9 @@ def host_type(cls: type[Any]) -> Type:
     if name not in _FIELDS:
         _FIELDS[name] = {}
         _FIELDS[name].update(_declared(cls))
-        _ENUMS.update((name, camel_case(f)) for f, hint in typing.get_type_hints(cls).items() if _is_enum(hint))
+        hints = typing.get_type_hints(cls)
+        _NULLABLE[name] = {camel_case(f): _type(inner) for f, h in hints.items() if (inner := _beside_null(h))}
+        _ENUMS.update((name, camel_case(f)) for f, hint in hints.items() if _is_enum(hint))
     return object_type(name)
 
 
@@ -104,6 +108,13 @@ def _class_type(hint: Any) -> Type:
     return DYN
 
 
+def _beside_null(hint: Any) -> Any:
+    """Give what a field is that may be null; None where it may not, or may be several other things."""
+    others = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+    is_union = typing.get_origin(hint) in (typing.Union, python_types.UnionType)
+    return others[0] if is_union and len(others) == 1 else None
+
+
 def _is_enum(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Enum)
 
@@ -121,6 +132,11 @@ def known(name: str) -> bool:
 def fields(name: str) -> dict[str, Type]:
     """The fields of a host type, none for another type."""
     return _FIELDS.get(name, {})
+
+
+def nullable(name: str) -> Mapping[str, Type]:
+    """The fields of a host type that may be null, and what they are where they are not."""
+    return _NULLABLE.get(name, {})
 
 
 def read(value: object, field: str) -> object:

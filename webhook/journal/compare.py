@@ -146,7 +146,7 @@ class Comparison:
 def _difference(made: Admitted, workload: Workload) -> str:
     """Say where the other queue put a job that ours would have put elsewhere."""
     assert workload.admission is not None
-    theirs = {pods.name: dict(pods.flavors) for pods in workload.admission.pod_sets}
+    theirs = {pods.name: dict(pods.flavors) for pods in workload.admission.pod_set_assignments}
     ours = {pods.name: dict(pods.flavors) for pods in made.pod_sets}
     if ours == theirs:
         return ""

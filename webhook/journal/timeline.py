@@ -78,7 +78,7 @@ def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happen
         case WorkloadGone(key):
             gone = known.pop(key, None)
             if gone is not None and not gone.finished:
-                yield Happening(at, What.DELETED, key, gone.queue)
+                yield Happening(at, What.DELETED, key, gone.queue_name)
         case WorkloadEvicted(key):
             yield Happening(at, What.REQUEUED, key)
         case DefinitionChanged(definition):
@@ -89,11 +89,11 @@ def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happen
 
 def _changed(before: Workload | None, workload: Workload, at: int) -> Iterator[Happening]:
     if before is None:
-        yield Happening(at, What.ARRIVED, workload.key, workload.queue, requests(workload))
+        yield Happening(at, What.ARRIVED, workload.key, workload.queue_name, requests(workload))
     if workload.finished and not (before is not None and before.finished):
-        yield Happening(at, What.FINISHED, workload.key, workload.queue)
+        yield Happening(at, What.FINISHED, workload.key, workload.queue_name)
     elif before is not None and before.admission is not None and workload.admission is None:
-        yield Happening(at, What.REQUEUED, workload.key, workload.queue)
+        yield Happening(at, What.REQUEUED, workload.key, workload.queue_name)
 
 
 def _decided(made: Decided) -> Iterator[Happening]:
@@ -111,7 +111,7 @@ def _decided(made: Decided) -> Iterator[Happening]:
 
 def _got(admitted: Admitted) -> str:
     got = [
-        f"{text(resource, pods.usage.get(resource, 0))} {resource} ({flavor})"
+        f"{text(resource, pods.resource_usage.get(resource, 0))} {resource} ({flavor})"
         for pods in admitted.pod_sets
         for resource, flavor in sorted(pods.flavors.items())
     ]

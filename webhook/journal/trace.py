@@ -78,7 +78,7 @@ def _row(run: _Run, begun: int) -> dict[str, Any]:
         "time": f"{run.arrived - begun}ms",
         "run": f"{run.total}ms",
         "namespace": workload.namespace,
-        "queue": workload.queue,
+        "queue": workload.queue_name,
         "name": workload.name,
         "priority": workload.priority,
         **asks,

@@ -76,8 +76,9 @@ class Definitions:
     def queues_of(self, flavor: str = "", check: str = "") -> Iterator[ClusterQueue]:
         """Give the ClusterQueues that name a flavor, or a check."""
         for queue in self.cluster_queues.values():
-            flavors = (quotas.flavor for group in queue.groups for quotas in group.flavors)
-            if (flavor and flavor in flavors) or (check and any(use.name == check for use in queue.checks)):
+            flavors = (quotas.name for group in queue.resource_groups for quotas in group.flavors)
+            checks = (use.name for use in queue.admission_checks_strategy.admission_checks)
+            if (flavor and flavor in flavors) or (check and check in checks):
                 yield queue
 
     def why_out(self, workload: Workload) -> str:
@@ -88,9 +89,11 @@ class Definitions:
             return "the workload is being evicted"
         if workload.held:
             return f"the workload is {workload.held}"
-        local = self.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        if not workload.queue_name:
+            return "no queue name is set"
+        local = self.local_queues.get(f"{workload.namespace}/{workload.queue_name}")
         if local is None:
-            return f'LocalQueue "{workload.queue}" does not exist' if workload.queue else "no queue name is set"
+            return f'LocalQueue "{workload.queue_name}" does not exist'
         if local.problem:
             return f"LocalQueue {local.name}: {local.problem}"
         if local.stop_policy != StopPolicy.NONE:
@@ -105,15 +108,15 @@ class Definitions:
             return queue.problem
         if queue.stop_policy != StopPolicy.NONE:
             return "it is stopped"
-        if queue.cohort and circle:
-            return f"the parents of cohort {queue.cohort} form a cycle"
-        if above := self._problem_above(queue.cohort):
+        if queue.cohort_name and circle:
+            return f"the parents of cohort {queue.cohort_name} form a cycle"
+        if above := self._problem_above(queue.cohort_name):
             return above
-        for group in queue.groups:
+        for group in queue.resource_groups:
             for flavor in group.flavors:
-                if flavor.flavor not in self.flavors:
-                    return f"ResourceFlavor {flavor.flavor} does not exist"
-        for use in queue.checks:
+                if flavor.name not in self.flavors:
+                    return f"ResourceFlavor {flavor.name} does not exist"
+        for use in queue.admission_checks_strategy.admission_checks:
             check = self.checks.get(use.name)
             if check is None or not check.active:
                 return f"AdmissionCheck {use.name} {'does not exist' if check is None else 'is not active'}"

@@ -89,7 +89,7 @@ def _lost(entry: Entry) -> str:
     assert entry.pending_queue is not None
     assert entry.admission is not None
     columns, name = entry.pending_queue.node.tree.columns, entry.pending_queue.queue.name
-    for pod_set in entry.admission.pod_sets:
+    for pod_set in entry.admission.pod_set_assignments:
         for resource, flavor in pod_set.flavors.items():
             if (flavor, resource) not in columns:
                 return f"it holds {resource} of flavor {flavor}, for which ClusterQueue {name} has no quota"
@@ -119,7 +119,7 @@ def _is_pending(entry: Entry) -> bool:
 def _is_suspended(state: State, entry: Entry) -> bool:
     """Say whether somebody stopped it: the workload itself, or its LocalQueue."""
     workload = entry.workload
-    local = state.local_queues.get(f"{workload.namespace}/{workload.queue}")
+    local = state.local_queues.get(f"{workload.namespace}/{workload.queue_name}")
     stopped = local is not None and local.stop_policy in (StopPolicy.HOLD, StopPolicy.DRAIN)
     return not workload.active or stopped
 
@@ -187,7 +187,7 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: G
         lack.asked,
         free,
         lack.most,
-        cell.nominal,
+        cell.nominal_quota,
         max(0, tree.usage[cell.at] - cell.subtree),
         "",
         _holders(state, tree, replace(lack, column=column), free, gathered) if lack.asked <= lack.most else (),

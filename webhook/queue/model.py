@@ -87,7 +87,7 @@ class Requirement:
 class Selector:
     """All requirements must hold; no requirement selects everything."""
 
-    requirements: tuple[Requirement, ...] = ()
+    match_expressions: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Flavor:
 
     name: str
     node_labels: Mapping[str, str] = EMPTY
-    taints: tuple[Taint, ...] = ()
+    node_taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     problem: str = ""
 
@@ -105,7 +105,7 @@ class Flavor:
 class Quota:
     """The quota of one flavor and resource at one node. A limit of None is no limit."""
 
-    nominal: int = 0
+    nominal_quota: int = 0
     borrowing_limit: int | None = None
     lending_limit: int | None = None
 
@@ -114,16 +114,24 @@ class Quota:
 class FlavorQuotas:
     """The quotas of one flavor, by resource."""
 
-    flavor: str
-    quotas: Mapping[str, Quota] = field(default_factory=dict)
+    name: str
+    resources: Mapping[str, Quota] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroup:
     """Resources that a pod set gets from one flavor; flavors are tried in this order."""
 
-    resources: tuple[str, ...]
+    covered_resources: tuple[str, ...]
     flavors: tuple[FlavorQuotas, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BorrowWithinCohort:
+    """Whether a queue may preempt workloads of other queues while it borrows, and up to which priority."""
+
+    policy: str = "Never"
+    max_priority_threshold: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +140,7 @@ class Preemption:
 
     within_cluster_queue: str = "Never"
     reclaim_within_cohort: str = "Never"
-    borrow_within_cohort: str = "Never"
-    max_priority_threshold: int | None = None
+    borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +154,17 @@ class Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheckUse:
-    """A check of a queue; empty `flavors` means all flavors."""
+    """A check of a queue; empty `on_flavors` means all flavors."""
 
     name: str
-    flavors: tuple[str, ...] = ()
+    on_flavors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionChecksStrategy:
+    """The checks of a queue (ClusterQueue `admissionChecksStrategy`)."""
+
+    admission_checks: tuple[AdmissionCheckUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +194,15 @@ class ClusterQueue:
     """
 
     name: str
-    cohort: str = ""
-    groups: tuple[ResourceGroup, ...] = ()
+    cohort_name: str = ""
+    resource_groups: tuple[ResourceGroup, ...] = ()
     namespace_selector: Selector | None = Selector()
-    strategy: str = Strategy.BEST_EFFORT
+    queueing_strategy: str = Strategy.BEST_EFFORT
     preemption: Preemption = Preemption()
     fungibility: Fungibility = Fungibility()
     weight: int = WEIGHT
     stop_policy: str = StopPolicy.NONE
-    checks: tuple[AdmissionCheckUse, ...] = ()
+    admission_checks_strategy: AdmissionChecksStrategy = AdmissionChecksStrategy()
     admission_mode: str = ""
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
@@ -203,7 +217,7 @@ class Cohort:
 
     name: str
     parent: str = ""
-    groups: tuple[ResourceGroup, ...] = ()
+    resource_groups: tuple[ResourceGroup, ...] = ()
     weight: int = WEIGHT
     labels: Mapping[str, str] = EMPTY
     annotations: Mapping[str, str] = EMPTY
@@ -271,7 +285,7 @@ class PodSetAssignment:
 
     name: str
     flavors: Mapping[str, str]
-    usage: Mapping[str, int]
+    resource_usage: Mapping[str, int]
     count: int
 
 
@@ -280,7 +294,7 @@ class Admission:
     """The quota a workload holds, and since when (milliseconds)."""
 
     cluster_queue: str
-    pod_sets: tuple[PodSetAssignment, ...]
+    pod_set_assignments: tuple[PodSetAssignment, ...]
     reserved_at: int = 0
 
 
@@ -288,7 +302,7 @@ class Admission:
 class Workload:
     """A job as the queue sees it: pod sets that start together or not at all.
 
-    `queue` is the name of the LocalQueue, `admission` the quota it holds, `evicted` whether it is being evicted.
+    `queue_name` is the name of the LocalQueue, `admission` the quota it holds, `evicted` whether it is being evicted.
     `queued_at` is the time for its order: its creation, or its last eviction if the requeueing rules say so.
     `first`: workloads are being evicted for it, so it is considered before others can use their quota.
     `arrival` orders workloads that were created in the same second, if their order is known.
@@ -301,7 +315,7 @@ class Workload:
 
     namespace: str
     name: str
-    queue: str = ""
+    queue_name: str = ""
     pod_sets: tuple[PodSet, ...] = ()
     priority: int = 0
     created: int = 0

@@ -47,8 +47,8 @@ class Redefined:
                 self.nodes.add((True, key))
                 if not isinstance(before, ClusterQueue) or not isinstance(after, ClusterQueue):
                     self.resized.add((True, key))
-                elif before.groups != after.groups or before.cohort != after.cohort:
-                    self.resized |= {(True, key), (False, before.cohort)}
+                elif before.resource_groups != after.resource_groups or before.cohort_name != after.cohort_name:
+                    self.resized |= {(True, key), (False, before.cohort_name)}
             case Cohort():
                 self.nodes.add((False, key))
                 self.resized.add((False, key))

@@ -208,9 +208,9 @@ class Rules(Protocol):
 
     @property
     def reads(self) -> Mapping[str, frozenset[str]]:
-        """What the expressions of each point read, by the point's method: `workload.user`, `queue.strategy`, `now`.
+        """What the expressions of each point read, by the point's method: `workload.user`, `queue.name`, `now`.
 
-        Fields go by their names in the core; never too few, perhaps too many.
+        Fields have their names in the core; never too few, perhaps too many.
         """
 
     @property

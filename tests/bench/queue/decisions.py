@@ -18,7 +18,7 @@ from webhook.offline.simulate.generate import Generated, generate
 from webhook.offline.simulate.simulation import pod_sets_of, with_doors, workload_of
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
-from webhook.queue.model import Preemption, Snapshot, Workload
+from webhook.queue.model import BorrowWithinCohort, Preemption, Snapshot, Workload
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -190,7 +190,7 @@ def preempting(queues: int, each: int) -> Work:
         for i in range(6)
     ]
     made = shape(1, queues, workloads)
-    strict = Preemption("LowerPriority", "Any", "LowerPriority")
+    strict = Preemption("LowerPriority", "Any", BorrowWithinCohort("LowerPriority"))
     changed = tuple(replace(q, preemption=strict) for q in made.snapshot.cluster_queues)
     return Work(replace(made.snapshot, cluster_queues=changed), made.arrivals)
 

@@ -132,7 +132,7 @@ def fair_admission(table: Table) -> None:
     state.bind(rules, 0)
     start = time.process_time()
     for number, (_, _, workload) in enumerate(load.arrivals):
-        state.apply(WorkloadChanged(replace(workload, queue=f"door-{number % 20}")))
+        state.apply(WorkloadChanged(replace(workload, queue_name=f"door-{number % 20}")))
     admitted = 0
     for now in range(10_000):
         made = decide(state, rules, now)

@@ -121,10 +121,10 @@ def test_what_if_nothing_were_otherwise(cluster, data):
 def test_a_what_if_takes_its_own_tree_only():
     """Of other trees neither queues nor workloads are copied; a queue without a cohort is a tree."""
     queues = tuple(
-        ClusterQueue(name, cohort=cohort) for name, cohort in (("a", "x"), ("b", "x"), ("c", "y"), ("d", ""))
+        ClusterQueue(name, cohort_name=cohort) for name, cohort in (("a", "x"), ("b", "x"), ("c", "y"), ("d", ""))
     )
     doors = tuple(LocalQueue("team", f"to-{queue.name}", queue.name) for queue in queues)
-    jobs = tuple(Workload(name=queue.name, namespace="team", queue=f"to-{queue.name}") for queue in queues)
+    jobs = tuple(Workload(name=queue.name, namespace="team", queue_name=f"to-{queue.name}") for queue in queues)
     whole = Snapshot(cluster_queues=queues, local_queues=doors, workloads=jobs)
     for wanted, left in (({"a"}, ["a", "b"]), ({"d"}, ["d"]), ({"a", "c"}, ["a", "b", "c"]), ({""}, [])):
         part = needed(whole, RULES["kueue"], wanted)

@@ -14,7 +14,9 @@ from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.queue.model import (
     WEIGHT,
     AdmissionCheck,
+    AdmissionChecksStrategy,
     AdmissionCheckUse,
+    BorrowWithinCohort,
     ClusterQueue,
     Cohort,
     Flavor,
@@ -44,7 +46,7 @@ def flavor(obj: Object) -> Flavor:
     return Flavor(
         name=obj["metadata"]["name"],
         node_labels=dict(spec.get("nodeLabels") or {}),
-        taints=tuple(
+        node_taints=tuple(
             Taint(t.get("key") or "", t.get("value") or "", t.get("effect") or "") for t in spec.get("nodeTaints") or ()
         ),
         tolerations=tolerations(spec.get("tolerations")),
@@ -58,15 +60,15 @@ def cluster_queue(obj: Object) -> ClusterQueue:
     status = (obj.get("status") or {}).get("fairSharing") or {}
     return ClusterQueue(
         name=obj["metadata"]["name"],
-        cohort=spec.get("cohortName") or spec.get("cohort") or "",
-        groups=groups(spec.get("resourceGroups")),
+        cohort_name=spec.get("cohortName") or spec.get("cohort") or "",
+        resource_groups=groups(spec.get("resourceGroups")),
         namespace_selector=selector(spec.get("namespaceSelector")),
-        strategy=spec.get("queueingStrategy") or "BestEffortFIFO",
+        queueing_strategy=spec.get("queueingStrategy") or "BestEffortFIFO",
         preemption=_preemption(spec.get("preemption") or {}),
         fungibility=_fungibility(spec.get("flavorFungibility") or {}),
         weight=weight(spec.get("fairSharing")),
         stop_policy=spec.get("stopPolicy") or "None",
-        checks=_checks(spec),
+        admission_checks_strategy=AdmissionChecksStrategy(_checks(spec)),
         admission_mode=((spec.get("admissionScope") or {}).get("admissionMode") or ""),
         history=history(status.get("admissionFairSharingStatus")),
         problem=_problem(obj) or ("it is being deleted" if obj["metadata"].get("deletionTimestamp") else ""),
@@ -80,7 +82,7 @@ def cohort(obj: Object) -> Cohort:
     return Cohort(
         name=obj["metadata"]["name"],
         parent=spec.get("parentName") or spec.get("parent") or "",
-        groups=groups(spec.get("resourceGroups")),
+        resource_groups=groups(spec.get("resourceGroups")),
         weight=weight(spec.get("fairSharing")),
         problem=_problem(obj),
         **labelled(obj),
@@ -174,8 +176,7 @@ def _preemption(value: Object) -> Preemption:
     return Preemption(
         value.get("withinClusterQueue") or "Never",
         value.get("reclaimWithinCohort") or "Never",
-        borrow.get("policy") or "Never",
-        borrow.get("maxPriorityThreshold"),
+        BorrowWithinCohort(borrow.get("policy") or "Never", borrow.get("maxPriorityThreshold")),
     )
 
 

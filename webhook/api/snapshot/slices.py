@@ -34,11 +34,11 @@ def beyond(new: Workload, old: Workload | None) -> Workload:
     """Give `new` with what it asks for, or holds, beyond `old`; as it is where `old` holds nothing."""
     if old is None or old.finished or old.admission is None:
         return new
-    held = {assignment.name: assignment for assignment in old.admission.pod_sets}
+    held = {assignment.name: assignment for assignment in old.admission.pod_set_assignments}
     out = replace(new, pod_sets=tuple(_asked(p, held.get(p.name)) for p in new.pod_sets))
     if new.admission is not None:
-        rest = tuple(_held(a, held.get(a.name)) for a in new.admission.pod_sets)
-        out = replace(out, admission=replace(new.admission, pod_sets=rest))
+        rest = tuple(_held(a, held.get(a.name)) for a in new.admission.pod_set_assignments)
+        out = replace(out, admission=replace(new.admission, pod_set_assignments=rest))
     return out
 
 
@@ -51,7 +51,8 @@ def whole(more: Iterable[PodSetAssignment], obj: Mapping[str, Any]) -> tuple[Pod
 def _together(more: PodSetAssignment, old: PodSetAssignment | None) -> PodSetAssignment:
     if old is None:
         return more
-    usage = {r: more.usage.get(r, 0) + old.usage.get(r, 0) for r in {**old.usage, **more.usage}}
+    before, after = old.resource_usage, more.resource_usage
+    usage = {r: before.get(r, 0) + after.get(r, 0) for r in {**before, **after}}
     return PodSetAssignment(more.name, {**old.flavors, **more.flavors}, usage, more.count + old.count)
 
 
@@ -64,5 +65,5 @@ def _asked(pods: PodSet, old: PodSetAssignment | None) -> PodSet:
 def _held(pods: PodSetAssignment, old: PodSetAssignment | None) -> PodSetAssignment:
     if old is None:
         return pods
-    usage = {resource: max(0, amount - old.usage.get(resource, 0)) for resource, amount in pods.usage.items()}
-    return replace(pods, usage=usage, count=max(0, pods.count - old.count))
+    usage = {r: max(0, amount - old.resource_usage.get(r, 0)) for r, amount in pods.resource_usage.items()}
+    return replace(pods, resource_usage=usage, count=max(0, pods.count - old.count))

@@ -134,7 +134,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     return Workload(
         namespace=namespace,
         name=metadata["name"],
-        queue=spec.get("queueName") or "",
+        queue_name=spec.get("queueName") or "",
         pod_sets=pods.sets,
         priority=_priority(spec, around) + boost,
         priority_boost=boost,

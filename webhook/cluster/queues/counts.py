@@ -77,7 +77,7 @@ def _usage(workload: Object) -> list[tuple[FlavorResource, int]]:
         return [
             ((pods.flavors.get(resource) or "", resource), amount)
             for pods in assignments_of(workload)
-            for resource, amount in pods.usage.items()
+            for resource, amount in pods.resource_usage.items()
         ]
     except MALFORMED:
         return []

@@ -218,7 +218,7 @@ def finished(workload: Object, finish: Finish, now: str) -> Object:
 
 
 def _assignment(pods: PodSetAssignment, amount: Amount) -> dict[str, Any]:
-    usage = {name: amount(name, value) for name, value in pods.usage.items()}
+    usage = {name: amount(name, value) for name, value in pods.resource_usage.items()}
     maps = {"flavors": dict(pods.flavors), "resourceUsage": usage}
     # Clients in Go leave empty maps out: what they write back must not be another admission.
     return {"name": pods.name, **{name: value for name, value in maps.items() if value}, "count": pods.count}

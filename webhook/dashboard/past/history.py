@@ -138,7 +138,7 @@ def _arrival(workload: Workload, run: int) -> Arrival:
         (pods,) = workload.pod_sets
         count, least, requests = pods.count, pods.min_count, dict(pods.requests)
     return Arrival(
-        at=workload.created, run=run, namespace=workload.namespace, queue=workload.queue, name=workload.name,
+        at=workload.created, run=run, namespace=workload.namespace, queue=workload.queue_name, name=workload.name,
         requests=requests, count=count, least=least, priority=workload.priority, group=workload.priority_class,
         user=workload.user,
     )  # fmt: skip

@@ -197,7 +197,7 @@ class _Fold:
             self._wait(workload)
 
     def _wait(self, workload: Workload) -> None:
-        if queue := self.doors.get(f"{workload.namespace}/{workload.queue}"):
+        if queue := self.doors.get(f"{workload.namespace}/{workload.queue_name}"):
             self.queues.setdefault(queue, QueuePast()).pending.add(workload.key)
 
     def _admitted(self, made: Admitted) -> None:
@@ -223,14 +223,14 @@ class _Fold:
             for cell, number in hold.amounts.items():
                 past.reserved[cell] -= number
         elif (workload := self.known.get(key)) is not None:
-            queue = self.doors.get(f"{workload.namespace}/{workload.queue}", "")
+            queue = self.doors.get(f"{workload.namespace}/{workload.queue_name}", "")
             if queue in self.queues:
                 self.queues[queue].pending.discard(key)
 
 
 def _amounts(admission: Admission) -> Iterator[tuple[tuple[str, str], int]]:
     sums: dict[tuple[str, str], int] = {}
-    for pods in admission.pod_sets:
+    for pods in admission.pod_set_assignments:
         for resource, flavor in pods.flavors.items():
-            sums[flavor, resource] = sums.get((flavor, resource), 0) + pods.usage.get(resource, 0)
+            sums[flavor, resource] = sums.get((flavor, resource), 0) + pods.resource_usage.get(resource, 0)
     yield from sums.items()

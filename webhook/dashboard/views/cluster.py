@@ -66,7 +66,8 @@ def queue_node(state: State, counts: WorkloadCounts, name: str) -> QuotaNode | N
     if found is None:
         return None
     tree = found.node.tree
-    amounts = TreeAmounts(tree, list(tree.usage), tree.usage, [cell.nominal for cell in tree.cells], lent_in(tree))
+    nominal = [cell.nominal_quota for cell in tree.cells]
+    amounts = TreeAmounts(tree, list(tree.usage), tree.usage, nominal, lent_in(tree))
     tally = at_once(tallies_of(state, counts, [name]))[name]
     return _row(state, found.node, columns_of(state), tally, amounts)
 
@@ -86,7 +87,7 @@ def amounts_in(tree: Tree) -> TreeAmounts:
     """Copy what a tree holds, and sum it up from below."""
     usage = list(tree.usage)
     reserved = [0] * len(usage)
-    quota = [cell.nominal for cell in tree.cells]
+    quota = [cell.nominal_quota for cell in tree.cells]
     width = tree.width
     for node in reversed(tree.nodes):
         if node.is_queue:
@@ -171,7 +172,7 @@ def _row(
         tally.reserving,
         tally.admitted,
         amounts.tree.still or (line.inactive if line is not None else ""),
-        str(queue.strategy) if queue is not None else "",
+        str(queue.queueing_strategy) if queue is not None else "",
         tuple(_cells(state, node, columns, tally, amounts)),
     )
 
@@ -187,7 +188,7 @@ def _cells(
             borrowed, free = max(0, usage[cell.at] - cell.subtree), _free(state, tree, cell.at, usage)
             lent = amounts.lent.get(cell.at, 0)
             used = tally.used[name]
-            yield QuotaCell(columns[name], cell.nominal, quota, reserved, used, borrowed, lent, free, cell.most)
+            yield QuotaCell(columns[name], cell.nominal_quota, quota, reserved, used, borrowed, lent, free, cell.most)
 
 
 def _free(state: State, tree: Tree, at: int, usage: Usage) -> int:
@@ -214,7 +215,7 @@ def lent_in(tree: Tree) -> dict[int, int]:
             taken = sum(max(0, usage[cell.at] - cell.subtree) for cell in cells)
             taken += lent.get(pool.at, 0) - max(0, usage[pool.at] - pool.subtree)
             idle = [max(0, min(c.subtree - c.guaranteed, c.subtree - usage[c.at])) for c in cells]
-            whole = pool.nominal + sum(idle)
+            whole = pool.nominal_quota + sum(idle)
             if taken > 0 and whole > 0:
                 lent.update({c.at: taken * part // whole for c, part in zip(cells, idle, strict=True) if part})
     return lent

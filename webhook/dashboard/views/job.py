@@ -101,7 +101,7 @@ def _life(sources: Sources, workload: Object, recorded: Recorded) -> list[LifeEv
 
 
 def _pod_sets(entry: Entry) -> Iterator[PodSetRow]:
-    given = {pods.name: pods for pods in entry.admission.pod_sets} if entry.admission is not None else {}
+    given = {pods.name: pods for pods in entry.admission.pod_set_assignments} if entry.admission is not None else {}
     for pods in entry.workload.pod_sets:
         got = given.get(pods.name)
         yield PodSetRow(

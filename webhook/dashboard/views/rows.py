@@ -83,7 +83,7 @@ def _row(sources: Sources, entry: Entry, state: str, told: Pending | None) -> Wo
         workload.name,
         state,
         job="" if found is None else _job(found),
-        local_queue=workload.queue,
+        local_queue=workload.queue_name,
         cluster_queue=_queue(sources, entry, found),
         user=workload.user,
         priority=workload.priority,
@@ -100,7 +100,7 @@ def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
         return entry.admission.cluster_queue
     if entry.pending_queue is not None:
         return entry.pending_queue.queue.name
-    door = sources.state.local_queues.get(f"{entry.workload.namespace}/{entry.workload.queue}")
+    door = sources.state.local_queues.get(f"{entry.workload.namespace}/{entry.workload.queue_name}")
     return (queue_of(found) if found is not None else "") or (door.cluster_queue if door is not None else "")
 
 

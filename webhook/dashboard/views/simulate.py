@@ -34,7 +34,7 @@ def with_quota(snapshot: Snapshot, other: OtherQuota) -> Snapshot:
     queue = queues.get(other.queue)
     if queue is None:
         raise ValueError(f'ClusterQueue "{other.queue}" does not exist')
-    flavors = [f.flavor for group in queue.groups for f in group.flavors if other.resource in f.quotas]
+    flavors = [f.name for group in queue.resource_groups for f in group.flavors if other.resource in f.resources]
     flavor = other.flavor or next(iter(flavors), "")
     if flavor not in flavors:
         named = f" of flavor {other.flavor}" if other.flavor else ""
@@ -45,15 +45,15 @@ def with_quota(snapshot: Snapshot, other: OtherQuota) -> Snapshot:
 
 def _replaced(queue: ClusterQueue, other: OtherQuota) -> ClusterQueue:
     def quotas(flavor: FlavorQuotas) -> FlavorQuotas:
-        if flavor.flavor != other.flavor or other.resource not in flavor.quotas:
+        if flavor.name != other.flavor or other.resource not in flavor.resources:
             return flavor
-        quota: Quota = replace(flavor.quotas[other.resource], nominal=other.quota)
-        return replace(flavor, quotas={**flavor.quotas, other.resource: quota})
+        quota: Quota = replace(flavor.resources[other.resource], nominal_quota=other.quota)
+        return replace(flavor, resources={**flavor.resources, other.resource: quota})
 
     def group(one: ResourceGroup) -> ResourceGroup:
         return replace(one, flavors=tuple(map(quotas, one.flavors)))
 
-    return replace(queue, groups=tuple(map(group, queue.groups)))
+    return replace(queue, resource_groups=tuple(map(group, queue.resource_groups)))
 
 
 def from_start(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:

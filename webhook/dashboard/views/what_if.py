@@ -52,7 +52,7 @@ def changed(workload: Workload, wish: Wish) -> Workload:
     return replace(
         workload,
         pod_sets=pods,
-        queue=workload.queue if wish.queue is None else wish.queue,
+        queue_name=workload.queue_name if wish.queue is None else wish.queue,
         priority=workload.priority if wish.priority is None else wish.priority,
         admission=None,
         admitted=False,
@@ -93,7 +93,7 @@ def needed(snapshot: Snapshot, rules: Rules, queues: set[str]) -> Snapshot:
 
     def concerned(workload: Workload) -> bool:
         held = workload.admission.cluster_queue if workload.admission is not None else ""
-        queue = held or doors.get((workload.namespace, workload.queue), "")
+        queue = held or doors.get((workload.namespace, workload.queue_name), "")
         return roots.get(queue, queue) in wanted
 
     return replace(
@@ -108,7 +108,7 @@ def _roots(snapshot: Snapshot) -> Mapping[str, str]:
     parents = {cohort.name: cohort.parent for cohort in snapshot.cohorts}
     found = {}
     for queue in snapshot.cluster_queues:
-        name, seen = queue.cohort, set()
+        name, seen = queue.cohort_name, set()
         while name and (above := parents.get(name, "")) and name not in seen:
             seen.add(name)
             name = above
@@ -147,7 +147,7 @@ def outlook(
     made, _ = settle(state, facts, rules, now, reporter=deadline)
     entry = state.entries[workload.key]
     if entry.status == Status.HOLDING and entry.admission is not None:
-        flavors = {r: flavor for pods in entry.admission.pod_sets for r, flavor in pods.flavors.items()}
+        flavors = {r: flavor for pods in entry.admission.pod_set_assignments for r, flavor in pods.flavors.items()}
         victims = _preempted_for(workload.key, made, named)
         return Outlook(True, entry.admission.cluster_queue, flavors, preempts=victims)
     told = explain(state, workload.key)

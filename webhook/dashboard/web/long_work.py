@@ -55,7 +55,7 @@ class LongWork:
         doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
         if wanted.queue is not None and (namespace, wanted.queue) not in doors:
             raise StatusError(f"no LocalQueue {wanted.queue} in namespace {namespace}", 404)
-        queues = {doors.get((namespace, w.queue), "") for w in (workload, other)}
+        queues = {doors.get((namespace, w.queue_name), "") for w in (workload, other)}
         named = Named(jobs_of(source), await views.sees_around(reader, set(source.state.by_queue)))
         revision, told = source.revision, wanted.told()
 

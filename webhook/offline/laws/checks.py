@@ -205,15 +205,18 @@ def _needs(given: Snapshot, key: str, victims: set[str], rules: Rules) -> bool:
 
 def _alone(given: Snapshot, waiting: Workload) -> Snapshot:
     """Forbid the queue of a Workload to borrow: victims may be what it needs to start without."""
-    names = {q.cluster_queue for q in given.local_queues if (q.namespace, q.name) == (waiting.namespace, waiting.queue)}
+    names = {
+        q.cluster_queue for q in given.local_queues if (q.namespace, q.name) == (waiting.namespace, waiting.queue_name)
+    }
     queues = []
     for queue in given.cluster_queues:
         groups = tuple(
             replace(g, flavors=tuple(
-                replace(f, quotas={r: replace(q, borrowing_limit=0) for r, q in f.quotas.items()}) for f in g.flavors
-            )) for g in queue.groups
+                replace(f, resources={r: replace(q, borrowing_limit=0) for r, q in f.resources.items()})
+                for f in g.flavors
+            )) for g in queue.resource_groups
         )  # fmt: skip
-        queues.append(replace(queue, groups=groups) if queue.name in names and queue.cohort else queue)
+        queues.append(replace(queue, resource_groups=groups) if queue.name in names and queue.cohort_name else queue)
     return replace(given, cluster_queues=tuple(queues))
 
 

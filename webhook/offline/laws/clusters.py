@@ -95,8 +95,8 @@ def at_present(objects: Sequence[Object], now: Snapshot) -> list[Object]:
             held = found.admission
             assigned = [
                 {"name": p.name, "count": p.count, "flavors": dict(p.flavors),
-                 "resourceUsage": {r: str(amount) for r, amount in p.usage.items()}}
-                for p in (held.pod_sets if held else ())
+                 "resourceUsage": {r: str(amount) for r, amount in p.resource_usage.items()}}
+                for p in (held.pod_set_assignments if held else ())
             ]  # fmt: skip
             made.append(running(bare, held.cluster_queue, assigned) if held else bare)
     return made

@@ -75,7 +75,7 @@ def _admitted(admitted: Admitted) -> dict[str, Any]:
 
 def _pod_sets(admitted: Admitted) -> list[dict[str, Any]]:
     return [
-        {"name": p.name, "count": p.count, "flavors": dict(p.flavors), "resourceUsage": texts(p.usage)}
+        {"name": p.name, "count": p.count, "flavors": dict(p.flavors), "resourceUsage": texts(p.resource_usage)}
         for p in admitted.pod_sets
     ]
 

@@ -52,7 +52,7 @@ def _admitted(plan: Plan, jobs: Mapping[str, str]) -> Table:
 
 def _gets(admitted: Admitted) -> str:
     return ", ".join(
-        f"{text(resource, p.usage.get(resource, 0))} {resource} ({flavor})"
+        f"{text(resource, p.resource_usage.get(resource, 0))} {resource} ({flavor})"
         for p in admitted.pod_sets
         for resource, flavor in sorted(p.flavors.items())
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
-import inspect
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -14,9 +13,10 @@ from typing import Any, Final
 
 from webhook.api.crds.schema import structural
 from webhook.api.types.queuepolicy import QueuePolicy
-from webhook.cel.host import camel_case
+from webhook.cel import host, host_type
 from webhook.documents import Document, read
 from webhook.offline.laws.checks import LAWS
+from webhook.offline.reference.object_fields import TEXTS
 from webhook.offline.reference.rule_examples import EXAMPLES
 from webhook.offline.reference.rule_values import ARGUMENTS, MODES, OUTCOMES, VARIANTS
 from webhook.policy.queue_rules.files import SHIPPED
@@ -27,8 +27,9 @@ from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement,
 
 HEAD: Final = """# Queue rules
 
-The fields of a QueuePolicy (`sluice.dev/v1alpha1`). Every rule is a CEL expression over the objects below; fields are
-spelled as in the API. A file inherits what it does not set from the files it `extends`. Every file extends
+The fields of a QueuePolicy (`sluice.dev/v1alpha1`). Every rule is a CEL expression over the [objects](#objects) below.
+What is a field of the Kubernetes or Kueue API has the name that it has there, as in v1beta2; only `flavorFungibility`
+is `queue.fungibility`. A file inherits what it does not set from the files it `extends`. Every file extends
 [kueue](../../policies/queue/kueue/policy.yaml) in the end, which sets every point except those of fair sharing;
 [kueue-fair](../../policies/queue/kueue-fair/policy.yaml) sets those. `parameters.<name>` are constants of the file and
 of the files it extends. Amounts are ints: thousandths of a cpu, whole units of everything else. Times are ints,
@@ -220,17 +221,17 @@ def _objects() -> Iterator[str]:
         if cls in seen:
             continue
         seen.add(cls)
-        summary = inspect.cleandoc(cls.__doc__ or "").replace("\n\n", "\n").replace("\n", " ")
         yield f"### {_name(cls)}"
         yield ""
-        yield _spelled(summary, cls)
+        yield TEXTS[cls].summary
         yield ""
-        yield "| field | type |"
-        yield "|---|---|"
-        hints = typing.get_type_hints(cls)
-        for field in (f.name for f in dataclasses.fields(cls) if not f.name.startswith("_")):
-            yield f"| `{camel_case(field)}` | {_shown(hints[field])} |"
-            waiting += _classes(hints[field])
+        yield "| field | type | meaning | field of the API |"
+        yield "|---|---|---|---|"
+        for field in host.fields(host_type(cls).name):
+            hint = _hint(cls, host.attribute_of(field))
+            meaning, api = TEXTS[cls].fields[field]
+            yield f"| `{field}` | {_shown(hint)} | {meaning} | {api if ' ' in api else f'`{api}`' if api else ''} |"
+            waiting += _classes(hint)
         yield ""
 
 
@@ -238,11 +239,12 @@ def _name(cls: type) -> str:
     return VARIABLES.get(cls, cls.__name__[:1].lower() + cls.__name__[1:])
 
 
-def _spelled(text: str, cls: type) -> str:
-    """Write the names of fields in a docstring as rules do."""
-    for field in dataclasses.fields(cls):
-        text = text.replace(f"`{field.name}`", f"`{camel_case(field.name)}`")
-    return text.replace("None", "null")
+def _hint(cls: type, attribute: str) -> Any:
+    """Give the type of an attribute or property."""
+    member = vars(cls).get(attribute)
+    if isinstance(member, property):
+        return typing.get_type_hints(member.fget)["return"]
+    return typing.get_type_hints(cls)[attribute]
 
 
 def _shown(hint: Any) -> str:

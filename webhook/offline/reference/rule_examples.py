@@ -61,27 +61,29 @@ EXAMPLES: Final[Mapping[str, RuleExample]] = {
     "order": RuleExample("usage", "The LocalQueue with the lowest recent usage goes first.", (0.5,), {"usage": 0.5}),
     "across": RuleExample("-workload.priority", "The highest priority across all queues goes first.", (-10,)),
     "tournament": RuleExample("contest.share", "The queue with the smallest share goes first.", (0.25,)),
-    "strict": RuleExample("queue.strategy == 'StrictFIFO'", "Under StrictFIFO a head blocks the rest.", False),
+    "strict": RuleExample("queue.queueingStrategy == 'StrictFIFO'", "Under StrictFIFO a head blocks the rest.", False),
     "reserve.when": RuleExample(
         "outcome == 'NoCandidates' && workload.priority >= 10", "Only heads with a high priority reserve quota.", True
     ),
     "reserve.amount": RuleExample(
-        "asked < node.nominal ? asked : node.nominal", "A head reserves no more than its queue's own quota.", 8
+        "asked < node.nominalQuota ? asked : node.nominalQuota", "A head reserves at most the queue's own quota.", 8
     ),
     "reserve.yields": RuleExample(
-        "begins != 0 && at + 600000 <= begins", "Nobody else uses it in the last ten minutes before the start.", False
+        "begins != 0 && at + 600000 <= begins",
+        "No other workload may use it in the last ten minutes before the start.",
+        False,
     ),
     "park": RuleExample("outcome in ['NoFit', 'NoCandidates']", "Parked until something changes.", True),
-    "capacity.guaranteed": RuleExample("node.nominal / 2", "A node never lends more than half of its own.", 8),
-    "capacity.available": RuleExample("node.nominal - usage", "Nobody borrows.", -4),
-    "capacity.most": RuleExample("node.nominal", "No node can ever use more than its own quota.", 16),
-    "capacity.borrows": RuleExample("usage > node.nominal", "Usage above the node's nominal quota is borrowed.", True),
+    "capacity.guaranteed": RuleExample("node.nominalQuota / 2", "A node never lends more than half of its own.", 8),
+    "capacity.available": RuleExample("node.nominalQuota - usage", "No queue borrows.", -4),
+    "capacity.most": RuleExample("node.nominalQuota", "No node can ever use more than its own quota.", 16),
+    "capacity.borrows": RuleExample("usage > node.nominalQuota", "Usage above the nominal quota is borrowed.", True),
     "flavor.eligible": RuleExample(
         "match.untolerated == '' && match.affinity", "All taints are tolerated and the node affinity matches.", True
     ),
     "flavor.preference": RuleExample("option.borrow", "Flavors that need no borrowing are preferred.", (1,)),
     "flavor.stop": RuleExample("option.mode == 4 && option.borrow == 0", "Stop at a fit without borrowing.", False),
-    "flavor.mayPreempt": RuleExample("asked <= node.nominal", "Preempt only within the nominal quota.", True),
+    "flavor.mayPreempt": RuleExample("asked <= node.nominalQuota", "Preempt only within the nominal quota.", True),
     "preempt.reach": RuleExample("reach.parent && reach.under", "A queue below its quota may reclaim it.", True),
     "preempt.candidate": RuleExample(
         "victim.workload.labels[?'preemptible'].orValue('') == 'false' ? 'Never' : 'WithinQueue'",
@@ -93,7 +95,9 @@ EXAMPLES: Final[Mapping[str, RuleExample]] = {
         "found.under ? [false, true] : [true]", "A queue below its quota first tries without borrowing.", [False, True]
     ),
     "preempt.whileBorrowing": RuleExample("variant == 'WithinQueue'", "Only in its own queue.", True),
-    "preempt.entitled": RuleExample("usage <= node.nominal", "Within its nominal quota a queue ignores shares.", False),
+    "preempt.entitled": RuleExample(
+        "usage <= node.nominalQuota", "Within the nominal quota shares do not count.", False
+    ),
     "preempt.allowed": RuleExample(
         "shares.preemptor <= shares.after", "The victim's queue keeps at least the preemptor's share.", True
     ),

@@ -20,8 +20,8 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "borrow": "The height of the subtree that the request borrows from; 0 is the queue itself.",
     "parent": "The value of the node's parent; 0 at the root.",
     "belowRoot": "Whether a subtree below the root could hold the request.",
-    "advantage": "Whether the request fits in the quota of a subtree that does not contain the victim: the preemptor "
-    "then reclaims quota to which its place in the tree entitles it.",
+    "advantage": "true: the request fits in the quota of a subtree that does not contain the victim, so the preemptor "
+    "may reclaim it. false: it does not.",
     "outcome": "Why the head was not admitted; see below.",
     "variant": "The kind of the victim; see below.",
     "borrowed": "The amount of the resource that the node borrows, over all flavors.",

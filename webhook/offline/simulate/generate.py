@@ -16,6 +16,7 @@ from webhook.kube.quantity import QuantityError
 from webhook.offline.simulate.arrivals import Arrival, milliseconds
 from webhook.queue.model import (
     WEIGHT,
+    BorrowWithinCohort,
     ClusterQueue,
     Cohort,
     Flavor,
@@ -89,7 +90,7 @@ class _Generator:
                     name,
                     cohort,
                     (group,),
-                    strategy=queue.get("strategy", "BestEffortFIFO"),
+                    queueing_strategy=queue.get("strategy", "BestEffortFIFO"),
                     preemption=self.preemption((*path, "preemption"), queue.get("preemption") or {}),
                     weight=round(float(queue.get("weight", 1)) * WEIGHT),
                 )
@@ -119,8 +120,7 @@ class _Generator:
         return Preemption(
             given.get("withinClusterQueue", "Never"),
             given.get("reclaimWithinCohort", "Never"),
-            given.get("borrowWithinCohort", "Never"),
-            given.get("maxPriorityThreshold"),
+            BorrowWithinCohort(given.get("borrowWithinCohort", "Never"), given.get("maxPriorityThreshold")),
         )
 
     def requests(self, path: Path, given: Mapping[str, Any]) -> dict[str, int]:

@@ -165,7 +165,7 @@ class _Simulation:
             job = self.jobs[admitted.workload]
             usage: dict[str, int] = defaultdict(int)
             for pods in admitted.pod_sets:
-                for resource, n in pods.usage.items():
+                for resource, n in pods.resource_usage.items():
                     usage[resource] += n
             job.usage = usage
             job.started = self.now if job.started < 0 else job.started

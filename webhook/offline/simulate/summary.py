@@ -72,10 +72,10 @@ def jain(values: Iterable[float]) -> float:
 def capacity(snapshot: Snapshot) -> dict[str, int]:
     """Give all nominal quota by resource, cohorts' own included."""
     total: dict[str, int] = defaultdict(int)
-    owned = [q.groups for q in snapshot.cluster_queues] + [c.groups for c in snapshot.cohorts]
+    owned = [q.resource_groups for q in snapshot.cluster_queues] + [c.resource_groups for c in snapshot.cohorts]
     for flavor in (f for groups in owned for group in groups for f in group.flavors):
-        for resource, quota in flavor.quotas.items():
-            total[resource] += quota.nominal
+        for resource, quota in flavor.resources.items():
+            total[resource] += quota.nominal_quota
     return dict(total)
 
 

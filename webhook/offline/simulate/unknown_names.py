@@ -15,7 +15,10 @@ def unknown_names(snapshot: Snapshot, arrivals: Iterable[Arrival], file: str) ->
     """Tell queues (TRACE002) and resources (TRACE003) that the queues do not have, each with the number of its jobs."""
     given = list(arrivals)
     doors = {(q.namespace, q.name): q.cluster_queue for q in with_doors(snapshot, given).local_queues}
-    covered = {q.name: {r for group in q.groups for r in group.resources} | {"pods"} for q in snapshot.cluster_queues}
+    covered = {
+        q.name: {r for group in q.resource_groups for r in group.covered_resources} | {"pods"}
+        for q in snapshot.cluster_queues
+    }
     queues: Counter[str] = Counter()
     resources: Counter[tuple[str, str]] = Counter()
     for job in given:

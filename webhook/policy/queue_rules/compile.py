@@ -16,6 +16,7 @@ from webhook.cel.values import Timestamp
 from webhook.diagnostics import Diagnostic
 from webhook.documents import Document, Path
 from webhook.policy.queue_rules.mistakes import mistakes
+from webhook.policy.queue_rules.nullable import unknown_fields
 from webhook.policy.queue_rules.parameters import type_of
 from webhook.policy.queue_rules.possible import possible
 from webhook.policy.queue_rules.reads import PARAMETERS as _READ
@@ -131,7 +132,10 @@ class Source:
     def _program(self, path: Path, text: str, sees: Mapping[str, Type]) -> cel.Program | None:
         types = tuple((name, type_of(value)) for name, value in self.parameters.items()) if _READ in text else None
         try:
-            return _compiled(text, tuple(sees.items()), types, (self.document.file, path))
+            program = _compiled(text, tuple(sees.items()), types, (self.document.file, path))
+            if unknown := unknown_fields(program):
+                raise cel.CompileError(text, unknown)
+            return program
         except cel.CompileError as error:
             self.problems.extend(mistakes(self.document, path, error, (*sees, _READ)))
             return None

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook import cel
+from webhook.cel import host
 from webhook.cel.functions import rows
 from webhook.cel.host import camel_case
 from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.documents import Document, Path
 
 CODE: Final = "RUL003"
+RENAMED: Final[Mapping[str, str]] = {
+    "checks": "admissionChecksStrategy.admissionChecks",
+    "cohort": "cohortName",
+    "flavor": "name",
+    "flavors": "onFlavors",
+    "groups": "resourceGroups",
+    "maxPriorityThreshold": "borrowWithinCohort.maxPriorityThreshold",
+    "nominal": "nominalQuota",
+    "podSets": "podSetAssignments",
+    "queue": "queueName",
+    "quotas": "resources",
+    "requirements": "matchExpressions",
+    "resources": "coveredResources",
+    "strategy": "queueingStrategy",
+    "taints": "nodeTaints",
+    "usage": "resourceUsage",
+}
+"""Fields that had another name than in the API up to 0.1; the new one is of the same object."""
 _FIELD: Final = re.compile(r"undefined field '([^']+)'")
 _NAME: Final = re.compile(r"undeclared reference to '([^']+)'")
+_OBJECT: Final = re.compile(r"webhook\.[\w.]+")
 
 
 def mistakes(document: Document, path: Path, error: cel.CompileError, names: Iterable[str]) -> Iterator[Diagnostic]:
@@ -26,6 +46,8 @@ def mistakes(document: Document, path: Path, error: cel.CompileError, names: Ite
         elif match := _NAME.search(message):
             offset, length = _at_name(error.text, offset, match[1]), len(match[1])
             message, hint = f"unknown name '{match[1]}'", _name(match[1], names)
+        elif match := _OBJECT.search(message):
+            message, hint = _OBJECT.sub(lambda found: _object(found[0]), message), _compared(match[0])
         place = document.text_place(path, offset, length)
         yield Diagnostic(CODE, place, message, source=document.source(place), hint=hint)
 
@@ -44,7 +66,22 @@ def _at_name(text: str, offset: int, name: str) -> int:
 def _field(name: str, known: tuple[str, ...]) -> str:
     if (spelled := camel_case(name)) != name and spelled in known:
         return f"use {spelled}: fields are spelled as in the API"
+    renamed = RENAMED.get(spelled, "")
+    if renamed.partition(".")[0] in known:
+        return f"use {renamed}: fields are named as in the API"
     return did_you_mean(spelled, known) or (f"known fields: {', '.join(known)}" if known else "")
+
+
+def _object(type_name: str) -> str:
+    """Name a type of the core as the reference page does."""
+    name = type_name.rpartition(".")[2]
+    return name[:1].lower() + name[1:]
+
+
+def _compared(type_name: str) -> str:
+    """Say which fields an object has that was used like a plain value."""
+    fields = host.fields(type_name)
+    return f"{_object(type_name)} is an object with the fields {', '.join(fields)}" if fields else ""
 
 
 def _name(name: str, names: Iterable[str]) -> str:

@@ -23,10 +23,10 @@ NOT_READY: Final = "PodsReadyTimeout"
 
 def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
     """Say whether all checks that a queue asks for on these flavors are ready (second phase of admission)."""
-    if not queue.checks:
+    if not (uses := queue.admission_checks_strategy.admission_checks):
         return True
     flavors = {flavor for pod_set in pod_sets for flavor in pod_set.flavors.values()}
-    asked = [use.name for use in queue.checks if not use.flavors or not flavors.isdisjoint(use.flavors)]
+    asked = [use.name for use in uses if not use.on_flavors or not flavors.isdisjoint(use.on_flavors)]
     return all(workload.checks.get(name) == CheckState.READY for name in asked)
 
 
@@ -50,9 +50,9 @@ def settle(state: State, log: Log) -> None:
         _ask_at(state, entry, departure.at if departure is not None else 0)
         if not entry.admitted:
             queue = state.cluster_queues[entry.admission.cluster_queue]
-            if checks_ready(entry.workload, queue, entry.admission.pod_sets):
+            if checks_ready(entry.workload, queue, entry.admission.pod_set_assignments):
                 entry.admitted = True
-                log.ready.append(Admitted(key, queue.name, entry.admission.pod_sets))
+                log.ready.append(Admitted(key, queue.name, entry.admission.pod_set_assignments))
 
 
 def set_alarms(state: State, log: Log) -> None:
@@ -97,7 +97,8 @@ def _departure(state: State, entry: Entry, log: Log, *, stands: bool) -> Departu
     assert rules is not None
     assert admission is not None
     queue = state.cluster_queues[admission.cluster_queue]
-    local = state.local_queues.get(local_of(workload)) or LocalQueue(workload.namespace, workload.queue, queue.name)
+    local = state.local_queues.get(local_of(workload))
+    local = local or LocalQueue(workload.namespace, workload.queue_name, queue.name)
     try:
         return rules.evict(facts_of(entry) if stands else workload, queue, local, state.changes.now)
     except rules.failures as error:

@@ -56,7 +56,7 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
         return Refusal(Reason.SUSPENDED, Outcome.SUSPENDED, message)
     namespace = state.namespaces.get(workload.namespace)
     selector = pending_queue.queue.namespace_selector
-    if selector is None or (selector.requirements and not (namespace and selects(selector, namespace.labels))):
+    if selector is None or (selector.match_expressions and not (namespace and selects(selector, namespace.labels))):
         message = "workload namespace doesn't match ClusterQueue selector"
         return Refusal(Reason.MISCONFIGURED, Outcome.NAMESPACE_MISMATCH, message)
     if workload.problem:

@@ -13,7 +13,7 @@ KEEPS_OUT = ("NoSchedule", "NoExecute")
 def match(pod_set: PodSet, flavor: Flavor) -> Match:
     """Hold a pod set against a flavor: the first taint that neither tolerates, and the node affinity."""
     tolerations = (*pod_set.tolerations, *flavor.tolerations)
-    taint = next((t for t in flavor.taints if t.effect in KEEPS_OUT and not tolerated(t, tolerations)), None)
+    taint = next((t for t in flavor.node_taints if t.effect in KEEPS_OUT and not tolerated(t, tolerations)), None)
     untolerated = f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
     return Match(flavor, untolerated, suits(pod_set, flavor.node_labels))
 
@@ -48,15 +48,15 @@ def suits(pod_set: PodSet, labels: Mapping[str, str]) -> bool:
     if not pod_set.affinity:
         return True
     for term in pod_set.affinity:
-        known = [r for r in term.requirements if r.key in labels]
+        known = [r for r in term.match_expressions if r.key in labels]
         if all(holds(r, labels) for r in known):
             return True
-    return any(not any(r.key in labels for r in term.requirements) for term in pod_set.affinity)
+    return any(not any(r.key in labels for r in term.match_expressions) for term in pod_set.affinity)
 
 
 def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
     """Say whether a selector takes an object with these labels; None takes nothing."""
-    return selector is not None and all(holds(r, labels) for r in selector.requirements)
+    return selector is not None and all(holds(r, labels) for r in selector.match_expressions)
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:

@@ -61,7 +61,7 @@ def make_plan(pod_sets: tuple[PodSet, ...], node: Node, flavors: Mapping[str, Fl
     """Work out what pod sets ask of a queue."""
     queue = node.definition
     assert isinstance(queue, ClusterQueue)
-    covering = {r: i for i, g in reversed(list(enumerate(queue.groups))) for r in g.resources}
+    covering = {r: i for i, g in reversed(list(enumerate(queue.resource_groups))) for r in g.covered_resources}
     plans = tuple(_pod_set_plan(p, node, queue, covering, flavors, rules) for p in pod_sets)
     return Plan(plans, sum(p.count - p.min_count for p in plans))
 
@@ -102,7 +102,8 @@ def _pod_set_plan(
     groups = []
     for index in indexes:
         asked = {r: requests[r] for r in sorted(requests) if covering.get(r) == index}
-        groups.append(GroupPlan(index, tuple(_choices(queue.groups[index], asked, pod_set, node, flavors, rules))))
+        choices = _choices(queue.resource_groups[index], asked, pod_set, node, flavors, rules)
+        groups.append(GroupPlan(index, tuple(choices)))
     least = pod_set.count if pod_set.min_count is None else pod_set.min_count
     return PodSetPlan(pod_set.name, pod_set.count, least, tuple(groups), missing)
 
@@ -119,12 +120,12 @@ def _choices(
     queue = node.definition
     assert isinstance(queue, ClusterQueue)
     for quotas in group.flavors:
-        flavor = flavors.get(quotas.flavor)
-        why = _why_not(pod_set, flavor, queue, rules) if flavor else f"flavor {quotas.flavor} not found"
-        if other := next((f for r in asked if (f := pod_set.flavors.get(r, quotas.flavor)) != quotas.flavor), ""):
+        flavor = flavors.get(quotas.name)
+        why = _why_not(pod_set, flavor, queue, rules) if flavor else f"flavor {quotas.name} not found"
+        if other := next((f for r in asked if (f := pod_set.flavors.get(r, quotas.name)) != quotas.name), ""):
             why = f"pods of the job run on flavor {other}"
-        columns = ((r, node.tree.column(quotas.flavor, r)) for r in asked)
-        yield Choice(quotas.flavor, why, tuple((r, c, asked[r]) for r, c in columns if c is not None))
+        columns = ((r, node.tree.column(quotas.name, r)) for r in asked)
+        yield Choice(quotas.name, why, tuple((r, c, asked[r]) for r, c in columns if c is not None))
 
 
 def _why_not(pod_set: PodSet, flavor: Flavor, queue: ClusterQueue, rules: Rules) -> str:

@@ -60,7 +60,7 @@ class VictimSearch:
     def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
         """Give victims so that all `amounts` fit; `short` are the columns that lack. Nothing where none suffice."""
         node, rules = self.pending_queue.node, self.rules
-        under = all(self.usage[node.base + c] < node.tree.cells[node.base + c].nominal for c in short)
+        under = all(self.usage[node.base + c] < node.tree.cells[node.base + c].nominal_quota for c in short)
         candidates = self._candidates(amounts, short, under)
         if not candidates:
             return []

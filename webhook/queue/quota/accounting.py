@@ -244,7 +244,7 @@ def _facts_read(rules: Rules, points: Iterable[str]) -> frozenset[str]:
 
 def local_of(workload: Workload) -> str:
     """Give the LocalQueue of a workload, as `namespace/name`."""
-    return f"{workload.namespace}/{workload.queue}"
+    return f"{workload.namespace}/{workload.queue_name}"
 
 
 def requests_of(workload: Workload) -> dict[str, int]:
@@ -259,7 +259,7 @@ def requests_of(workload: Workload) -> dict[str, int]:
 def resources_of(admission: Admission) -> Mapping[str, int]:
     """Sum what an admission uses, by resource."""
     sums: dict[str, int] = {}
-    for pod_set in admission.pod_sets:
-        for resource, amount in pod_set.usage.items():
+    for pod_set in admission.pod_set_assignments:
+        for resource, amount in pod_set.resource_usage.items():
             sums[resource] = sums.get(resource, 0) + amount
     return sums

@@ -78,7 +78,7 @@ def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> l
     Queues under a cycle of cohorts stand alone, without a cohort, until the cycle is mended; they are not active.
     """
     nodes = {name: Node(name, cohort, UNPLANTED) for name, cohort in cohorts.items()}
-    for name in [c.parent for c in cohorts.values()] + [q.cohort for q in queues.values()]:
+    for name in [c.parent for c in cohorts.values()] + [q.cohort_name for q in queues.values()]:
         if name and name not in nodes:
             nodes[name] = Node(name, Cohort(name), UNPLANTED)
     looped = {name for name in nodes if _loops(name, cohorts)}
@@ -91,7 +91,7 @@ def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> l
     roots = [nodes[name] for name in sorted(nodes) if nodes[name].parent is None and name not in looped]
     for name in sorted(queues):
         node = Node(name, queues[name], UNPLANTED, is_queue=True)
-        cohort = queues[name].cohort
+        cohort = queues[name].cohort_name
         if not cohort or cohort in looped:
             roots.append(node)
         else:

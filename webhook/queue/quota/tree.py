@@ -68,7 +68,7 @@ class Tree:
         self.nodes = list(_walk(root))
         self.columns: dict[FlavorResource, int] = {}
         for node in self.nodes:
-            for key in _quotas(node.definition.groups):
+            for key in _quotas(node.definition.resource_groups):
                 self.columns.setdefault(key, len(self.columns))
         self.names = tuple(self.columns)
         self.resources = tuple(resource for _, resource in self.names)
@@ -82,14 +82,14 @@ class Tree:
         self.usage: Usage = [0] * len(self.cells)
 
     def _cells(self, node: Node) -> Iterator[Cell]:
-        quotas = _quotas(node.definition.groups)
+        quotas = _quotas(node.definition.resource_groups)
         for column, (flavor, resource) in enumerate(self.names):
             quota = quotas.get((flavor, resource), NO_QUOTA)
             yield Cell(
                 flavor=flavor,
                 resource=resource,
                 at=node.base + column,
-                nominal=min(quota.nominal, MOST),
+                nominal_quota=min(quota.nominal_quota, MOST),
                 borrowing_limit=-1 if quota.borrowing_limit is None else min(quota.borrowing_limit, MOST),
                 lending_limit=-1 if quota.lending_limit is None else min(quota.lending_limit, MOST),
                 root=node.parent is None,
@@ -102,7 +102,7 @@ class Tree:
             for column in range(self.width):
                 cell = self.cells[node.base + column]
                 lent = (self.cells[c.base + column] for c in (*node.children, *node.queues))
-                cell.subtree = min(cell.nominal + sum(c.subtree - c.guaranteed for c in lent), MOST)
+                cell.subtree = min(cell.nominal_quota + sum(c.subtree - c.guaranteed for c in lent), MOST)
                 cell.guaranteed = 0 if self.still else self.rules.guaranteed(cell)
         for cell in self.cells:
             above = cell.parent.most if cell.parent else 0
@@ -116,11 +116,11 @@ class Tree:
     def amounts_of(self, admission: Admission) -> tuple[tuple[int, int], ...]:
         """Give what an admission uses here, as (column, amount) pairs."""
         sums: dict[int, int] = {}
-        for pod_set in admission.pod_sets:
+        for pod_set in admission.pod_set_assignments:
             for resource, flavor in pod_set.flavors.items():
                 column = self.columns.get((flavor, resource))
                 if column is not None:
-                    sums[column] = sums.get(column, 0) + pod_set.usage.get(resource, 0)
+                    sums[column] = sums.get(column, 0) + pod_set.resource_usage.get(resource, 0)
         return tuple(sums.items())
 
     def available(self, at: int, usage: Usage) -> int:
@@ -213,8 +213,8 @@ def _walk(node: Node) -> Iterator[Node]:
 
 def _quotas(groups: tuple[ResourceGroup, ...]) -> Mapping[FlavorResource, Quota]:
     return {
-        (flavor.flavor, resource): quota
+        (flavor.name, resource): quota
         for group in groups
         for flavor in group.flavors
-        for resource, quota in flavor.quotas.items()
+        for resource, quota in flavor.resources.items()
     }
