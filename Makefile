@@ -35,7 +35,7 @@ shell: install ## a shell in which `sluice` is on the PATH
 	PATH="$(CURDIR)/$(BIN):$$PATH" $${SHELL:-sh}
 
 run: install ## the main job on sample queues, no cluster needed; ARGS=--once ends by itself
-	$(BIN)/sluice run $(ARGS)
+	@$(BIN)/sluice run $(ARGS)
 
 test: dev ## every test, the real control plane included
 	$(BIN)/python -m tests.controlplane build

@@ -1,16 +1,30 @@
 """`sluice run`: the main job without a cluster, as a new user sees it."""
 
+import asyncio
+import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
+from tests.patience import until, wait
 from tests.shared import ROOT
 from webhook.cli import shipped
+from webhook.cli.demo.api_server import CreateOutcome
+from webhook.cli.demo.kubelet import Kubelet
+from webhook.cli.demo.lives import Lives
+from webhook.cli.demo.story import Story, typed
+from webhook.kube.gvk import GroupVersionKind
+from webhook.store.memory import MemoryStore
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+JOB_KIND = GroupVersionKind("batch", "v1", "Job")
 
 JOB = """
 apiVersion: batch/v1
@@ -76,13 +90,18 @@ def test_story_of_the_samples_fits_a_screen(tmp_path):
     assert len(lines) <= 40
     assert [line for line in lines if len(line) > 80] == []
     told = re.sub(r"\s+", " ", done.stdout)
-    assert "~ PyTorchJob ai-team/pytorch-mnist suspend, labels, annotations, tolerat" in told
-    assert "position 1, requests 6 cpu, 3 free" in told
+    assert "~ PyTorchJob ai-team/pytorch-mnist suspend, labels, annotations, …" in told
+    assert "003 Two teams, one queue 6 objects, 4 patched" in told
+    assert "… queue team-b/localqueue-team-b: position 1, requests 6 cpu, 3 free" in told
+    assert "! gpu-defaults: container training requests a GPU without a limit" in told
+    assert "✗ KubeSchedulerConfiguration rejected by the API: metadata.name is required" in told
+    assert "✗ Pod default/my-gpu-pod rejected by the API: already exists" in told
     assert "✗ Job default/half-a-gpu: gpu-integer: spec.template: container train asks for 500m" in told
     assert "✗ Job default/sixteen-gpus: queue default/default: this job can never be admitted" in told
     assert "8 of 8 queued jobs finished. Longest wait: " in told
     assert "does not exist; the job waits for it" not in told, "a queue that was sent is there when its job comes"
     assert "kube-system" not in told, "Sluice never reviews what is the system's"
+    assert "http" not in told, "what has ended has no page"
 
 
 def test_many_jobs_of_a_file_are_counted(tmp_path):
@@ -98,17 +117,127 @@ def test_what_to_try_next_is_about_the_readers_own_files(tmp_path):
     """Of samples: a repository of one's own. Of own files: the commands name them, and work as they are shown."""
     file, queues = Path(written(tmp_path, ("one", "2"))), tmp_path / "my queues.yaml"
     queues.write_text((shipped.samples() / "queues.yaml").read_text())
-    done = sluice_run(tmp_path, "-f", str(file), "--queues", str(queues))
+    done = sluice_run(tmp_path, "-f", str(file), "-c", str(queues))
     assert done.returncode == 0, done.stderr
     assert "1 of 1 queued job finished." in done.stdout
-    told = [line.split("  ")[1] for line in done.stdout[done.stdout.index("Try next:") :].splitlines()[1:4]]
-    assert [" ".join(shlex.split(line)[:2]) for line in told] == ["sluice plan", "sluice run", "sluice dry-run"]
-    for line in told:
+    commands = following(done.stdout)
+    assert [shlex.split(line)[1] for line in commands] == ["plan", "run", "dry-run"]
+    for line in commands:
         words = shlex.split(line)
+        assert words[0] == os.path.relpath(Path(sys.executable).with_name("sluice"), ROOT)
         assert str(file) in {str((ROOT / word).resolve()) for word in words}
-        command = [sys.executable, "-m", "webhook.cli.main", *words[1:]]
-        tried = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        tried = subprocess.run(line, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
         assert tried.returncode == 0, (line, tried.stdout, tried.stderr)
+
+
+def following(output: str) -> list[str]:
+    """The commands to go on with, joined where they take several lines."""
+    text = re.sub(r" \\\n +", " ", output[output.index("Try next:") :])
+    return [re.split(r" {2,}", line.strip())[0] for line in text.splitlines() if "sluice " in line]
+
+
+@pytest.mark.parametrize(
+    ("parts", "what", "lines"),
+    [
+        (["sluice plan", "-f a"], "who waits", ["  sluice plan -f a  who waits"]),
+        (["sluice plan", f"-f {'a' * 60}"], "who waits", [f"  sluice plan -f {'a' * 60}", "      who waits"]),
+        (
+            ["sluice plan", f"-f {'a' * 60}", "-f b"],
+            "who waits",
+            [f"  sluice plan -f {'a' * 60} \\", "    -f b", "      who waits"],
+        ),
+    ],
+)
+def test_a_command_has_room(parts, what, lines):
+    """A command and what it shows stand on one line where there is room; else the meaning is below it."""
+    assert typed(parts, what) == lines
+
+
+OUTCOME = {"kind": "Job", "metadata": {"name": "train", "namespace": "a", "labels": {QUEUE: "q"}}}
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ((), ["0 of 1 queued job finished, 1 pending.", "Pending: Job a/train"]),
+        (("started",), ["0 of 1 queued job finished, 1 running. Longest wait: 1.0 s, train."]),
+        (("started", "stopped"), ["0 of 1 queued job finished, 1 pending.", "Pending: Job a/train"]),
+        (("started", "finished"), ["1 of 1 queued job finished. Longest wait: 1.0 s, train."]),
+    ],
+)
+def test_what_became_of_a_job(told, said):
+    """One that was preempted is pending again; one that runs is counted apart."""
+    clock = iter(range(10))
+    job = {"apiVersion": "batch/v1", **OUTCOME, "spec": {"suspend": True, "template": {"spec": {"containers": []}}}}
+    lives = Lives(lambda: float(next(clock)), 0.0)
+    lives.sent(CreateOutcome(job, allowed=True, stored=True, message="", steps=(), warnings=()))
+    for word in told:
+        lives.told(word, job)
+    assert [str(line) for line in Story(0, []).closing(lives.all())] == said
+
+
+def test_a_suspended_job_is_stopped_and_a_finished_one_goes():
+    """The kubelet says that a job was stopped, runs it again, and deletes it when it was kept for its time."""
+
+    async def go():
+        store, said = MemoryStore(), []
+        job = {"apiVersion": "batch/v1", **OUTCOME, "spec": {"suspend": False, "ttlSecondsAfterFinished": 0}}
+        job["spec"]["template"] = {"spec": {"containers": []}}
+        job["metadata"] = {**job["metadata"], "annotations": {"sluice.dev/run-seconds": "3600"}}
+        kubelet = asyncio.create_task(Kubelet(store, (JOB_KIND,), 0).run(lambda what, _: said.append(what)))
+        await store.create(job)
+        for suspend, seconds, last in ((False, "3600", "started"), (True, "0", "stopped"), (False, "0", "finished")):
+            annotations = {"annotations": {"sluice.dev/run-seconds": seconds}}
+            await store.patch(JOB_KIND, "train", "a", {"metadata": annotations, "spec": {"suspend": suspend}})
+            await until(lambda last=last: said[-1:] == [last], last)
+        await until(lambda: not store._objects["batch", "Job"], "the job is deleted")
+        kubelet.cancel()
+        return said
+
+    assert asyncio.run(go()) == ["started", "stopped", "started", "finished"]
+
+
+def test_the_page_has_something_to_show():
+    """Without --once jobs keep arriving: the page shows who runs, who waits and why, and until when; Ctrl-C ends it."""
+    command = [sys.executable, "-m", "webhook.cli.main", "run"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines = []
+        while not lines or not lines[-1].startswith("Serving until Ctrl-C."):
+            lines.append(process.stdout.readline())
+        assert len(lines) <= 40
+        page = re.fullmatch(r"Page: (http://127\.0\.0\.1:\d+/ui/)\n", lines[-2])[1]
+
+        def shown():
+            with urllib.request.urlopen(f"{page}api/queues/default-cluster-queue") as answer:
+                found = json.loads(answer.read())
+            waiting = found["waiting"]["rows"]
+            return found["running"]["rows"] and waiting and waiting[0]["reason"] and waiting[0]["start"]
+
+        wait(shown, "a job runs, another waits, with reason and estimate")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_the_repositorys_own_policies_and_rules(tmp_path):
+    """In a policy repository its `.sluice.yaml` is in force, as for every other command."""
+    command = [sys.executable, "-m", "webhook.cli.main"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([*command, "init"], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    (tmp_path / ".sluice.yaml").write_text("policies: [policies, sluice.dev/suspend-jobs]\nqueueRules: [fifo]\n")
+    file = written(tmp_path, ("half", "0.5"), ("whole", "1"))
+    text = Path(file).read_text().replace("namespace: default", f"namespace: team-a, labels: {{{QUEUE}: gpu}}")
+    Path(file).write_text(text)
+    done = subprocess.run(
+        [*command, "run", "--once", "-f", file, "-c", "cluster"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "✗ Job team-a/half: whole-gpus:" in done.stdout
+    assert re.search(r"~ Job team-a/whole +suspend\n", done.stdout), (
+        "of the shipped policies only the one that is named"
+    )
+    assert "1 of 1 queued job finished." in done.stdout
 
 
 def test_no_key_is_left_behind(tmp_path):

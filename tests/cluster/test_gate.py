@@ -42,6 +42,31 @@ def test_what_is_not_supported_is_said_at_once():
     assert message in warning
 
 
+def test_what_is_left_to_borrow_is_told():
+    """Of what is free, the part that would be borrowed; and that nothing is, where the others hold it."""
+    *around, mine, door = queues("2", cohortName="all")
+    both = [*around, mine, door]
+    both += [merge(mine, {"metadata": {"name": "other"}})]
+    both += [merge(door, {"metadata": {"name": "other"}, "spec": {"clusterQueue": "other"}})]
+
+    async def go(*busy):
+        core = QueueCore(rules_named(["kueue"]))
+        async with small_cluster(*both, core=core, seconds=None) as w:
+            for name, made in busy:
+                await w.create(made)
+                await w.until_condition(name, "Admitted")
+            answer = view_gate(w.view, core, CLOCKS.milliseconds).ask(
+                describe(job("a", cpu="4")), job("a", cpu="4"), "team-a", False
+            )
+            return answer.warnings[0].partition(", ")[2]
+
+    mine_runs = "mine", job("mine", cpu="1")
+    labels = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}}
+    other_runs = "others", merge(job("others", cpu="2"), labels)
+    assert asyncio.run(go(mine_runs)) == "requests 4 cpu, 3 free, 2 of it to borrow"
+    assert asyncio.run(go(mine_runs, other_runs)) == "requests 4 cpu, 1 free, no quota left to borrow"
+
+
 def test_what_can_never_be_admitted_may_wait():
     """Refused with its numbers by default; where that is not wanted, let in with the same words."""
     wanted = job("a", cpu="5")

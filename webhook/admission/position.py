@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from webhook.api import amounts
 from webhook.queue.flavors.request_plan import Choice, GroupPlan, PodSetPlan, make_plan
@@ -14,10 +15,15 @@ from webhook.queue.rules import Rules
 from webhook.queue.state import State
 from webhook.queue.workload_facts import tie
 
+NOTHING_TO_BORROW: Final = ", no quota left to borrow"
+
 
 @dataclass(frozen=True, slots=True)
 class WaitingRow:
-    """One resource of one flavor, in the core's numbers: what is asked, free now, and could ever be used."""
+    """One resource of one flavor, in the core's numbers: what is asked, free now, and could ever be used.
+
+    `lent` is the part of `free` that would be borrowed.
+    """
 
     resource: str
     flavor: str
@@ -25,15 +31,14 @@ class WaitingRow:
     free: int
     most: int
     nominal: int
-    borrowed: int
+    lent: int
 
     def text(self) -> str:
-        """Say it in the words of `kubectl`: `requests 8 GPUs, 2 free, borrowing 0 of 16`."""
+        """Say it in the words of `kubectl`: `requests 8 GPUs, 2 free, no quota left to borrow`."""
         asked, free = (amounts.text(self.resource, max(0, n)) for n in (self.asked, self.free))
         told = f"requests {asked} {self.resource}, {free} free"
         if self.most > self.nominal:
-            borrowed, lent = (amounts.text(self.resource, n) for n in (self.borrowed, self.most - self.nominal))
-            told += f", borrowing {borrowed} of {lent}"
+            told += f", {amounts.text(self.resource, self.lent)} of it to borrow" if self.lent else NOTHING_TO_BORROW
         return told
 
 
@@ -89,8 +94,8 @@ def _options(
 def _row(pending_queue: PendingQueue, flavor: str, resource: str, column: int, each: int, count: int) -> WaitingRow:
     tree, at = pending_queue.node.tree, pending_queue.node.base + column
     cell = tree.cells[at]
-    free, borrowed = tree.available(at, tree.usage), max(0, tree.usage[at] - cell.nominal_quota)
-    return WaitingRow(resource, flavor, each * count, free, cell.most, cell.nominal_quota, borrowed)
+    free, own = tree.available(at, tree.usage), max(0, cell.nominal_quota - tree.usage[at])
+    return WaitingRow(resource, flavor, each * count, free, cell.most, cell.nominal_quota, max(0, free - own))
 
 
 def _never(
@@ -122,7 +127,7 @@ def _best(options: list[tuple[Choice, list[WaitingRow]]]) -> list[WaitingRow]:
 
 def _sum(one: WaitingRow, other: WaitingRow) -> WaitingRow:
     asked = one.asked + other.asked
-    return WaitingRow(one.resource, one.flavor, asked, one.free, one.most, one.nominal, one.borrowed)
+    return WaitingRow(one.resource, one.flavor, asked, one.free, one.most, one.nominal, one.lent)
 
 
 def _lack(row: WaitingRow) -> float:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import base64
 import copy
+import ssl
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
@@ -117,6 +120,14 @@ class Front:
                 raise aiohttp.ClientError(f"/{path} answers {response.status}: {await response.text()}")
             answer: dict[str, Any] = orjson.loads(await response.read())["response"]
             return answer
+
+
+@asynccontextmanager
+async def front(store: ObjectStore, url: str, authority: Path) -> AsyncIterator[Front]:
+    """Give the way in to an admission endpoint, whose certificate `authority` (a file) signed."""
+    trust = ssl.create_default_context(cafile=str(authority))
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+        yield Front(store, session, url, lambda: datetime.now(UTC))
 
 
 def _request(obj: Object) -> dict[str, Any]:

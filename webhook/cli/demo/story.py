@@ -1,10 +1,16 @@
-"""What `sluice run` tells while manifests go in: a line for each job, two where it waits or is denied, 80 columns."""
+"""What `sluice run` tells while manifests go in: 80 columns, a line for each job, two where it waits or is denied.
+
+At most `LINES` lines: what does not fit is counted.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
@@ -12,78 +18,145 @@ from typing import Any, Final
 from rich.text import Text
 
 from webhook.cli.demo.api_server import CreateOutcome
-from webhook.cli.demo.tables import Life, name_of
+from webhook.cli.demo.lives import Life
+from webhook.cli.demo.tables import name_of
 from webhook.jobs.describe import describe
 
 WIDTH: Final = 80
+LINES: Final = 40
+AROUND: Final = 6
+"""Lines of opening, closing and the page's address, at most."""
 NAME_WIDTH: Final = 36
 LISTED: Final = 8
 """So many jobs of one file are told one by one."""
 SAID: Final = 2
-"""So many lines of a warning are told."""
+"""So many lines of a warning or a denial are told."""
 FIELDS: Final = ("suspend", "schedulingGates", "labels", "annotations", "tolerations", "requests", "limits")
 """A patch is told by these, in this order; by the field itself where it is none of them."""
-LEGEND: Final = (
+PATCHED, UNCHANGED, PENDING, WARNED, DENIED = (
     ("~", "patched", "yellow"),
     ("=", "unchanged", "green"),
-    ("…", "warned", "cyan"),
+    ("…", "pending", "cyan"),
+    ("!", "warned", "magenta"),
     ("✗", "denied", "red"),
 )
+OF_THE_QUEUE: Final = "queue "
+"""How a warning begins that says where a job stands in its queue."""
+TITLES: Final = {
+    "000-kueue-kubeflow": "000 Kueue and Kubeflow",
+    "001-ai-scheduling": "001 Scheduling AI workloads",
+    "002-kubeflow-gpu": "002 GPU workloads with Kubeflow",
+    "003-kueue-two-teams": "003 Two teams, one queue",
+    "004-gpu-pods": "004 Pods with GPUs",
+    "refused": "Jobs that can never run",
+}
+"""Of the sample files: the articles."""
 
 
-def opening(url: str, page: str, files: int) -> list[Text]:
-    """Give the lines before everything else: what is shown, and where."""
-    sent = "1 file is" if files == 1 else f"{files} files are"
-    told = f"{sent} sent to it, as by kubectl apply. Shown: queued jobs and denials."
-    legend = Text("  ").join(Text.assemble((sign, style), f" {word}") for sign, word, style in LEGEND)
-    serves = f"Sluice serves admission and queues at {url} (no cluster)."
-    return [Text(serves), Text(f"Look at them: {page}"), Text(told), legend]
+@dataclass(slots=True)
+class Story:
+    """A run's story. `files` are how many are still to be sent, `arriving` whether jobs go on to arrive."""
 
+    files: int
+    following: list[Text]
+    arriving: bool = False
+    used: int = 0
 
-def told_of_file(title: str, outcomes: Sequence[CreateOutcome]) -> list[Text]:
-    """Give the lines of one file: a heading that counts its objects, its queued jobs, and whatever was denied."""
-    told = [outcome for outcome in outcomes if not outcome.allowed or _queue(outcome)]
-    lines = [Text.assemble((title, "bold"), f"  {_counts(outcomes)}")]
-    for outcome in told[:LISTED]:
-        lines += _lines(outcome)
-    if len(told) > LISTED:
-        lines.append(Text(f"    and {len(told) - LISTED} more"))
-    return lines
+    def opening(self, url: str) -> list[Text]:
+        """Give the lines before everything else; `url` is that of admission, where it is to be shown."""
+        signs = (PATCHED, UNCHANGED, PENDING, WARNED, DENIED)
+        sent = f"{self.files} file{'s' * (self.files != 1)}"
+        return [
+            *([Text(f"Sluice serves admission at {url}, without a cluster.")] if url else []),
+            Text(f"Sending {sent}, as kubectl apply would. Queued jobs and denials are shown."),
+            Text("  ").join(Text.assemble((sign, style), f" {word}") for sign, word, style in signs),
+        ]
 
+    def file(self, stem: str, outcomes: Sequence[CreateOutcome]) -> list[Text]:
+        """Give the lines of one file: a heading that counts its objects, its queued jobs, and whatever was refused."""
+        self.files -= 1
+        room = LINES - AROUND - len(self.following) - self.used - self.files
+        lines = [Text.assemble((_cut(TITLES.get(stem, stem), WIDTH // 2), "bold"), f"  {_counts(outcomes)}")]
+        told = [list(_lines(outcome)) for outcome in outcomes if not outcome.stored or _queue(outcome)]
+        shown: list[list[Text]] = []
+        for each in told[:LISTED]:
+            more = len(told) > len(shown) + 1
+            if len(lines) + sum(map(len, shown)) + len(each) + more > room:
+                break
+            shown.append(each)
+        lines += [line for each in shown for line in each]
+        if len(told) > len(shown) and len(lines) < max(room, 2):
+            lines.append(Text(f"    and {len(told) - len(shown)} more"))
+        self.used += len(lines)
+        return lines
 
-def closing(lives: Iterable[Life]) -> list[Text]:
-    """Give the summary: how many jobs ran, who waited longest, and who is pending still."""
-    queued = [life for life in lives if life.outcome.stored and _queue(life.outcome)]
-    ran = [life for life in queued if life.finished is not None]
-    told = f"{len(ran)} of {len(queued)} queued job{'s' * (len(queued) != 1)} finished."
-    if started := [life for life in queued if life.started is not None]:
-        longest = max(started, key=_waited)
-        told += f" Longest wait: {_waited(longest):.1f} s, {name_of(longest.outcome.obj)}"
-    lines = [Text(_cut(told, WIDTH), style="bold")]
-    if pending := [name_of(life.outcome.obj) for life in queued if life.started is None]:
-        lines.append(Text(_cut(f"Pending: {', '.join(pending)}", WIDTH)))
-    return lines
+    def closing(self, lives: Iterable[Life]) -> list[Text]:
+        """Give the summary: how many jobs ended, run and wait, which one waited longest; and what to do next."""
+        queued = [life for life in lives if life.queue]
+        pending = [name_of(life.outcome.obj) for life in queued if life.started is None]
+        ended = sum(life.finished is not None for life in queued)
+        running = sum(life.runs for life in queued)
+        counts = [f"{ended} of {len(queued)} queued job{'s' * (len(queued) != 1)} finished"]
+        counts += [f"{n} {word}" for n, word in ((running, "running"), (len(pending), "pending")) if n]
+        told = f"{', '.join(counts)}."
+        if started := [life for life in queued if life.started is not None]:
+            longest = max(started, key=_waited)
+            wait = f" Longest wait: {_waited(longest):.1f} s"
+            whole = f"{told}{wait}, {longest.outcome.obj['metadata']['name']}."
+            told = whole if len(whole) <= WIDTH else f"{told}{wait}."
+        lines = [Text(told, style="bold")]
+        if pending:
+            lines.append(Text(_listed("Pending: ", pending, WIDTH)))
+        return [*lines, *self.following]
+
+    def serving(self, page: str) -> list[Text]:
+        """Give the last lines: where to look."""
+        arriving = " Jobs of two teams keep arriving." * self.arriving
+        return [Text.assemble("Page: ", (page, "bold")), Text(f"Serving until Ctrl-C.{arriving}")]
 
 
 def try_next(files: Sequence[Path], own: Mapping[str, Sequence[Path]]) -> list[Text]:
-    """Give three commands to go on with, as typed from here; of the files that were sent the first is named.
+    """Give three commands to go on with, as typed from here.
 
-    `own` are the reader's: `-f`, `--policies`, `--queues`, none for the samples. The commands then are about them.
+    `own` are the reader's: `-f`, `--policies`, `--objects`, none for the samples. The commands then are about them.
     """
-    again = _options(own)
+    sluice, again = program(), _options(own)
     rows = [
-        (f"sluice plan{_options({'-f': [*own.get('--queues', ()), files[0]]})}", "who runs, who waits, why"),
-        (f"sluice run --once -v{again}", "every object, every field"),
-        ("sluice init", "your own policies and tests"),
+        ([f"{sluice} plan", *_options({"-f": [*own.get("-c", ()), files[0]]})], "who waits, why"),
+        ([f"{sluice} run --once -v", *again], "every object, every field"),
+        ([f"{sluice} init gpu-policies && cd gpu-policies"], "your own policies"),
     ]
     if own:
-        named = {"-f": files[:1], "-p": own.get("--policies", ()), "-c": own.get("--queues", ())}
-        rows[-1] = (f"sluice dry-run --allow-missing{_options(named)}", "what each policy changes")
-    return [Text("Try next:")] + [Text(f"  {command:{WIDTH - 31}}  {what}") for command, what in rows]
+        named = {"-f": files[:1], "-p": own.get("-p", ()), "-c": own.get("-c", ())}
+        rows[-1] = ([f"{sluice} dry-run --allow-missing", *_options(named)], "what each policy changes")
+    return [Text("Try next:"), *(Text(line) for parts, what in rows for line in typed(parts, what))]
 
 
-def _options(given: Mapping[str, Sequence[Path]]) -> str:
-    return "".join(f" {option} {shlex.quote(os.path.relpath(path))}" for option in given for path in given[option])
+def program() -> str:
+    """Give how this program is called from here: by its name where that is this one, else by its path."""
+    own = Path(sys.executable).with_name("sluice")
+    found = shutil.which("sluice")
+    if not own.is_file() or (found is not None and os.path.samefile(found, own)):
+        return "sluice"
+    return shlex.quote(os.path.relpath(own))
+
+
+def typed(parts: Sequence[str], what: str) -> list[str]:
+    """Give a command and what it shows: on one line where there is room, else below it, with lines to be joined."""
+    lines = [f"  {parts[0]}"]
+    for part in parts[1:]:
+        if len(lines[-1]) + len(part) + 3 > WIDTH:
+            lines[-1] += " \\"
+            lines.append(f"    {part}")
+        else:
+            lines[-1] += f" {part}"
+    if len(lines) == 1 and len(lines[0]) + len(what) + 2 <= WIDTH:
+        return [f"{lines[0]}  {what}"]
+    return [*lines, f"      {what}"]
+
+
+def _options(given: Mapping[str, Sequence[Path]]) -> list[str]:
+    return [f"{option} {shlex.quote(os.path.relpath(path))}" for option in given for path in given[option]]
 
 
 def _counts(outcomes: Sequence[CreateOutcome]) -> str:
@@ -91,25 +164,30 @@ def _counts(outcomes: Sequence[CreateOutcome]) -> str:
     patched = sum(outcome.stored and bool(outcome.steps) for outcome in outcomes)
     denied = sum(not outcome.allowed for outcome in outcomes)
     rejected = sum(outcome.allowed and not outcome.stored for outcome in outcomes)
-    counted = {"patched": patched, "denied": denied, "rejected by the API": rejected}
+    counted = {"patched": patched, "denied": denied, "rejected": rejected}
     plural = "s" * (len(outcomes) != 1)
     return ", ".join([f"{len(outcomes)} object{plural}", *(f"{n} {word}" for word, n in counted.items() if n)])
 
 
 def _lines(outcome: CreateOutcome) -> Iterator[Text]:
     name = name_of(outcome.obj)
-    if not outcome.allowed:
-        first, *rest = wrap(f"{name}: {outcome.message}", WIDTH - 4, break_long_words=False, break_on_hyphens=False)
-        yield Text.assemble(("  ✗ ", "red"), first)
-        yield from (Text(f"    {line}") for line in rest)
+    if not outcome.stored:
+        why = outcome.message.removeprefix(name).strip()
+        yield from _wrapped(DENIED, 2, f"{name}{' rejected by the API' * outcome.allowed}: {why}")
         return
-    sign, style = ("~", "yellow") if outcome.steps else ("=", "green")
-    yield Text.assemble(
-        (f"  {sign} ", style), _cut(f"{name:{NAME_WIDTH}} {', '.join(changed(outcome.steps))}", WIDTH - 4)
-    )
+    sign, _, style = PATCHED if outcome.steps else UNCHANGED
+    told = _listed(f"{name:{NAME_WIDTH}} ", changed(outcome.steps), WIDTH - 4)
+    yield Text.assemble((f"  {sign} ", style), told)
     for warning in outcome.warnings:
-        said = wrap(warning, WIDTH - 6, max_lines=SAID, placeholder=" …", break_on_hyphens=False)
-        yield from (Text.assemble(("    … " if not at else "      ", "cyan"), line) for at, line in enumerate(said))
+        yield from _wrapped(PENDING if warning.startswith(OF_THE_QUEUE) else WARNED, 4, warning)
+
+
+def _wrapped(kind: tuple[str, str, str], indent: int, text: str) -> Iterator[Text]:
+    """Give a text behind its sign, on so many lines at most; whole words are left out."""
+    sign, _, style = kind
+    width = WIDTH - indent - 2
+    lines = wrap(text, width, max_lines=SAID, placeholder=" …", break_on_hyphens=False)
+    yield from (Text.assemble((f"{' ' * indent}{'' if at else sign:2}", style), line) for at, line in enumerate(lines))
 
 
 def changed(steps: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -136,6 +214,15 @@ def _queue(outcome: CreateOutcome) -> str:
 
 def _waited(life: Life) -> float:
     return (life.started or 0.0) - life.sent
+
+
+def _listed(head: str, names: Sequence[str], width: int) -> str:
+    """Give names behind a head, as many as there is room for; the others are an ellipsis."""
+    for count in range(len(names), 0, -1):
+        line = head + ", ".join([*names[:count], *["…"] * (count < len(names))])
+        if len(line) <= width:
+            return line
+    return _cut(head + "".join(names[:1]), width)
 
 
 def _cut(text: str, width: int) -> str:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from webhook.cli.demo.api_server import CreateOutcome
+from webhook.cli.demo.lives import Life
 from webhook.cli.demo.patch_words import changes
-from webhook.jobs.describe import describe
 from webhook.store.objects import key_of
-
-
-@dataclass(slots=True)
-class Life:
-    """When a job was sent, started and finished, in seconds of the run."""
-
-    outcome: CreateOutcome
-    sent: float
-    started: float | None = None
-    finished: float | None = None
 
 
 def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
@@ -54,16 +43,18 @@ def ended_table(lives: Iterable[Life]) -> Table:
     for name in ("sent", "started", "finished"):
         table.add_column(name, justify="right", width=9)
     for life in lives:
-        job = describe(life.outcome.obj) if life.outcome.stored else None
-        if job is not None and job.queue and job.suspended is not None:
-            times = (_seconds(life.sent), _seconds(life.started), _seconds(life.finished))
-            table.add_row(name_of(life.outcome.obj), job.queue, *times)
+        if life.queue:
+            started = "pending" if life.started is None else _seconds(life.started)
+            finished = "-" if life.started is None else "running" if life.finished is None else _seconds(life.finished)
+            table.add_row(name_of(life.outcome.obj), life.queue, _seconds(life.sent), started, finished)
     return table
 
 
 def name_of(obj: dict[str, Any]) -> str:
-    """Name an object: kind, namespace and name."""
+    """Name an object: kind, namespace and name; by its kind alone where it has no name."""
     namespace, name = key_of(obj)
+    if not name:
+        return str(obj["kind"])
     return f"{obj['kind']} {namespace}/{name}" if namespace else f"{obj['kind']} {name}"
 
 
@@ -79,5 +70,5 @@ def _said(outcome: CreateOutcome) -> str:
     return "\n".join([outcome.message, *outcome.warnings] if outcome.message else outcome.warnings)
 
 
-def _seconds(at: float | None) -> str:
-    return "pending" if at is None else f"{at:.2f} s"
+def _seconds(at: float) -> str:
+    return f"{at:.2f} s"
