@@ -18,7 +18,7 @@ from tests.shared import ROOT
 from webhook.cli import shipped
 from webhook.cli.demo.api_server import CreateOutcome
 from webhook.cli.demo.kubelet import Kubelet
-from webhook.cli.demo.lives import Lives
+from webhook.cli.demo.lives import JobLives
 from webhook.cli.demo.story import Story, typed
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.memory import MemoryStore
@@ -169,7 +169,7 @@ def test_what_became_of_a_job(told, said):
     """One that was preempted is pending again; one that runs is counted apart."""
     clock = iter(range(10))
     job = {"apiVersion": "batch/v1", **OUTCOME, "spec": {"suspend": True, "template": {"spec": {"containers": []}}}}
-    lives = Lives(lambda: float(next(clock)), 0.0)
+    lives = JobLives(lambda: float(next(clock)), 0.0)
     lives.sent(CreateOutcome(job, allowed=True, stored=True, message="", steps=(), warnings=()))
     for word in told:
         lives.told(word, job)

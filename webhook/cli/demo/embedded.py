@@ -20,7 +20,7 @@ from webhook.cli import exits
 from webhook.cli.demo.api_server import CreateOutcome, Front, front
 from webhook.cli.demo.arrivals import arrive
 from webhook.cli.demo.kubelet import Kubelet
-from webhook.cli.demo.lives import Lives
+from webhook.cli.demo.lives import JobLives
 from webhook.cli.demo.story import Story
 from webhook.cli.demo.tables import ended_table, sent_table
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED, WORKLOAD
@@ -69,7 +69,7 @@ async def run(config: Config, plan: RunPlan, story: Story) -> int:
     store = MemoryStore()
     for obj in plan.there:
         await store.create(obj)
-    daemon, lives = Daemon(config, store), Lives()
+    daemon, lives = Daemon(config, store), JobLives()
     await daemon.start()
     kubelet = asyncio.create_task(Kubelet(store, MANAGED, plan.seconds).run(lives.told))
     try:
@@ -95,7 +95,7 @@ class EmbeddedRun:
     daemon: Daemon
     store: MemoryStore
     front: Front
-    lives: Lives
+    lives: JobLives
     story: Story
 
     async def tell(self, plan: RunPlan, url: str) -> None:

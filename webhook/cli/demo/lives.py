@@ -33,7 +33,7 @@ class Life:
 
 
 @dataclass(slots=True)
-class Lives:
+class JobLives:
     """All objects sent, by their uid."""
 
     clock: Callable[[], float] = monotonic

@@ -11,7 +11,7 @@ import click
 from webhook.cli import exits
 from webhook.cli.live import steering
 from webhook.cli.live.session import ask, cluster_options
-from webhook.cli.live.steering import Change
+from webhook.cli.live.steering import StatusPatch
 from webhook.cli.option_types import NAMESPACE
 from webhook.store.objects import ObjectStore
 
@@ -33,13 +33,13 @@ queue_namespace = click.option(
 )
 
 
-class Answer:
+class Confirmation:
     """What the user said of a change: only try it, or do it without a question."""
 
     def __init__(self, dry_run: bool, yes: bool) -> None:
         self.dry_run, self.yes = dry_run, yes
 
-    async def confirm(self, store: ObjectStore, change: Change) -> None:
+    async def confirm(self, store: ObjectStore, change: StatusPatch) -> None:
         """Ask, where that is wanted, and write. Ends the command where the answer is no. Raises StoreError."""
         if self.dry_run:
             await change.write(store, dry_run=True)
@@ -53,7 +53,11 @@ class Answer:
 
 
 def set_stop_policy(
-    command: str, queue: tuple[str, str | None], policy: str, answer: Answer, cluster: tuple[Path | None, str | None]
+    command: str,
+    queue: tuple[str, str | None],
+    policy: str,
+    answer: Confirmation,
+    cluster: tuple[Path | None, str | None],
 ) -> None:
     """Write a queue's `spec.stopPolicy`. `queue` is its name and namespace, `cluster` a kubeconfig and its context."""
 

@@ -23,7 +23,7 @@ RELEASE: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StatusPatch:
     """One write that somebody is asked about: what is patched, and the sentence that says so."""
 
     gvk: GroupVersionKind
@@ -37,7 +37,7 @@ class Change:
         await store.patch(self.gvk, self.name, self.namespace, self.patch, dry_run=dry_run)
 
 
-async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy: str) -> Change:
+async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy: str) -> StatusPatch:
     """Stop or resume a ClusterQueue, or the LocalQueue of `namespace`. Raises NotFound."""
     gvk = CLUSTER_QUEUE if namespace is None else LOCAL_QUEUE
     queue = await store.get(gvk, name, namespace)
@@ -50,16 +50,16 @@ async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy:
         HOLD: f"{named} is stopped; {_counted(pending)} cannot start, {admitted} running go on",
         DRAIN: f"{named} is stopped and emptied; {_counted(pending)} cannot start, {admitted} running are evicted",
     }[policy]
-    return Change(gvk, name, namespace, {"spec": {"stopPolicy": policy}}, told)
+    return StatusPatch(gvk, name, namespace, {"spec": {"stopPolicy": policy}}, told)
 
 
-async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: bool) -> Change:
+async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: bool) -> StatusPatch:
     """Evict and hold a Workload, or let it wait again; `name` is its own or its job's. Raises NotFound."""
     workload = await workload_of(store, name, namespace)
     own = workload["metadata"]["name"]
     running = "is evicted" if holds(workload, "QuotaReserved") else "loses its place in the queue"
     told = f"Workload {namespace}/{own} {'waits again' if active else f'{running} and is held until it is requeued'}"
-    return Change(WORKLOAD, own, namespace, {"spec": {"active": active}}, told)
+    return StatusPatch(WORKLOAD, own, namespace, {"spec": {"active": active}}, told)
 
 
 async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
@@ -75,7 +75,7 @@ async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
 
 
 async def released(
-    store: ObjectStore, change: Change, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    store: ObjectStore, change: StatusPatch, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> bool:
     """Wait until a Workload that was stopped has no quota any more; False where it keeps it. Raises StoreError."""
     for _ in range(int(RELEASE)):

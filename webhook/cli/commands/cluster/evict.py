@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from webhook.cli.live import steering
-from webhook.cli.live.confirmed import Answer, changing
+from webhook.cli.live.confirmed import Confirmation, changing
 from webhook.cli.live.session import ask, namespace_of, namespace_option
 from webhook.store.objects import ObjectStore
 
@@ -26,6 +26,6 @@ def evict(
 
     async def do(store: ObjectStore) -> None:
         change = await steering.of_workload(store, workload, inside, active=False)
-        await Answer(dry_run, yes).confirm(store, change)
+        await Confirmation(dry_run, yes).confirm(store, change)
 
     ask("evict", do, kubeconfig, context)

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from webhook.cli.live import steering
-from webhook.cli.live.confirmed import Answer, changing
+from webhook.cli.live.confirmed import Confirmation, changing
 from webhook.cli.live.session import ask, namespace_of, namespace_option
 from webhook.kube.conditions import holds
 from webhook.store.objects import ObjectStore
@@ -23,7 +23,7 @@ def requeue(
     workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
     """Put a Workload back into its queue: a running one is evicted first. WORKLOAD is its name or its job's."""
-    inside, answer = namespace or namespace_of(kubeconfig, context), Answer(dry_run, yes)
+    inside, answer = namespace or namespace_of(kubeconfig, context), Confirmation(dry_run, yes)
 
     async def do(store: ObjectStore) -> None:
         if holds(await steering.workload_of(store, workload, inside), "QuotaReserved"):

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from webhook.cli.live.confirmed import Answer, changing, queue_namespace, set_stop_policy
+from webhook.cli.live.confirmed import Confirmation, changing, queue_namespace, set_stop_policy
 from webhook.cli.live.steering import NONE
 
 EXAMPLES: Final = "  sluice resume gpu-queue\n  sluice resume team-a-queue -n team-a"
@@ -20,4 +20,4 @@ def resume(
     queue: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
     """Resume a queue that was stopped."""
-    set_stop_policy("resume", (queue, namespace), NONE, Answer(dry_run, yes), (kubeconfig, context))
+    set_stop_policy("resume", (queue, namespace), NONE, Confirmation(dry_run, yes), (kubeconfig, context))

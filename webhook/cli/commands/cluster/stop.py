@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from webhook.cli.live.confirmed import Answer, changing, queue_namespace, set_stop_policy
+from webhook.cli.live.confirmed import Confirmation, changing, queue_namespace, set_stop_policy
 from webhook.cli.live.steering import DRAIN, HOLD
 
 EXAMPLES: Final = (
@@ -27,4 +27,4 @@ def stop(
 ) -> None:  # fmt: skip
     """Stop a queue: nothing of it starts until it is resumed."""
     policy = DRAIN if drain else HOLD
-    set_stop_policy("stop", (queue, namespace), policy, Answer(dry_run, yes), (kubeconfig, context))
+    set_stop_policy("stop", (queue, namespace), policy, Confirmation(dry_run, yes), (kubeconfig, context))
