@@ -65,7 +65,7 @@ def test_show_tells_what_happened_in_order(journal):
     done = sluice("show", journal)
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines() == [
-        "2026-01-05T12:00:00Z  began  replica-1 decides by kueue; 0 pending, 0 with quota",
+        "2026-01-05T12:00:00Z  began  leader replica-1, rules kueue; 0 pending, 0 with quota reserved",
         "2026-01-05T12:00:01Z  arrived  team-a/first  main  2 cpu",
         "2026-01-05T12:00:01Z  admitted  team-a/first  cq  2 cpu (f)",
         "2026-01-05T12:01:00Z  arrived  team-a/second  main  1 cpu",

@@ -125,7 +125,7 @@ def test_a_table_of_all_that_waits_ends_where_nobody_reads_on(monkeypatch):
     done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + jobs)
     assert "Job lab/j1" in done.stdout
     assert "Job lab/j2  " not in done.stdout
-    assert "2 more: -o json shows all" in done.stdout
+    assert "2 more not shown; use -o json to list all" in done.stdout
 
 
 def test_preemption_takes_a_cycle_and_admission_the_next():

@@ -151,7 +151,7 @@ def _difference(made: Admitted, workload: Workload) -> str:
     if ours == theirs:
         return ""
     flavors = sorted({flavor for pods in ours.values() for flavor in pods.values()})
-    return f"would have been given {', '.join(flavors)}"
+    return f"would have been assigned {', '.join(flavors)}"
 
 
 class ComparingJournal(Journal):

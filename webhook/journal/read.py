@@ -49,7 +49,7 @@ def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
             if isinstance(first, Begin):
                 found.append(JournalFile(file, first))
             elif first is not None:
-                hint = "the first lines of a journal were removed; begin with a whole file"
+                hint = "the first lines of this file are missing; use a complete file"
                 wrong.append(
                     Diagnostic(CODE, Place(str(file), 1), "a journal must start with a begin record", hint=hint)
                 )

@@ -66,7 +66,7 @@ def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[
 def _began(begin: Begin) -> str:
     waiting = sum(w.admission is None and not w.finished for w in begin.snapshot.workloads)
     held = sum(w.admission is not None for w in begin.snapshot.workloads)
-    return f"{begin.identity} decides by {', '.join(begin.rules)}; {waiting} pending, {held} with quota"
+    return f"leader {begin.identity}, rules {', '.join(begin.rules)}; {waiting} pending, {held} with quota reserved"
 
 
 def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happening]:

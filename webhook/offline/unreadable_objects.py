@@ -57,4 +57,4 @@ def _unreadable(document: Document) -> Iterator[Diagnostic]:
     except ConversionError:
         return
     except _FAILURES as error:
-        yield document.diagnostic("SCH002", (), f"this {document.value['kind']} cannot be read: {error}")
+        yield document.diagnostic("SCH002", (), f"a field of this {document.value['kind']} has the wrong type: {error}")

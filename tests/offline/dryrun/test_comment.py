@@ -25,7 +25,7 @@ def comment(pairs, notes=()):
 def test_nothing_changes():
     """A comment that says so in a line."""
     assert comment([(stored("a"), stored("a"))]) == (
-        f"{MARK}\n### Sluice: what this changes (against `main`)\n\n- No change for 1 object.\n\n"
+        f"{MARK}\n### Sluice: changes against `main`\n\n- No change for 1 object.\n\n"
     )
 
 
@@ -37,7 +37,7 @@ def test_the_same_denial_is_told_once():
         comment([*pairs, (stored("d"), stored("d"))], ["a note"])
         == f"""\
 {MARK}
-### Sluice: what this changes (against `main`)
+### Sluice: changes against `main`
 
 - 3 of 4 objects would now be denied.
 
@@ -94,7 +94,7 @@ def test_queue_decisions_are_a_table():
     ])  # fmt: skip
     assert "| job | before | now |\n|---|---|---|\n" in text
     assert "| Job ml/a | admitted in gpus | pending in gpus at position 2: no \\| free |\n" in text
-    assert "| Job ml/c | in no queue | admitted in gpus |\n" in text
+    assert "| Job ml/c | no queue | admitted in gpus |\n" in text
 
 
 @pytest.mark.parametrize("words", ["@everyone look", "![x](https://example.com/y.png)", "<img src=x>", "a `b` *c*"])
@@ -115,5 +115,5 @@ def test_there_is_room_for_so_much():
     assert len(text) <= MOST_CHARACTERS
     assert len(text) > MOST_CHARACTERS - 3_000
     told = text.count("\n  - Job") + text.count("<details>")
-    assert f"\n\n{1800 - told:,} more, for which there is no room here" in text
+    assert f"\n\n{1800 - told:,} more objects not shown; use `-o json` to list all." in text
     assert "and 881 more namespaces" in text

@@ -117,7 +117,7 @@ def test_templates_constraints_and_suites_go_over(here):
         ("name: 'web-*'", "name patterns are not supported; write a match condition"),
         ("source: Generated", "only Gatekeeper generates objects from others"),
         ("source: All", ""),
-        ("fields: [x]", "fields is not known"),
+        ("fields: [x]", "unknown field fields"),
     ],
 )
 def test_what_a_constraint_matches_is_in_its_binding(here, match, told):

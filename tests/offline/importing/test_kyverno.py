@@ -141,7 +141,7 @@ def test_a_policy_for_pods_looks_into_templates(here):
         ),
         ("  validations:", "  evaluation: {admission: {enabled: false}}\n  validations:", "to background scans only"),
         (f"matchConstraints: {PODS}", "matchConstraints: []", "spec.matchConstraints is missing"),
-        ("v1alpha1", "v9", "1:13: not imported: {V}: version v9 is not known"),
+        ("v1alpha1", "v9", "1:13: not imported: {V}: unknown version v9; known versions: v1alpha1"),
         (
             "name: no-host-network",
             "name: ../../x",
@@ -170,7 +170,7 @@ def test_a_policy_that_looks_into_some_controllers_is_told(here):
     Path("library/policy.yaml").write_text(text)
     done = run()
     assert (done.exit_code, "library/policy.yaml:6:12: imported, differs: " in done.stdout) == (exits.FAILED, True)
-    assert "Kyverno leaves out cronjobs, daemonsets, deployments" in done.stdout
+    assert "Kyverno excludes cronjobs, daemonsets, deployments" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -80,13 +80,13 @@ def test_only_these_cases_are_mended():
 @pytest.mark.parametrize("name", MENDED)
 def test_a_repair_is_made_once_and_changes_nothing_else(name):
     """Mended once, a file lints clean of what was mended, has the same lines, ends, comments, and stays as it is."""
-    codes = {f.code for f in linted(name).findings if f.hint.endswith("(--fix does it)")}
+    codes = {f.code for f in linted(name).findings if f.hint.endswith("(use --fix)")}
     before = raw(name)
     after = fixed(before, name)
     assert after != before
     assert fixed(after, name) == after
     report = lint(files(after, name), NOW)
-    assert not {f.code for f in report.findings if f.hint.endswith("(--fix does it)")} & codes
+    assert not {f.code for f in report.findings if f.hint.endswith("(use --fix)")} & codes
     assert not {f.code for f in report.findings} & {"YAML001", "FILE001"}
     assert [line[-2:] for line in after.split(b"\n")][-1:] == [line[-2:] for line in before.split(b"\n")][-1:]
     assert (after.count(b"\r\n"), after.count(b"\n"), after.count(b"#")) == (

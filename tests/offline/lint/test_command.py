@@ -37,7 +37,7 @@ def test_text_shows_place_caret_and_hint(run):
         "whole number\n"
         "        min: {nvidia.com/gpu: 0.5}\n"
         "                              ^~~\n"
-        "    = write 1: a pod cannot request a part of one unit (--fix does it)\n"
+        "    = write 1: a pod cannot request a part of one unit (use --fix)\n"
         "1 error in 1 file\n"
     )
 
@@ -148,7 +148,7 @@ def test_a_library_has_one_line_for_what_the_cluster_has(run):
     assert (done.exit_code, told.count(("REF001", "note")), told.count(("SAF001", "note"))) == (exits.PASSED, 1, 1)
     assert told.count(("SAF002", "warning")) == 3
     assert [f["message"] for f in found if f["code"] == "REF001"] == [
-        "3 policies have no binding here; a library leaves bindings to the cluster"
+        "3 policies have no binding in these files; a library leaves bindings to the cluster"
     ]
     Path("library.yaml").write_text(LIBRARY.replace("NAME", "Not_A_Name"))
     assert run("library.yaml", "--library").exit_code == exits.FAILED
@@ -175,7 +175,7 @@ def test_parameters_of_a_library_are_one_line(run):
     assert told == ["error", "error"]
     found = json.loads(run("library.yaml", "--library", "-o", "json").stdout)["findings"]
     assert [(f["severity"], f["message"]) for f in found if f["code"] == "REF003"] == [
-        ("note", "2 bindings name parameters that are not here; the cluster has to have them")
+        ("note", "2 bindings reference parameters that are not in these files; the cluster must have them")
     ]
 
 

@@ -27,14 +27,14 @@ CASES = Path(__file__).parent / "cases"
         ("variables.all.all(", "'a'.matches('(b') && variables.all.all(", "error parsing regexp: missing closing )"),
         ("variables.all.all(", "'a' > 1 && variables.all.all(", "string and int cannot be combined"),
         ("variables.all.all(", "true if true else variables.all.all(", "use CONDITION ? A : B"),
-        ("variables.all.all(", "'a && variables.all.all(", "a string is not closed, here or before"),
+        ("variables.all.all(", "'a && variables.all.all(", "a string is not closed"),
         ("variables.all.all(", "object.metadata.generation =< 5 && variables.all.all(", "write <="),
         ("variables.all.all(", "object.metadata.generation => 5 && variables.all.all(", "write >="),
         ("variables.all.all(", "request.userInfo.name == 'x' && variables.all.all(", 'write "username"'),
         (
             "variables.all.all(",
             "image('a') != null && variables.all.all(",
-            "this is Kyverno's; the API server has no such",
+            "this is a function of Kyverno; the API server",
         ),
         ("variables.all.all(", "request.operaton == 'x' && variables.all.all(", 'did you mean "operation"?'),
     ],
@@ -89,14 +89,14 @@ def test_a_mutation_of_another_form_is_told_with_the_right_one(kind, expression,
 @pytest.mark.parametrize(
     ("name", "code", "told"),
     [
-        ("type-quoted-number.yaml", "CEL016", "write a number without quotes, a text with them"),
+        ("type-quoted-number.yaml", "CEL016", "write numbers without quotes, strings with quotes"),
         ("user-name.yaml", "CEL001", 'write "username"'),
         ("less-or-equal.yaml", "CEL001", "write <="),
         ("q-gpus.yaml", "QUE005", 'did you mean "nvidia.com/gpu"?'),
         ("q-version.yaml", "SCH003", "write apiVersion: kueue.x-k8s.io/v1beta2"),
         ("init-deployment.yaml", "BYP002", "(object.spec.template.spec.containers + object.spec.template.spec.?init"),
         ("kind-map.yaml", "SCH002", "kind is a map, expected a string"),
-        ("kyverno-context.yaml", "CEL001", "this is Kyverno's; the API server has no such function"),
+        ("kyverno-context.yaml", "CEL001", "this is a function of Kyverno; the API server does not have it"),
     ],
 )
 def test_a_hint_leads_to_what_is_right(name, code, told):

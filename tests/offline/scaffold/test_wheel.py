@@ -41,7 +41,7 @@ def installing(ci):
     [document] = documents.read(Path(WORKFLOWS[ci]).read_text(), WORKFLOWS[ci])
     if ci == "gitlab":
         return document.value["policies"]["script"][0]
-    return next(s["run"] for s in document.value["jobs"]["check"]["steps"] if s.get("name") == "install Sluice")
+    return next(s["run"] for s in document.value["jobs"]["check"]["steps"] if s.get("name") == "Install Sluice")
 
 
 def run(shell, target):

@@ -41,7 +41,7 @@ class Section:
 
 def comparison_markdown(comparison: Comparison, against: str, notes: Sequence[str]) -> str:
     """Give a comparison as a comment of at most MOST_CHARACTERS characters."""
-    head = [MARK, f"### Sluice: what this changes (against `{against}`)", "", _summary(comparison)]
+    head = [MARK, f"### Sluice: changes against `{against}`", "", _summary(comparison)]
     head += _namespaces(comparison.differences)
     told = "\n".join(["", *(f"> {cell(note)}" for note in notes)])[: MOST_CHARACTERS // 10] if notes else ""
     text = "\n".join(head) + "\n"
@@ -85,7 +85,7 @@ def _fitting(sections: Iterable[Section], room: int) -> str:
 
 
 def _left_out(objects: int) -> str:
-    return f"\n\n{objects:,} more, for which there is no room here: the same command with `-o json` tells all."
+    return f"\n\n{objects:,} more objects not shown; use `-o json` to list all."
 
 
 def _sections(differences: Sequence[Difference]) -> Iterator[Section]:
@@ -142,7 +142,7 @@ def _folded(same: Sequence[Difference]) -> str:
 
 
 def _moved(difference: Difference) -> tuple[str, str, str]:
-    was, now = (queue_text(o.queue) if o.queue else "in no queue" for o in (difference.old, difference.new))
+    was, now = (queue_text(o.queue) if o.queue else "no queue" for o in (difference.old, difference.new))
     return str(difference.new.ref), was, now
 
 

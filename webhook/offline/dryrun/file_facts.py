@@ -16,12 +16,12 @@ Object = dict[str, Any]
 class FileFacts(MemoryFacts):
     """Objects in memory. `labels` are given to namespaces that are not among them, and those are remembered.
 
-    Nobody can be asked what a user may do: each check is answered with `authorized`, and kept in `asked`.
+    No API server says what a user may do: each check is answered with `authorized`, and kept in `asked`.
     """
 
     def __init__(self, objects: Iterable[Object], labels: Mapping[str, str], *, authorized: bool = False) -> None:
         super().__init__(o for o in objects if isinstance(o.get("metadata"), dict))
-        self._given, self._authorized = dict(labels), authorized
+        self._given, self.authorized = dict(labels), authorized
         self.asked: set[Check] = set()
         self.unknown_namespaces: set[str] = set()
         self.unknown_params: set[str] = set()
@@ -50,4 +50,4 @@ class FileFacts(MemoryFacts):
     def authorize(self, check: Check) -> Decision:
         """Answer every check alike, and remember that it was asked."""
         self.asked.add(check)
-        return Decision.ALLOWED if self._authorized else Decision.DENIED
+        return Decision.ALLOWED if self.authorized else Decision.DENIED

@@ -35,4 +35,4 @@ def missing_queues(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
 def told(missing: Iterable[str]) -> str:
     """Say what is missing, and the ways out."""
     names = ", ".join(dict.fromkeys(missing))
-    return f"the outcome depends on objects that are missing: {names}; give them with -c FILE, or pass --allow-missing"
+    return f"missing objects decide the outcome: {names}; add them with -c FILE, or use --allow-missing"

@@ -39,7 +39,7 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class QueueOutcome:
-    """What the queue would do with a job: it starts, it waits (where, and why), or it can never run."""
+    """What the queue would do with a job: it starts, it waits (where, and why), or it can never be admitted."""
 
     state: str
     cluster_queue: str = ""

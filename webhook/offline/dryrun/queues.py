@@ -21,7 +21,7 @@ NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, R
 _BYPASSES: Final = "bypasses its queue"
 PAST: Final = QueueOutcome(_BYPASSES, message="it sets spec.nodeName, so a scheduling gate cannot hold it")
 UNGATED: Final = QueueOutcome(
-    _BYPASSES, message="no policy gives it the scheduling gate that holds a Pod: suspend-pods does"
+    _BYPASSES, message="no policy adds the scheduling gate that holds a Pod; add the policy suspend-pods"
 )
 _DOORS: Final = frozenset({"LocalQueue", "Queue"})
 
@@ -56,7 +56,7 @@ def decisions(cluster: Cluster, plan: Plan) -> dict[str, QueueOutcome]:
 
 
 def _pending(pending: Pending) -> QueueOutcome:
-    state = "can never run" if pending.reason in NEVER else "pending"
+    state = "can never be admitted" if pending.reason in NEVER else "pending"
     return QueueOutcome(state, pending.cluster_queue, pending.position, pending.reason, message_of(pending))
 
 

@@ -71,8 +71,8 @@ def nothing(documents: Iterable[Document]) -> str:
     """Say why there is nothing to try in documents."""
     values = (document.value for whole in documents for document in entries(whole))
     groups = {str(value.get("apiVersion")).partition("/")[0] for value in values if isinstance(value, dict)}
-    why = ": the API server asks no policy and no webhook about policies and bindings" if GROUP in groups else ""
-    return f"no objects in these files{why}"
+    why = ": the API server evaluates no policy on policies and bindings" if GROUP in groups else ""
+    return f"no objects to evaluate in these files{why}"
 
 
 def _review_input(document: Document) -> Input:
@@ -160,7 +160,8 @@ def _notes(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
         yield f"namespaces not in the files, assumed to have no labels: {names}"
     if facts.asked:
         checks = ", ".join(sorted({f"{c.user} {c.verb} {c.resource or c.path}" for c in facts.asked}))
-        yield f"authorizer checks answered without a cluster: {checks}"
+        answer = "allowed" if facts.authorized else "denied"
+        yield f"authorizer checks, {answer} because no cluster answers them: {checks}"
     for note in bundle.notes:
         if note.severity is not Severity.NOTE:
             yield f"{note.place}: {note.message}"
@@ -170,7 +171,4 @@ def _unasked(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
     """Say whose verdict is that of policies in the cluster alone."""
     names = [str(o.ref) for o in outcomes if o.ref.kind in _HOOKS and o.policies]
     if names:
-        yield (
-            f"no webhook is asked about {', '.join(names)}: policies decide about these where they are applied to the "
-            "cluster itself, not through sluice serve"
-        )
+        yield (f"the API server calls no webhook for {', '.join(names)}; apply these policies to the cluster itself")

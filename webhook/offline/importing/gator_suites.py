@@ -45,7 +45,7 @@ def add_tests(suite: Document, folders: Mapping[Key, tuple[Converted, str]], rea
             if into is None or test.get("skip"):
                 continue
             if unusual := [field for field in ("invalid", "expansion") if test.get(field)]:
-                told.append(Told(place, Fate.LEFT_OUT, what, f"{unusual[0]} is not an admission review"))
+                told.append(Told(place, Fate.LEFT_OUT, what, f"a test with {unusual[0]} is not an admission review"))
                 continue
             made = list(_cases(suite, i, test, into, read))
         except SourceError as error:

@@ -173,5 +173,5 @@ def _unsupported(document: Document, obj: Object) -> Iterator[Told]:
         why = f"{unsupported.written(path)} uses {feature.name}, which is not supported: {feature.note}"
         yield Told(document.place(path, key=True), Fate.DIFFERS, what, why)
     if "status" in document.value and (document.at(("status", "fairSharing")) or {}).get("admissionFairSharingStatus"):
-        why = "what it used lately stands in its status, and stays in the cluster"
+        why = "its recent usage is in its status, which is not imported"
         yield Told(document.place(("status", "fairSharing")), Fate.DIFFERS, what, why)

@@ -76,7 +76,7 @@ def converted(document: Document) -> tuple[Converted | None, list[Told]]:
     if expands(spec):
         metadata["annotations"] = {**(metadata.get("annotations") or {}), EXPAND: ANNOTATIONS[EXPAND][0]}
         if missing := sorted(CONTROLLERS - controllers(spec)):
-            why = f"Kyverno leaves out {', '.join(missing)}; here the pod templates of every job kind are looked at"
+            why = f"Kyverno excludes {', '.join(missing)}; Sluice evaluates the pod templates of every job kind"
             told.append(Told(document.place(("spec", "autogen")), Fate.DIFFERS, what, why))
     policy = {"apiVersion": f"{GROUP}/v1", "kind": native, "metadata": metadata, "spec": made}
     if native == NATIVE["MutatingPolicy"]:
@@ -102,7 +102,7 @@ def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...],
             yield ("metadata", field), why
     version = str(document.value["apiVersion"]).partition("/")[2]
     if version not in VERSIONS:
-        yield ("apiVersion",), f"version {version} is not known; {', '.join(VERSIONS)} are"
+        yield ("apiVersion",), f"unknown version {version}; known versions: {', '.join(VERSIONS)}"
     spec = document.value.get("spec")
     if not isinstance(spec, dict) or not isinstance(spec.get("matchConstraints"), dict):
         yield (), "spec.matchConstraints is missing"

@@ -72,9 +72,11 @@ def tests_of(
         made = list(_cases(result, policies[_policy(result)], around, place))
         found += [(_policy(result), test) for test in made if test.expects]
         if not made:
-            told.append(Told(place, Fate.LEFT_OUT, what, "none of its resources is named"))
+            told.append(Told(place, Fate.LEFT_OUT, what, "no resource in these files matches it"))
         elif not made[0].expects:
-            told.append(Told(place, Fate.LEFT_OUT, what, f"a mutation has no result {result.get('result')}"))
+            told.append(
+                Told(place, Fate.LEFT_OUT, what, f"the result {result.get('result')} has no equivalent for a mutation")
+            )
     return found, told
 
 

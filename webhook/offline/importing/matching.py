@@ -53,7 +53,7 @@ def unsupported(match: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Say which fields of a match have no counterpart, and why."""
     for field in match:
         if field not in KNOWN:
-            yield field, f"{field} is not known"
+            yield field, f"unknown field {field}"
     for field in ("namespaces", "excludedNamespaces"):
         if globs := [name for name in match.get(field) or () if ANY in str(name)]:
             yield field, f"namespace patterns are not supported ({', '.join(globs)}); use a label selector"

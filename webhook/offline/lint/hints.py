@@ -26,7 +26,7 @@ KYVERNO: Final = frozenset({
     "extractPayload", "getImageData", "hash", "transform", "user",
 })  # fmt: skip
 """Names of Kyverno's own CEL libraries that Kubernetes has none of."""
-_KYVERNO: Final = "this is Kyverno's; the API server has no such function"
+_KYVERNO: Final = "this is a function of Kyverno; the API server does not have it"
 _KYVERNO_METHODS: Final = re.compile(
     r"\b(?:resource|http|globalContext|generator|json|yaml|math|time|x509|hash)\.(\w+)\(|\bimage\(.*\)\.(\w+)\("
 )
@@ -52,7 +52,7 @@ _SYNTAX: Final = (
     (re.compile(r"input '(if|else|then)'"), "use CONDITION ? A : B"),
     (
         re.compile(r"token recognition error at: '[\"'`]"),
-        "a string is not closed, here or before",
+        "a string is not closed",
     ),
 )
 _FORMS: Final = {
@@ -76,7 +76,7 @@ _UNITS: Final = "a quantity ends in m, k, M, G, T, Ki, Mi, Gi or Ti: 1Gi, not 1G
 _RUN: Final = (
     (
         re.compile(r"no such overload"),
-        "the two sides have different types: write a number without quotes, a text with them",
+        "the two sides have different types: write numbers without quotes, strings with quotes",
     ),
     (re.compile(r"quantities must match|unable to parse quantity"), _UNITS),
     (

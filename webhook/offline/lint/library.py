@@ -13,8 +13,8 @@ from typing import Final
 from webhook.diagnostics import Diagnostic, Severity
 
 _SUMMED: Final = {
-    "REF001": "{} policies have no binding here; a library leaves bindings to the cluster",
-    "REF003": "{} bindings name parameters that are not here; the cluster has to have them",
+    "REF001": "{} policies have no binding in these files; a library leaves bindings to the cluster",
+    "REF003": "{} bindings reference parameters that are not in these files; the cluster must have them",
     "SAF001": "{} policies could match requests in kube-system; exclude it in their bindings",
 }
 """Findings of which a library has many: one line for all of a kind."""

@@ -43,7 +43,7 @@ def lint(
                 told = found.diagnostic(rule.code, rule.severity)
                 if found.edit is not None and safe(found.edit):
                     edits.append(found.edit)
-                    told = replace(told, hint=f"{told.hint} (--fix does it)")
+                    told = replace(told, hint=f"{told.hint} (use --fix)")
                 findings.append(told)
         findings += shares.findings()
     finally:

@@ -64,7 +64,7 @@ def _reading() -> Iterator[None]:
     except ValueError:
         raise
     except MALFORMED as error:
-        raise ValueError(f"cannot be read: {error!r}") from None
+        raise ValueError(f"a field has the wrong type: {error!r}") from None
 
 
 def _step(state: State, rules: Rules, now: int) -> dict[str, Any]:

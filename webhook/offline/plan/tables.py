@@ -68,7 +68,10 @@ def _pending(plan: Plan, jobs: Mapping[str, str]) -> Table:
     rows = sorted(plan.pending, key=lambda p: (p.cluster_queue, p.position or 10**9, p.workload))
     if len(rows) > MOST_ROWS:
         rows.sort(key=lambda p: p.position or 10**9)  # the first of every queue, rather than all of the first queue
-        table.caption, table.caption_justify = f"{len(rows) - MOST_ROWS:,} more: -o json shows all", "left"
+        table.caption, table.caption_justify = (
+            f"{len(rows) - MOST_ROWS:,} more not shown; use -o json to list all",
+            "left",
+        )
     for p in rows[:MOST_ROWS]:
         position = str(p.position) if p.position else "-"
         table.add_row(position, _name(p.workload, jobs), p.cluster_queue, p.place.value, p.reason.value, _why(p, jobs))

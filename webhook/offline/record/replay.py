@@ -84,7 +84,7 @@ def _recorded(value: Any, place: str) -> Recorded:
         raise ValueError("no verdict")
     phase = value.get("phase", "review")
     if phase not in PHASES:
-        raise ValueError(f"phase {phase!r}")
+        raise ValueError(f"unknown phase {phase!r}")
     request = parse({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": value.get("request")})
     return Recorded(request, phase, value["verdict"], float(value.get("latencyMs", 0.0)), place)
 
@@ -120,7 +120,7 @@ def _again(recorded: Recorded, bundle: Bundle, facts: Facts, clock: Callable[[],
     name, _, only = recorded.phase.partition("/")
     verdict = RUNS[name](recorded.request, bundle.part(only), facts, clock=clock)
     if isinstance(verdict, NeedsFacts):
-        return Verdict(allowed=False, code=403, message="an authorizer check has no answer here")
+        return Verdict(allowed=False, code=403, message="an authorizer check cannot be answered without a cluster")
     return verdict
 
 

@@ -47,14 +47,15 @@ def _configuration(setup: KueueSetup) -> str:
     policies = "".join(f"- {name}\n" for name in ("policies", *setup.policies))
     kueue = f"# Features of the queues, in the form of Kueue's Configuration.\nkueueConfig: {CONFIGURATION}\n"
     return (
-        "# What is in force, made from a cluster's Kueue: read by every command, and by `sluice serve --config\n"
-        "# .sluice.yaml`. Paths start at this folder. The shipped policies do what Kueue's webhooks do with jobs.\n"
+        "# Policies and queue rules in force, created from a cluster's Kueue. Every command reads this file, and so\n"
+        "# does `sluice serve --config .sluice.yaml`. Paths are relative to this folder. The shipped policies do what\n"
+        "# Kueue's webhooks do with jobs.\n"
         f"policies:\n{policies}queueRules:\n- {setup.rules}\n{kueue if CONFIGURATION in setup.files else ''}"
     )
 
 
 def _readme(setup: KueueSetup) -> str:
-    return "\n".join(["", "## Made from Kueue", "", *_contents(setup), "", *_differences(setup.told)]) + "\n"
+    return "\n".join(["", "## Created from Kueue", "", *_contents(setup), "", *_differences(setup.told)]) + "\n"
 
 
 def _contents(setup: KueueSetup) -> Iterator[str]:
@@ -73,7 +74,7 @@ def _differences(told: Sequence[Told]) -> Iterator[str]:
     yield "    sluice plan -f cluster -f state.yaml"
     if told:
         yield ""
-        yield "Not the same as in Kueue:"
+        yield "Differences from Kueue:"
         yield ""
         yield from (f"- {note.what}: {note.why}" for note in told)
 

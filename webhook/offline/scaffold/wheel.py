@@ -17,9 +17,9 @@ FILE: Final = re.compile(r"sluice_gate-\d[\w.+!]*(-\d\w*)?-[\w.]+-[\w.]+-[\w.]+\
 URL: Final = re.compile(r"https://[!-~]*")
 SHOWN: Final = "sluice_gate-VERSION-py3-none-any.whl"
 MISSING: Final = (
-    "echo 'Sluice is not on a package index yet. Replace these lines by one that names its wheel:' >&2",
+    "echo 'Sluice is not on a package index yet. Replace these lines with one that installs its wheel:' >&2",
     f"echo '  pip install \"https://HOST/{SHOWN}#sha256=HASH\"' >&2",
-    "echo 'or let a new run of sluice init write it: sluice init --force --wheel PATH-OR-URL' >&2",
+    "echo 'or run: sluice init --force --wheel PATH-OR-URL' >&2",
     "exit 1",
 )
 """What CI runs where no wheel was given."""

@@ -40,20 +40,20 @@ def _refused(form: str, text: object) -> bool:
     return isinstance(text, str) and text != "" and bool(FORMATS[form].check(text))
 
 
-@rule("POL006", Severity.ERROR, "a name must be one that the API server accepts")
+@rule("POL006", Severity.ERROR, "a name must be accepted by the API server")
 def names(context: LintContext) -> Iterator[Finding]:
-    """Policies and bindings have names such as `gpu-limits`: lower case, digits, `-` and `.`. Match conditions are
-    named like a label (`exclude-leases`, `example.com/exclude-leases`), audit annotations like a label without a
-    domain, variables like an identifier of CEL (`maxReplicas`). Match conditions and audit annotations have different
-    names. The API server refuses any other name when the file is applied.
+    """Policies and bindings have names such as `gpu-limits`: lower-case letters, digits, `-` and `.`. Names of match
+    conditions have the form of a label key (`exclude-leases`, `example.com/exclude-leases`), keys of audit annotations
+    that of a label key without a domain, names of variables that of a CEL identifier (`maxReplicas`). A name may be
+    used once in its list. The API server rejects any other name when the file is applied.
     """
     for subject in _both(context):
         yield from _own_names(subject)
         for path, item in subject.each("spec", "variables"):
             name = item.get("name")
             if isinstance(name, str) and name and not (_IDENTIFIER.fullmatch(name) and name not in _RESERVED):
-                hint = "write letters, digits and '_', and no reserved word"
-                yield subject.finding((*path, "name"), f'"{name}" is no name of a variable', hint)
+                hint = "write letters, digits and '_', but no reserved word"
+                yield subject.finding((*path, "name"), f'"{name}" is not a valid variable name', hint)
         yield from _named(subject, "matchConditions", "name")
         yield from _named(subject, "auditAnnotations", "key")
 
@@ -63,11 +63,11 @@ def _own_names(subject: Subject) -> Iterator[Finding]:
         name = subject.at(*path)
         if _refused("dns1123Subdomain", name):
             kind = subject.gvk.kind if path[0] == "metadata" else subject.gvk.kind.removesuffix(BINDING)
-            yield subject.finding(path, f'"{name}" is no name of a {kind}', _near(str(name)))
+            yield subject.finding(path, f'"{name}" is not a valid name of a {kind}', _near(str(name)))
     version = subject.text("spec", "paramKind", "apiVersion")
     if version.count("/") > 1:
         hint = "write GROUP/VERSION, or v1"
-        yield subject.finding(("spec", "paramKind", "apiVersion"), f'"{version}" is no apiVersion', hint)
+        yield subject.finding(("spec", "paramKind", "apiVersion"), f'"{version}" is not a valid apiVersion', hint)
 
 
 def _near(name: str) -> str:
@@ -87,15 +87,15 @@ def _named(subject: Subject, field: str, key: str) -> Iterator[Finding]:
             yield subject.finding((*path, key), f'"{name}" is defined twice', "give it another name")
         elif FORMATS["qualifiedName"].check(name) or (key == "key" and "/" in name):
             form = _LABEL_FORM if key == "key" else _QUALIFIED_FORM
-            yield subject.finding((*path, key), f'"{name}" is no valid name here', form)
+            yield subject.finding((*path, key), f'"{name}" is not a valid name in {field}', form)
         seen.add(name)
 
 
-@rule("POL007", Severity.ERROR, "labels and annotations must be ones that the API server accepts")
+@rule("POL007", Severity.ERROR, "labels and annotations must be accepted by the API server")
 def labels(context: LintContext) -> Iterator[Finding]:
-    """A key is a name with an optional domain before it: `team`, `example.com/team`. A value of a label has at most 63
-    letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit. The same holds for the labels that a
-    selector asks for.
+    """A key is a name with an optional domain before it: `team`, `example.com/team`. A label value has at most 63
+    letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit. The same holds for the labels in a
+    selector.
     """
     for subject in _both(context):
         for field in ("labels", "annotations"):
@@ -105,21 +105,23 @@ def labels(context: LintContext) -> Iterator[Finding]:
             yield from _labels(subject, (*selector, "matchLabels"), values=True)
             for path, item in subject.each(*selector, "matchExpressions"):
                 if _refused("qualifiedName", item.get("key")):
-                    yield subject.finding((*path, "key"), f'"{item["key"]}" is no key of a label', _QUALIFIED_FORM)
+                    yield subject.finding((*path, "key"), f'"{item["key"]}" is not a valid label key', _QUALIFIED_FORM)
 
 
 def _labels(subject: Subject, path: Path, *, values: bool) -> Iterator[Finding]:
     for key, value in subject.map(*path).items():
         if FORMATS["qualifiedName"].check(str(key).lower() if path[-1] == "annotations" else str(key)):
-            yield subject.finding((*path, key), f'"{key}" is no valid key', _QUALIFIED_FORM, key=True)
+            yield subject.finding(
+                (*path, key), f'"{key}" is not a valid {str(path[-1]).removesuffix("s")} key', _QUALIFIED_FORM, key=True
+            )
         elif values and _refused("labelValue", value):
-            yield subject.finding((*path, key), f'"{value}" is no value of a label', _LABEL_FORM)
+            yield subject.finding((*path, key), f'"{value}" is not a valid label value', _LABEL_FORM)
 
 
 @rule("POL008", Severity.ERROR, "texts and lists must be within the API server's limits")
 def limits(context: LintContext) -> Iterator[Finding]:
-    """A `message` is one line and not blank; `messageExpression` can make it from the object. A policy has at most 64
-    match conditions and 20 audit annotations, and a `valueExpression` at most 5 KiB.
+    """A `message` is one line and not blank; `messageExpression` can compute it from the object. A policy has at most
+    64 match conditions and 20 audit annotations, and a `valueExpression` at most 5 KiB.
     """
     for policy in policies(context):
         for path, item in policy.each("spec", "validations"):
@@ -132,24 +134,26 @@ def limits(context: LintContext) -> Iterator[Finding]:
         for field, most in (("matchConditions", _MOST_CONDITIONS), ("auditAnnotations", _MOST_ANNOTATIONS)):
             found = policy.at("spec", field)
             if isinstance(found, list) and len(found) > most:
-                message = f"these are {len(found)} {field}; the most are {most}"
-                yield policy.finding(("spec", field), message, "join some of them", key=True)
+                message = f"{len(found)} {field}; the maximum is {most}"
+                yield policy.finding(("spec", field), message, "combine some of them", key=True)
         for path, item in policy.each("spec", "auditAnnotations"):
             text = item.get("valueExpression")
             if isinstance(text, str) and len(text.encode()) > _MOST_BYTES:
-                yield policy.finding((*path, "valueExpression"), "this is longer than 5 KiB", "move parts to variables")
+                yield policy.finding(
+                    (*path, "valueExpression"), "this is longer than 5 KiB", "move parts of it to variables"
+                )
 
 
-@rule("POL009", Severity.ERROR, "a resource rule must be one that the API server accepts")
+@rule("POL009", Severity.ERROR, "a resource rule must be accepted by the API server")
 def resource_rules(context: LintContext) -> Iterator[Finding]:
-    """`matchConstraints` has at least one of `resourceRules`. A `*` stands alone in its list: beside it any other word
-    is refused, as are `pods/status` beside `pods/*`, and a `resourceNames` entry that is there twice.
+    """`matchConstraints` needs at least one entry in `resourceRules`. `*` must be the only entry of its list: the API
+    server rejects any other entry beside it, `pods/status` beside `pods/*`, and a duplicate in `resourceNames`.
     """
     for subject in _both(context):
         constraints = subject.at("spec", "matchConstraints")
         if isinstance(constraints, dict) and not constraints.get("resourceRules") and subject.gvk.kind not in BINDINGS:
             message = "matchConstraints has no resourceRules"
-            hint = "add resourceRules: what the policy is for"
+            hint = "add resourceRules with the resources that the policy covers"
             yield subject.finding(("spec", "matchConstraints"), message, hint, key=True)
         for field in ("resourceRules", "excludeResourceRules"):
             for path, found in match_rules(subject, field):
@@ -160,11 +164,11 @@ def _stars(subject: Subject, path: Path, found: dict[str, Any]) -> Iterator[Find
     for field in ("apiGroups", "apiVersions", "operations"):
         listed = words(found, field)
         if "*" in listed and len(listed) > 1:
-            yield subject.finding((*path, field), "* is not alone in this list", 'write ["*"]', key=True)
+            yield subject.finding((*path, field), '"*" must be the only entry of this list', 'write ["*"]', key=True)
     resources = words(found, "resources")
     for i, word in enumerate(resources):
         if wider := _wider(word, resources):
-            message = f'"{wider}" is in this list, so "{word}" is refused'
+            message = f'"{word}" is redundant and rejected: "{wider}" is in this list'
             yield subject.finding((*path, "resources", i), message, f'remove "{word}" or "{wider}"')
     listed = words(found, "resourceNames")
     for i, name in enumerate(listed):

@@ -179,11 +179,11 @@ def create_only(context: LintContext) -> Iterator[Finding]:
 
 @rule("BYP006", Severity.WARNING, "an ownerReference must not exempt an object from a policy")
 def forged_owner(context: LintContext) -> Iterator[Finding]:
-    """Whoever creates an object can set `metadata.ownerReferences`. A policy that exempts objects with an owner can
-    be bypassed by everybody. With the annotation `sluice.dev/skip: owned-by-workload` an owner counts only if it exists
-    (with this UID, name and namespace), if its controller creates objects of this kind (a Job creates Pods, not Jobs),
-    if it is not finished, and if it is queued or admitted. Objects of a job that is only queued must be suspended too.
-    All other objects are queued as if they had no owner.
+    """Any requester can set `metadata.ownerReferences`, so any requester can bypass a policy that exempts objects with
+    an owner. With the annotation `sluice.dev/skip: owned-by-workload` an owner counts only if it exists (with this UID,
+    name and namespace), if its controller creates objects of this kind (a Job creates Pods, not Jobs), if it is not
+    finished, and if it is queued or admitted. Objects of a job that is only queued must be suspended too. All other
+    objects are queued as if they had no owner.
     """
     for policy in policies(context):
         for expression in expressions(policy):

@@ -108,13 +108,13 @@ def _tried(trial: PolicyTrial, policy: Policy, sample: SampleObject, request: Re
         yield replace(_not_further(policy, policy.document, sample, heard, 2 * CALL_LIMIT), severity=Severity.NOTE)
 
 
-@rule("CEL022", Severity.NOTE, "a policy should be cheap enough to be tried")
+@rule("CEL022", Severity.NOTE, "a policy should be cheap enough to be tested")
 def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
-    """Lint runs each policy on ordinary objects, to find what fails or changes twice (CEL016, CEL017, MUT002 to
-    MUT005). A policy that needs more than 20,000 units for one expression on one small object, or twice as many in all,
-    is not run on the others, and those rules say nothing of it. That limit is in units of cost: the same everywhere.
-    A policy that takes more than five seconds of processor time is not run further either, whatever it costs: comparing
-    lists that hold the same list many times over costs next to nothing, and may take hours.
+    """Lint runs each policy on ordinary objects, to find expressions that fail and mutations that are not idempotent
+    (CEL016, CEL017, MUT002 to MUT005). If a policy needs more than 20,000 cost units for one expression on a small
+    object, or twice as many in total, lint stops testing it, and those rules do not check it. The limit is in cost
+    units, so it is the same on every machine. Lint also stops after five seconds of processor time: to compare lists
+    that contain the same list many times costs few units, but may take hours.
     """
     trial = trial_of(context)
     for policy in context.bundle.policies:
@@ -126,9 +126,9 @@ def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
 
 
 def _not_further(policy: Policy, document: Document, sample: SampleObject, heard: Heard, units: int) -> Finding:
-    limit = f"time ({sample.title}, {SECONDS:g} s" if heard.late else f"cost ({sample.title}, {units:,} units"
-    message = f"{policy.name}: not tried further: {limit})"
-    hint = "values made of themselves double in size" if heard.late else "nested loops multiply their costs"
+    limit = f"{SECONDS:g} s of processor time" if heard.late else f"{units:,} cost units"
+    message = f"{policy.name} was not tested further: {sample.title} needs more than {limit}"
+    hint = "values made from themselves double in size" if heard.late else "nested loops multiply their costs"
     return Finding(document, (*policy.path, "metadata", "name"), message, hint)
 
 

@@ -174,10 +174,10 @@ def wrong_type(context: LintContext) -> Iterator[Finding]:
             yield subject.finding(("kind",), f"kind is {found}, expected a string")
 
 
-@rule("SCH004", Severity.ERROR, "a field must have one of its values")
+@rule("SCH004", Severity.ERROR, "a field must have one of its listed values")
 def unknown_value(context: LintContext) -> Iterator[Finding]:
-    """The field has a list of values, and this is none of them: the API server refuses the object. Values are those of
-    the queue's kinds, and of the CustomResourceDefinitions in the files. They are case-sensitive.
+    """The field accepts listed values only, and this is not one of them: the API server rejects the object. The values
+    are those of the queue's kinds, and of the CustomResourceDefinitions in the files. They are case-sensitive.
     """
     crds = {**_own(), **_among(context)}
     for subject in context.subjects:
@@ -203,7 +203,7 @@ def _values(subject: Subject, schema: Any, path: Path) -> Iterator[Finding]:
     if isinstance(allowed, list) and isinstance(value, str) and value not in allowed:
         words = [word for word in allowed if isinstance(word, str)]
         near = next((f'write "{word}"' for word in words if word.lower() == value.lower()), did_you_mean(value, words))
-        yield subject.finding(path, f'"{value}" is no value of {dotted(path)}', near or f"one of {', '.join(words)}")
+        yield subject.finding(path, f'invalid value "{value}" for {dotted(path)}', near or f"one of {', '.join(words)}")
     elif isinstance(value, dict):
         fields, others = schema.get("properties"), schema.get("additionalProperties")
         for key in value:

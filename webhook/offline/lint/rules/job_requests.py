@@ -28,19 +28,19 @@ _PODS: Final = "pods"
 _NANOS: Final = 10**9
 
 
-@rule("QUE026", Severity.ERROR, "a label of the queue must be spelt as it is read")
+@rule("QUE026", Severity.ERROR, "a queue label must be spelled correctly")
 def misspelt_label(context: LintContext) -> Iterator[Finding]:
     """A job is queued by the label `kueue.x-k8s.io/queue-name`, and its class is named by
-    `kueue.x-k8s.io/priority-class`. A label that is spelt nearly so is not read: the job runs outside of every queue.
+    `kueue.x-k8s.io/priority-class`. A misspelled label is ignored: the job runs outside every queue.
     """
     for subject, _ in jobs(context):
         for field in ("labels", "annotations"):
             for key in subject.map("metadata", field):
                 meant = _meant(str(key))
                 if meant:
-                    message = f'"{key}" is not read: the job is in no queue'
+                    message = f'"{key}" is ignored: the job is in no queue'
                     if meant == PRIORITY:
-                        message = f'"{key}" is not read: the job has no priority class'
+                        message = f'"{key}" is ignored: the job has no priority class'
                     yield subject.finding(("metadata", field, key), message, f"write {meant}", key=True)
 
 
@@ -93,7 +93,7 @@ def _plain(pods: JobPodSet) -> dict[str, int]:
 @rule("QUE028", Severity.ERROR, "a job must fit into its queue")
 def too_large(context: LintContext) -> Iterator[Finding]:
     """Each pod set of a job gets one flavor. It is never admitted if it requests more than any flavor of its
-    ClusterQueue has: its nominal quota, and what it may borrow from the cohort when nobody else runs.
+    ClusterQueue has: its nominal quota, and what it may borrow from the cohort when no other job runs.
     """
     cohorts = tree(context)
     for subject, job, queue in _queued(context):
@@ -156,11 +156,11 @@ def _requests(spec: Any, ranges: list[dict[str, Any]]) -> dict[str, int]:
         return {}
 
 
-@rule("QUE029", Severity.ERROR, "devices must be requested whole, and as many as the limit")
+@rule("QUE029", Severity.ERROR, "devices must be requested as whole numbers that equal their limit")
 def devices(context: LintContext) -> Iterator[Finding]:
-    """Devices such as `nvidia.com/gpu` cannot be divided or overcommitted: the API server refuses a pod that requests
-    half of one, or another number than its limit. For a share of a GPU use the resource of a partition (MIG), or a
-    time-slicing device plugin. No container may request more of anything than its limit.
+    """Devices such as `nvidia.com/gpu` cannot be divided or overcommitted: the API server rejects a pod that requests
+    half of one, or whose request differs from its limit. For a share of a GPU use the resource of a partition (MIG), or
+    a time-slicing device plugin. No container may request more of anything than its limit.
     """
     for subject, job in jobs(context):
         for pods in job.pod_sets:
@@ -188,7 +188,9 @@ def _of_container(subject: Subject, path: Path) -> Iterator[Finding]:
             message = f"{name}: the request is {value}, the limit {limits[name]}; both must be equal"
             yield subject.finding(where, message, "write the same number in both")
         elif asked.compare(most) > 0:
-            yield subject.finding(where, f"{name}: the request {value} is above the limit {limits[name]}", "raise it")
+            yield subject.finding(
+                where, f"{name}: the request {value} is above the limit {limits[name]}", "raise the limit"
+            )
 
 
 RULES: Final[tuple[LintRule, ...]] = (misspelt_label, uncovered, too_large, devices)

@@ -140,15 +140,15 @@ def misspelt(context: LintContext) -> list[MisspeltField]:
     return _types(context)[0]
 
 
-@rule("CEL023", Severity.WARNING, "a word must be one that the field can have")
+@rule("CEL023", Severity.WARNING, "a compared value must be one that the field can have")
 def foreign_words(context: LintContext) -> Iterator[Finding]:
-    """The expression compares a field with a word that it never has, such as `object.spec.type == "Loadbalancer"` or
+    """The expression compares a field with a value that it never has, such as `object.spec.type == "Loadbalancer"` or
     `container.imagePullPolicy == "always"`: the comparison never holds. Or a mutation sets it, and the API server
-    rejects the object. The words are those of the API server's own schemas at 1.36, and the `enum` of the CRDs in the
+    rejects the object. The values are those of the API server's own schemas at 1.36, and the `enum` of the CRDs in the
     files. A newer API server may have more.
     """
     for policy, expression, wrong in _types(context)[1]:
-        said = f'"{wrong.word}" is no value of this field'
+        said = f'invalid value "{wrong.word}" for this field'
         known = wrong.known if len(wrong.known) <= _MOST_WORDS else (*wrong.known[:_MOST_WORDS], "...")
         hint = _cased(wrong) or did_you_mean(wrong.word, wrong.known) or f"known values: {', '.join(known)}"
         yield policy.finding(expression.path, said, hint, span=(wrong.offset, len(wrong.word) + 2))
