@@ -9,9 +9,9 @@ from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane
 from webhook.documents import Document, read
 from webhook.kube.typed.defaulted import defaulted
+from webhook.offline.dryrun.evaluate import dry_run, inputs
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.dryrun.run import dry_run, inputs
 from webhook.policy.loading.assemble import assemble
 
 pytestmark = pytest.mark.cluster

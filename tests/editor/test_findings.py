@@ -10,7 +10,7 @@ from webhook import documents
 from webhook.editor.findings import QUICK, findings_of
 from webhook.editor.workspace import Workspace
 from webhook.offline.files import read_files
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EXAMPLES = sorted(ROOT.glob("webhook/offline/lint/examples/*.yaml"))

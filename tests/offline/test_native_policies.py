@@ -10,10 +10,10 @@ from webhook import documents
 from webhook.cli import exits
 from webhook.cli.commands.policies.generate import generate_command
 from webhook.jobs.kinds import KINDS
+from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.lint.trial.samples import of_kind
 from webhook.offline.native_policies.generate import native_policies
 from webhook.policy.loading.assemble import assemble

@@ -11,10 +11,10 @@ from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.wire import answer, parse
 from webhook.kube.absent import ABSENT
 from webhook.kube.patch import Operation, apply
+from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.lint.trial.samples import samples
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay

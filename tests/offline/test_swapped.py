@@ -11,12 +11,12 @@ from tests.shared import ROOT
 from webhook.api.snapshot.reader import snapshot
 from webhook.diagnostics import SourceError
 from webhook.documents import Document, read
+from webhook.offline.dryrun.evaluate import dry_run, inputs
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.dryrun.run import dry_run, inputs
 from webhook.offline.files import Files, objects_of
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.objects import cluster_of
 from webhook.offline.plan.rule_sets import rules_of

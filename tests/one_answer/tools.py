@@ -21,12 +21,12 @@ from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.documents import Document
 from webhook.kube.absent import ABSENT
 from webhook.kube.patch import Operation, apply
+from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.explain.verdict import explain
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import Replay, read_recording, replay

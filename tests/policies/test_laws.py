@@ -18,10 +18,10 @@ from webhook.documents import Document
 from webhook.kube.absent import ABSENT
 from webhook.kube.equality import same
 from webhook.kube.patch import Operation, apply
+from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.dryrun.run import Input, dry_run
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay
 from webhook.offline.suite.run_case import run_case

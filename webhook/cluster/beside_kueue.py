@@ -19,7 +19,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.workloads.conditions import EVICTED, QUOTA_RESERVED
-from webhook.journal.compare import Compared, Outcome, What
+from webhook.journal.compare import Agreement, Compared, ComparedKind
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import Object
@@ -95,8 +95,8 @@ class ComparisonMetrics:
         self._decisions = Counter("sluice_compared_decisions_total", words, ["what", "outcome"], registry=registry)
         words = "Time by which Sluice would have started jobs earlier."
         self._earlier = Counter("sluice_compared_earlier_seconds_total", words, registry=registry)
-        for what in What:
-            for outcome in Outcome:
+        for what in ComparedKind:
+            for outcome in Agreement:
                 self._decisions.labels(what.value, outcome.value)
 
     def told(self, compared: Compared) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from webhook.editor.cursor import fields_at, spot_at, value_at
 from webhook.editor.environments import known_in
-from webhook.editor.fields import fields_below, values_at
 from webhook.editor.members import Name, names_at
 from webhook.editor.scan import Cursor, cursor
 from webhook.editor.workspace import Workspace
+from webhook.editor.yaml_fields import fields_below, values_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 from webhook.diagnostics import Diagnostic
 from webhook.editor.workspace import Workspace
 from webhook.offline.files import Files
-from webhook.offline.lint.run import LintReport, lint
+from webhook.offline.lint.apply_rules import LintReport, lint
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.workers import ALONE
 

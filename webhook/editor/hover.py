@@ -9,10 +9,10 @@ from webhook.cel.program import compile as compile_text
 from webhook.documents import Document
 from webhook.editor.cursor import Spot
 from webhook.editor.environments import known_in
-from webhook.editor.fields import schema_at
 from webhook.editor.members import MACROS, fields_of, signature
 from webhook.editor.scan import cursor, word_at
 from webhook.editor.vocabulary import Vocabulary
+from webhook.editor.yaml_fields import schema_at
 from webhook.offline.lint.rules.costs import usual_cost
 from webhook.policy.expression import Expression
 

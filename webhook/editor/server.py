@@ -28,8 +28,8 @@ from webhook.editor.findings import findings_of, stays
 from webhook.editor.hover import hover
 from webhook.editor.members import Sort
 from webhook.editor.workspace import Workspace
+from webhook.offline.lint.apply_rules import replacement
 from webhook.offline.lint.context import Edit
-from webhook.offline.lint.run import replacement
 from webhook.policy.loading.load_bundle import SUFFIXES
 
 log = logging.getLogger(__name__)

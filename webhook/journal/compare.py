@@ -26,14 +26,14 @@ PREEMPTED: Final = "Preempted"
 """The reason of an eviction for another workload."""
 
 
-class What(StrEnum):
+class ComparedKind(StrEnum):
     """What is compared."""
 
     START = "start"
     PREEMPTION = "preemption"
 
 
-class Outcome(StrEnum):
+class Agreement(StrEnum):
     """How ours does beside the other queue: `better` would have started a job earlier, `worse` not now."""
 
     EQUAL = "equal"
@@ -46,15 +46,15 @@ class Compared:
     """One start or preemption by the other queue; `at` and `earlier` in milliseconds, `detail` says what differs."""
 
     at: int
-    what: What
+    what: ComparedKind
     workload: str
     queue: str
-    outcome: Outcome
+    outcome: Agreement
     earlier: int = 0
     detail: str = ""
 
 
-class Comparison:
+class StartComparison:
     """Follows records; remembers who waits, and who would have been started or preempted since when."""
 
     def __init__(self, tolerance: int = TOLERANCE) -> None:
@@ -128,19 +128,21 @@ class Comparison:
         if key in self._waiting:
             since, made = self._wanted.get(key, (self._at, None))
             if made is None:
-                return Compared(self._at, What.START, key, held.cluster_queue, Outcome.WORSE, 0, "would have waited")
+                return Compared(
+                    self._at, ComparedKind.START, key, held.cluster_queue, Agreement.WORSE, 0, "would have waited"
+                )
             return self._start(key, made, self._at - since, _difference(made, workload))
         if workload.evicted and workload.evicted_reason == PREEMPTED and key not in self._preempted:
             same = key in self._victims
             detail = "" if same else "would not have been preempted"
-            outcome = Outcome.EQUAL if same else Outcome.WORSE
-            return Compared(self._at, What.PREEMPTION, key, held.cluster_queue, outcome, 0, detail)
+            outcome = Agreement.EQUAL if same else Agreement.WORSE
+            return Compared(self._at, ComparedKind.PREEMPTION, key, held.cluster_queue, outcome, 0, detail)
         return None
 
     def _start(self, key: str, made: Admitted, earlier: int, detail: str) -> Compared:
         late = earlier > self._tolerance
-        outcome = Outcome.BETTER if late else Outcome.EQUAL
-        return Compared(self._at, What.START, key, made.cluster_queue, outcome, earlier if late else 0, detail)
+        outcome = Agreement.BETTER if late else Agreement.EQUAL
+        return Compared(self._at, ComparedKind.START, key, made.cluster_queue, outcome, earlier if late else 0, detail)
 
 
 def _difference(made: Admitted, workload: Workload) -> str:
@@ -161,7 +163,7 @@ class ComparingJournal(Journal):
         self, writer: JournalWriter, decider: Callable[[], Decider], budget: int, told: Callable[[Compared], None]
     ) -> None:
         super().__init__(writer, decider, budget)
-        self._comparison, self._told, self._begun = Comparison(), told, False
+        self._comparison, self._told, self._begun = StartComparison(), told, False
 
     def round(self, state: State, in_force: Rules, now: int) -> None:
         """Begin where the facts were not known yet."""

@@ -20,7 +20,7 @@ from webhook.queue.events import (
 from webhook.queue.model import Workload
 
 
-class What(StrEnum):
+class EventKind(StrEnum):
     """What happened."""
 
     BEGAN = "began"
@@ -40,7 +40,7 @@ class Happening:
     """One line of a timeline; `at` in milliseconds since the epoch. Of what concerns no workload that is empty."""
 
     at: int
-    what: What
+    what: EventKind
     workload: str = ""
     queue: str = ""
     detail: str = ""
@@ -53,7 +53,7 @@ def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[
         match record:
             case Begin():
                 known.update((workload.key, workload) for workload in record.snapshot.workloads)
-                yield Happening(record.at, What.BEGAN, detail=_began(record))
+                yield Happening(record.at, EventKind.BEGAN, detail=_began(record))
             case Decided():
                 for event in waiting:
                     yield from _event(event, record.now, known)
@@ -78,35 +78,35 @@ def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happen
         case WorkloadGone(key):
             gone = known.pop(key, None)
             if gone is not None and not gone.finished:
-                yield Happening(at, What.DELETED, key, gone.queue_name)
+                yield Happening(at, EventKind.DELETED, key, gone.queue_name)
         case WorkloadEvicted(key):
-            yield Happening(at, What.REQUEUED, key)
+            yield Happening(at, EventKind.REQUEUED, key)
         case DefinitionChanged(definition):
-            yield Happening(at, What.EDITED, detail=f"{type(definition).__name__} {definition.name}")
+            yield Happening(at, EventKind.EDITED, detail=f"{type(definition).__name__} {definition.name}")
         case DefinitionGone(kind, key):
-            yield Happening(at, What.DELETED, detail=f"{kind.__name__} {key}")
+            yield Happening(at, EventKind.DELETED, detail=f"{kind.__name__} {key}")
 
 
 def _changed(before: Workload | None, workload: Workload, at: int) -> Iterator[Happening]:
     if before is None:
-        yield Happening(at, What.ARRIVED, workload.key, workload.queue_name, requests(workload))
+        yield Happening(at, EventKind.ARRIVED, workload.key, workload.queue_name, requests(workload))
     if workload.finished and not (before is not None and before.finished):
-        yield Happening(at, What.FINISHED, workload.key, workload.queue_name)
+        yield Happening(at, EventKind.FINISHED, workload.key, workload.queue_name)
     elif before is not None and before.admission is not None and workload.admission is None:
-        yield Happening(at, What.REQUEUED, workload.key, workload.queue_name)
+        yield Happening(at, EventKind.REQUEUED, workload.key, workload.queue_name)
 
 
 def _decided(made: Decided) -> Iterator[Happening]:
     for evicted in made.evicted:
         detail = f"{evicted.reason}: {evicted.message}" if evicted.message else evicted.reason
-        yield Happening(made.now, What.EVICTED, evicted.workload, evicted.cluster_queue, detail)
+        yield Happening(made.now, EventKind.EVICTED, evicted.workload, evicted.cluster_queue, detail)
     for preempted in made.preempted:
         detail = f"for {preempted.preemptor}: {preempted.reason}"
-        yield Happening(made.now, What.PREEMPTED, preempted.workload, preempted.cluster_queue, detail)
+        yield Happening(made.now, EventKind.PREEMPTED, preempted.workload, preempted.cluster_queue, detail)
     for ready in made.ready:
-        yield Happening(made.now, What.CHECKED, ready.workload, ready.cluster_queue)
+        yield Happening(made.now, EventKind.CHECKED, ready.workload, ready.cluster_queue)
     for admitted in made.admitted:
-        yield Happening(made.now, What.ADMITTED, admitted.workload, admitted.cluster_queue, _got(admitted))
+        yield Happening(made.now, EventKind.ADMITTED, admitted.workload, admitted.cluster_queue, _got(admitted))
 
 
 def _got(admitted: Admitted) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.api.amounts import texts
 from webhook.journal.read import JournalFile
-from webhook.journal.timeline import Happening, What, timeline, total
+from webhook.journal.timeline import EventKind, Happening, timeline, total
 from webhook.queue.model import Workload
 
 
@@ -38,24 +38,24 @@ def trace(files: Iterable[JournalFile]) -> list[dict[str, Any]]:
     ended: list[_Run] = []
     for file in files:
         for happening in timeline(file.records(), known):
-            if happening.what is What.BEGAN:
+            if happening.what is EventKind.BEGAN:
                 for key in known.keys() - runs.keys():
                     _note(runs, known[key], happening.at)
-            elif happening.what is What.ARRIVED:
+            elif happening.what is EventKind.ARRIVED:
                 _note(runs, known[happening.workload], happening.at)
             elif (run := runs.get(happening.workload)) is not None:
                 _follow(run, happening)
-                if happening.what in (What.FINISHED, What.DELETED):
+                if happening.what in (EventKind.FINISHED, EventKind.DELETED):
                     ended.append(runs.pop(happening.workload))
     ran = sorted((run for run in ended if run.total), key=lambda run: (run.arrived, run.workload.key))
     return [_row(run, ran[0].arrived) for run in ran]
 
 
 def _follow(run: _Run, happening: Happening) -> None:
-    if happening.what in (What.ADMITTED, What.CHECKED):
+    if happening.what in (EventKind.ADMITTED, EventKind.CHECKED):
         run.stop(happening.at)
         run.since = happening.at
-    elif happening.what is not What.PREEMPTED:  # until it gives its quota back it runs on
+    elif happening.what is not EventKind.PREEMPTED:  # until it gives its quota back it runs on
         run.stop(happening.at)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from webhook.documents import dump, read
 from webhook.offline.files import read_text
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 (ROWS,) = (d.value for d in read((Path(__file__).parent / "api_validation.yaml").read_text("utf-8"), "rows"))

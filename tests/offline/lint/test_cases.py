@@ -10,7 +10,7 @@ import pytest
 from webhook.diagnostics import Diagnostic
 from webhook.documents import read
 from webhook.offline.files import Files, read_stream
-from webhook.offline.lint.run import LintReport, lint, mended
+from webhook.offline.lint.apply_rules import LintReport, lint, mended
 from webhook.offline.lint.table import BY_CODE, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands

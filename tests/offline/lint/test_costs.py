@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from webhook.cli.commands.policies.lint import lint_command
 from webhook.offline.files import read_text
+from webhook.offline.lint.apply_rules import lint
 from webhook.offline.lint.rules import costs, custom_kinds
-from webhook.offline.lint.run import lint
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.offline.dryrun.files import GPU
 from webhook import documents
 from webhook.offline.files import read_files, read_text
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 from webhook.offline.lint.trial.engine import loaded
 
 CASES = Path(__file__).parent / "cases"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.shared import ROOT
 from webhook.offline.files import read_files, read_text
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: mine}\nspec:\n"
 NOW = datetime(2026, 9, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.seeds import HERE
 from webhook.offline.files import read_files
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from webhook.documents import read
 from webhook.offline.files import read_text
+from webhook.offline.lint.apply_rules import lint
 from webhook.offline.lint.reading.touched import touched
 from webhook.offline.lint.rules import mutations
-from webhook.offline.lint.run import lint
 from webhook.policy.loading.assemble import assemble
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)

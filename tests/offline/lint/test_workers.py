@@ -7,7 +7,7 @@ import pytest
 
 from webhook.offline.files import read_files
 from webhook.offline.lint import workers
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 CASES = Path(__file__).parent / "cases"

@@ -13,7 +13,7 @@ from webhook.cli import exits
 from webhook.cli.commands.policies.init import init_command
 from webhook.cli.commands.policies.test import test as command
 from webhook.offline.files import read_files
-from webhook.offline.lint.run import lint
+from webhook.offline.lint.apply_rules import lint
 from webhook.offline.reference.json_schema import of_files
 from webhook.offline.suite.session import run_session
 

@@ -14,7 +14,7 @@ from webhook.dashboard.model.workloads import JobRef, LifeEvent
 from webhook.dashboard.past.history import QueueSample
 from webhook.journal.read import JournalFile, journal_files
 from webhook.journal.records import Begin, Decided, Record
-from webhook.journal.timeline import Happening, What, timeline
+from webhook.journal.timeline import EventKind, Happening, timeline
 from webhook.journal.trace import trace
 from webhook.journal.writer import SUFFIX
 from webhook.offline.simulate.arrivals import Arrival, arrival
@@ -27,14 +27,14 @@ BYTES: Final = 8 * 2**20
 BUCKET: Final = 300_000
 """Milliseconds between two points of a queue."""
 LIFE: Final = {
-    What.ARRIVED: "queued",
-    What.ADMITTED: "admitted",
-    What.CHECKED: "admitted",
-    What.PREEMPTED: "preempted",
-    What.EVICTED: "evicted",
-    What.REQUEUED: "requeued",
-    What.FINISHED: "finished",
-    What.DELETED: "deleted",
+    EventKind.ARRIVED: "queued",
+    EventKind.ADMITTED: "admitted",
+    EventKind.CHECKED: "admitted",
+    EventKind.PREEMPTED: "preempted",
+    EventKind.EVICTED: "evicted",
+    EventKind.REQUEUED: "requeued",
+    EventKind.FINISHED: "finished",
+    EventKind.DELETED: "deleted",
 }
 
 
@@ -124,10 +124,10 @@ def _event(happening: Happening) -> LifeEvent | None:
     word = LIFE.get(happening.what)
     if word is None or not happening.workload:
         return None
-    if happening.what is What.PREEMPTED:
+    if happening.what is EventKind.PREEMPTED:
         preemptor, _, reason = happening.detail.removeprefix("for ").partition(": ")
         return LifeEvent(happening.at, word, reason=reason, preemptor=JobRef(preemptor))
-    if happening.what is What.EVICTED:
+    if happening.what is EventKind.EVICTED:
         reason, _, detail = happening.detail.partition(": ")
         return LifeEvent(happening.at, word, queue=happening.queue, reason=reason, detail=detail)
     return LifeEvent(happening.at, word, queue=happening.queue, detail=happening.detail)

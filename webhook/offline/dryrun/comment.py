@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.offline.dryrun.compare import Change, Comparison, Difference
+from webhook.offline.dryrun.compare import Change, ChangeSet, Difference
 from webhook.offline.dryrun.show import cell, fenced, queue_text
 
 MARK: Final = "<!-- sluice dry-run -->"
@@ -39,7 +39,7 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def comparison_markdown(comparison: Comparison, against: str, notes: Sequence[str]) -> str:
+def comparison_markdown(comparison: ChangeSet, against: str, notes: Sequence[str]) -> str:
     """Give a comparison as a comment of at most MOST_CHARACTERS characters."""
     head = [MARK, f"### Sluice: changes against `{against}`", "", _summary(comparison)]
     head += _namespaces(comparison.differences)
@@ -48,7 +48,7 @@ def comparison_markdown(comparison: Comparison, against: str, notes: Sequence[st
     return text + _fitting(_sections(comparison.differences), MOST_CHARACTERS - len(text) - len(told) - 1) + told + "\n"
 
 
-def _summary(comparison: Comparison) -> str:
+def _summary(comparison: ChangeSet) -> str:
     return "\n".join(f"- {sentence}" for sentence in comparison.sentences())
 
 

@@ -40,7 +40,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ChangeSet:
     """All differences, the gravest first, out of `total` objects."""
 
     differences: tuple[Difference, ...]
@@ -62,11 +62,11 @@ def _be(change: Change) -> str:
     return f"be {change}" if now == change else f"now be {now}"
 
 
-def compare(old: Sequence[ObjectOutcome], new: Sequence[ObjectOutcome]) -> Comparison:
+def compare(old: Sequence[ObjectOutcome], new: Sequence[ObjectOutcome]) -> ChangeSet:
     """Hold the outcomes of the same objects, in the same order, against each other."""
     pairs = [(_change(a, b), a, b) for a, b in zip(old, new, strict=True)]
     found = [Difference(change, a, b) for change, a, b in pairs if change is not None]
-    return Comparison(tuple(sorted(found, key=lambda d: ORDER.index(d.change))), len(pairs))
+    return ChangeSet(tuple(sorted(found, key=lambda d: ORDER.index(d.change))), len(pairs))
 
 
 def _change(old: ObjectOutcome, new: ObjectOutcome) -> Change | None:

@@ -1,4 +1,4 @@
-"""What would happen to one object: values only. Making them is `run.py`'s, showing them `show.py`'s."""
+"""What would happen to one object: values only. Making them is `evaluate.py`'s, showing them `show.py`'s."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import at, describe
+from webhook.offline.dryrun.evaluate import Trial
 from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome
-from webhook.offline.dryrun.run import Trial
-from webhook.offline.plan.make_plan import Plan, make_plan
+from webhook.offline.plan.make_plan import QueuePlan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.queue.decisions import Pending, Reason
 from webhook.queue.rules import Rules
@@ -42,7 +42,7 @@ def with_queues(trial: Trial, known: Iterable[dict[str, Any]], rules: Rules, now
     return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
 
 
-def decisions(cluster: Cluster, plan: Plan) -> dict[str, QueueOutcome]:
+def decisions(cluster: Cluster, plan: QueuePlan) -> dict[str, QueueOutcome]:
     """Give what a plan decided by job, named `Kind namespace/name`."""
     found: dict[str, QueueOutcome] = {}
     for admitted in plan.admitted:

@@ -12,9 +12,9 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from webhook.kube.patch import diff
-from webhook.offline.dryrun.compare import ORDER, Comparison
+from webhook.offline.dryrun.compare import ORDER, ChangeSet
+from webhook.offline.dryrun.evaluate import Trial
 from webhook.offline.dryrun.outcome import ObjectOutcome, OutcomeState, QueueOutcome
-from webhook.offline.dryrun.run import Trial
 
 _MARKDOWN: Final = re.compile(r"([\\`*\[\]|])")
 
@@ -65,7 +65,7 @@ def queue_json(queue: QueueOutcome) -> dict[str, Any]:
             for key, value in kept.items()}  # fmt: skip
 
 
-def comparison_json(comparison: Comparison, notes: Sequence[str]) -> dict[str, Any]:
+def comparison_json(comparison: ChangeSet, notes: Sequence[str]) -> dict[str, Any]:
     """Give a comparison as plain JSON values."""
     return {
         "total": comparison.total,

@@ -7,9 +7,9 @@ from typing import Final
 
 from rich.text import Text
 
-from webhook.offline.dryrun.compare import Change, Comparison
+from webhook.offline.dryrun.compare import Change, ChangeSet
+from webhook.offline.dryrun.evaluate import Trial
 from webhook.offline.dryrun.outcome import ObjectOutcome, OutcomeState
-from webhook.offline.dryrun.run import Trial
 from webhook.offline.dryrun.show import sentences, totals
 
 STYLES: Final = {
@@ -52,7 +52,7 @@ def diff_text(lines: Sequence[str]) -> Iterator[Text]:
         yield Text(f"  {line}", _LINES.get(line[:1], ""))
 
 
-def comparison_text(comparison: Comparison, notes: Sequence[str]) -> Iterator[Text]:
+def comparison_text(comparison: ChangeSet, notes: Sequence[str]) -> Iterator[Text]:
     """Give the differences, the gravest first, and the counts in words."""
     for difference in comparison.differences:
         new, old = difference.new, difference.old

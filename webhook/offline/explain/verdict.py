@@ -15,10 +15,10 @@ from webhook.cel.program import Program
 from webhook.cel.trace import TracedPart, trace
 from webhook.diagnostics import Place
 from webhook.jobs.describe import describe
+from webhook.offline.dryrun.evaluate import Input, outcome
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
-from webhook.offline.dryrun.run import Input, outcome
 from webhook.offline.explain.why_not import why_not
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression

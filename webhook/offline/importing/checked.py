@@ -9,7 +9,7 @@ from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
-from webhook.offline.importing.model import Converted, Fate, ForeignTest, Import, Object, Told
+from webhook.offline.importing.imported import Converted, Fate, ForeignTest, Import, ImportNote, Object
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.run_case import run_case
 from webhook.offline.suite.suite_file import GROUP, Case
@@ -31,7 +31,7 @@ KYVERNOS: Final = frozenset(
 _UNKNOWN: Final = re.compile(r"undeclared reference to '([\w.]+)'")
 
 
-def imported(converted: Iterable[Converted], told: Iterable[Told], policies: int) -> Import:
+def imported(converted: Iterable[Converted], told: Iterable[ImportNote], policies: int) -> Import:
     """Keep what works here. `policies` is how many were met."""
     notes, folders = list(told), dict[str, dict[str, list[Object]]]()
     cases = skipped = 0
@@ -44,7 +44,7 @@ def imported(converted: Iterable[Converted], told: Iterable[Told], policies: int
         files = {name: [d.value for d in documents] for name, documents in one.files.items()}
         for name, tests in one.suites.items():
             ran = [_tried(test, bundles[name]) for test in tests]
-            notes += [Told(t.place, Fate.SKIPPED, t.name, str(case["skip"])) for t, case in ran if "skip" in case]
+            notes += [ImportNote(t.place, Fate.SKIPPED, t.name, str(case["skip"])) for t, case in ran if "skip" in case]
             cases, skipped = cases + len(ran), skipped + sum("skip" in case for _, case in ran)
             if ran:
                 files[f"{name}.yaml"] = [_suite(one, name, [case for _, case in ran])]
@@ -62,8 +62,8 @@ def _bundles(one: Converted) -> dict[str, Bundle]:
     return made
 
 
-def _refused(one: Converted, diagnostics: Sequence[Diagnostic]) -> list[Told]:
-    return [Told(d.place, Fate.LEFT_OUT, one.what, _reason(d)) for d in diagnostics]
+def _refused(one: Converted, diagnostics: Sequence[Diagnostic]) -> list[ImportNote]:
+    return [ImportNote(d.place, Fate.LEFT_OUT, one.what, _reason(d)) for d in diagnostics]
 
 
 def _reason(found: Diagnostic) -> str:

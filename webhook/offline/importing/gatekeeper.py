@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.documents import Document, Path
+from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
 from webhook.offline.importing.matching import bound_rules, selectors, unsupported
-from webhook.offline.importing.model import Converted, Fate, Object, Told, misnamed
 from webhook.policy.loading.list_items import below
 from webhook.policy.loading.policy_kinds import BINDING, GROUP, VALIDATING
 
@@ -39,24 +39,26 @@ def is_constraint(document: Document) -> bool:
     return _group(document) == CONSTRAINTS
 
 
-def converted(template: Document, constraints: Sequence[tuple[str, Document]]) -> tuple[Converted | None, list[Told]]:
+def converted(
+    template: Document, constraints: Sequence[tuple[str, Document]]
+) -> tuple[Converted | None, list[ImportNote]]:
     """Give a template's policy, and for each of its constraints, given by the name of its file, the binding."""
     name = str(template.at(("metadata", "name")))
     what = f"ConstraintTemplate {name}"
     if why := misnamed(name):
-        return None, [Told(template.place(("metadata", "name")), Fate.LEFT_OUT, what, why)]
+        return None, [ImportNote(template.place(("metadata", "name")), Fate.LEFT_OUT, what, why)]
     found = _source(template)
     if isinstance(found, str):
-        return None, [Told(template.place(("spec", "targets")), Fate.LEFT_OUT, what, found)]
+        return None, [ImportNote(template.place(("spec", "targets")), Fate.LEFT_OUT, what, found)]
     if strange := sorted(found.value.keys() - SOURCE):
-        return None, [Told(found.place(), Fate.LEFT_OUT, what, f"unknown fields: {', '.join(strange)}")]
-    told: list[Told] = []
+        return None, [ImportNote(found.place(), Fate.LEFT_OUT, what, f"unknown fields: {', '.join(strange)}")]
+    told: list[ImportNote] = []
     files: dict[str, tuple[Document, ...]] = {}
     rules: list[Object] = []
     for stem, constraint in constraints:
         kept = f"{constraint.value['kind']} {constraint.at(('metadata', 'name'))}"
         if reasons := list(_obstacles(constraint)):
-            told += [Told(constraint.place(path), Fate.LEFT_OUT, kept, why) for path, why in reasons]
+            told += [ImportNote(constraint.place(path), Fate.LEFT_OUT, kept, why) for path, why in reasons]
             continue
         files[f"{stem}.yaml"] = _bound(constraint, name, stem)
         rules += bound_rules(constraint.at(("spec", "match")) or {})
@@ -66,7 +68,7 @@ def converted(template: Document, constraints: Sequence[tuple[str, Document]]) -
             if constraints
             else "no constraint uses it; add its constraints to the files"
         )
-        return None, [*told, Told(template.place(), Fate.LEFT_OUT, what, why)]
+        return None, [*told, ImportNote(template.place(), Fate.LEFT_OUT, what, why)]
     return Converted(
         what, name, template.file, {"policy.yaml": (_policy(template, found, rules), _crd(template)), **files}
     ), told

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
-from webhook.offline.importing.model import Converted, Fate, ForeignTest, Object, Read, Told
+from webhook.offline.importing.imported import Converted, Fate, ForeignTest, ImportNote, Object, Read
 from webhook.policy.evaluation.result import FAILURE_KEY
 from webhook.policy.loading.list_items import entries
 
@@ -29,12 +29,12 @@ def key_of(document: Document) -> Key:
     return os.path.normpath(document.file), str(document.at(("kind",))), str(document.at(("metadata", "name")))
 
 
-def add_tests(suite: Document, folders: Mapping[Key, tuple[Converted, str]], read: Read) -> list[Told]:
+def add_tests(suite: Document, folders: Mapping[Key, tuple[Converted, str]], read: Read) -> list[ImportNote]:
     """Add the tests of a suite to the constraints that went over; gives what is told of the others.
 
     `folders` has each constraint's folder, and the name of its file there.
     """
-    told: list[Told] = []
+    told: list[ImportNote] = []
     folder = Path(suite.file).parent
     tests = suite.at(("tests",))
     for i, test in enumerate(tests if isinstance(tests, list) and not suite.value.get("skip") else ()):
@@ -45,11 +45,13 @@ def add_tests(suite: Document, folders: Mapping[Key, tuple[Converted, str]], rea
             if into is None or test.get("skip"):
                 continue
             if unusual := [field for field in ("invalid", "expansion") if test.get(field)]:
-                told.append(Told(place, Fate.LEFT_OUT, what, f"a test with {unusual[0]} is not an admission review"))
+                told.append(
+                    ImportNote(place, Fate.LEFT_OUT, what, f"a test with {unusual[0]} is not an admission review")
+                )
                 continue
             made = list(_cases(suite, i, test, into, read))
         except SourceError as error:
-            told.append(Told(place, Fate.LEFT_OUT, what, error.diagnostics[0].message))
+            told.append(ImportNote(place, Fate.LEFT_OUT, what, error.diagnostics[0].message))
             continue
         converted, stem = into
         converted.suites.setdefault(f"{stem}.suite", []).extend(made)

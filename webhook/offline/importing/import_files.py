@@ -9,8 +9,8 @@ from webhook.documents import Document
 from webhook.offline.importing import gatekeeper, kyverno
 from webhook.offline.importing.checked import imported
 from webhook.offline.importing.gator_suites import Key, add_tests, is_suite, key_of
+from webhook.offline.importing.imported import Converted, Fate, Import, ImportNote, Read
 from webhook.offline.importing.kyverno_tests import is_test, tests_of
-from webhook.offline.importing.model import Converted, Fate, Import, Read, Told
 
 
 def from_kyverno(documents: Iterable[Document], read: Read) -> Import:
@@ -18,7 +18,7 @@ def from_kyverno(documents: Iterable[Document], read: Read) -> Import:
     given = list(documents)
     made: dict[str, Converted] = {}
     first: dict[str, Document] = {}
-    told: list[Told] = []
+    told: list[ImportNote] = []
     policies = [d for d in given if kyverno.is_kyverno(d)]
     for document in policies:
         with _wrong_types_told(document, told):
@@ -26,7 +26,7 @@ def from_kyverno(documents: Iterable[Document], read: Read) -> Import:
             told += notes
             if one is not None and one.name in made:
                 why = f"a policy with this name is defined at {first[one.name].place()}"
-                told.append(Told(document.place(("metadata", "name")), Fate.LEFT_OUT, one.what, why))
+                told.append(ImportNote(document.place(("metadata", "name")), Fate.LEFT_OUT, one.what, why))
             elif one is not None:
                 made[one.name], first[one.name] = one, document
     for document in filter(is_test, given):
@@ -43,7 +43,7 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
     given = list(documents)
     templates = [d for d in given if gatekeeper.is_template(d)]
     constraints = [d for d in given if gatekeeper.is_constraint(d)]
-    told: list[Told] = []
+    told: list[ImportNote] = []
     made: list[Converted] = []
     folders: dict[Key, tuple[Converted, str]] = {}
     for template in templates:
@@ -68,13 +68,13 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
 
 
 @contextmanager
-def _wrong_types_told(document: Document, told: list[Told]) -> Iterator[None]:
+def _wrong_types_told(document: Document, told: list[ImportNote]) -> Iterator[None]:
     """Run a block that reads a document; where a field is of a type that no API server would take, tell that."""
     try:
         yield
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         what = f"{document.at(('kind',))} {document.at(('metadata', 'name'))}"
-        told.append(Told(document.place(), Fate.LEFT_OUT, what, f"invalid type of a field: {error}"))
+        told.append(ImportNote(document.place(), Fate.LEFT_OUT, what, f"invalid type of a field: {error}"))
 
 
 def _stems(constraints: list[Document]) -> list[str]:
@@ -92,12 +92,12 @@ def _stems(constraints: list[Document]) -> list[str]:
     return stems
 
 
-def _renamed(constraints: list[Document], stems: list[str]) -> list[Told]:
+def _renamed(constraints: list[Document], stems: list[str]) -> list[ImportNote]:
     found = []
     for document, stem in zip(constraints, stems, strict=True):
         name = str(document.at(("metadata", "name")))
         if stem != name:
             why = f"another file has this name; renamed to {stem}"
             what = f"{document.value['kind']} {name}"
-            found.append(Told(document.place(("metadata", "name")), Fate.DIFFERS, what, why))
+            found.append(ImportNote(document.place(("metadata", "name")), Fate.DIFFERS, what, why))
     return found

@@ -19,7 +19,7 @@ from webhook.api.crds.kinds import OLD, STORED
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.kube.well_known import KUEUE
-from webhook.offline.importing.model import Fate, Object, Told
+from webhook.offline.importing.imported import Fate, ImportNote, Object
 from webhook.policy.queue_rules.configured import FAIR
 from webhook.policy.queue_rules.configured import KUEUE as CLASSIC
 
@@ -68,7 +68,7 @@ class KueueSetup:
 
     files: Mapping[str, tuple[Object, ...]]
     settings: QueueSettings | None
-    told: tuple[Told, ...]
+    told: tuple[ImportNote, ...]
 
     @property
     def objects(self) -> list[Object]:
@@ -98,14 +98,14 @@ def from_kueue(given: Iterable[Document]) -> KueueSetup:
     """
     kept: dict[tuple[str, str, str], tuple[Document, Object]] = {}
     settings, configuration = None, None
-    told: list[Told] = []
+    told: list[ImportNote] = []
     for document in _unwrapped(given):
         if document.at(("kind",)) == KIND and document.at(("apiVersion",)) in VERSIONS:
             settings, reading = from_configuration(replace(document, value=of_queues(document.value)))
             if reading.findings:
                 raise SourceError(reading.findings)
             configuration = effective(document.value)
-            told += [Told(d.place, Fate.LEFT_OUT, KIND, d.message) for d in reading.told]
+            told += [ImportNote(d.place, Fate.LEFT_OUT, KIND, d.message) for d in reading.told]
         elif (obj := _cleaned(document, told)) is not None:
             kept[obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]] = document, obj
     wanted = {namespace for kind, namespace, _ in kept if kind == "LocalQueue"}
@@ -140,7 +140,7 @@ def _unwrapped(given: Iterable[Document]) -> Iterator[Document]:
             yield document
 
 
-def _cleaned(document: Document, told: list[Told]) -> Object | None:
+def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
     """Give an object that goes over as it is written to a file; None for any other."""
     value, kind = document.value, document.at(("kind",))
     group, _, version = str(document.at(("apiVersion",)) or "").rpartition("/")
@@ -153,7 +153,7 @@ def _cleaned(document: Document, told: list[Told]) -> Object | None:
         try:
             value = convert([value], f"{KUEUE}/{STORED}")[0]
         except (ConversionError, TypeError, AttributeError, ValueError, LookupError) as error:
-            told.append(Told(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
+            told.append(ImportNote(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
             return None
     head = {"apiVersion": value["apiVersion"], "kind": kind, "metadata": _metadata(value["metadata"])}
     inner = {key: item for key, item in value.items() if key not in (*head, "status")}
@@ -166,12 +166,12 @@ def _metadata(metadata: Mapping[str, Any]) -> Object:
     return {**kept, **({"annotations": annotations} if annotations else {})}
 
 
-def _unsupported(document: Document, obj: Object) -> Iterator[Told]:
+def _unsupported(document: Document, obj: Object) -> Iterator[ImportNote]:
     """Tell what an object asks for that Sluice does not do: it goes over, and admits nothing while it asks."""
     what = " ".join((obj["kind"], "/".join(filter(None, _key(obj)))))
     for path, feature in unsupported.asked(obj["kind"], obj):
         why = f"{unsupported.written(path)} uses {feature.name}, which is not supported: {feature.note}"
-        yield Told(document.place(path, key=True), Fate.DIFFERS, what, why)
+        yield ImportNote(document.place(path, key=True), Fate.DIFFERS, what, why)
     if "status" in document.value and (document.at(("status", "fairSharing")) or {}).get("admissionFairSharingStatus"):
         why = "its recent usage is in its status, which is not imported"
-        yield Told(document.place(("status", "fairSharing")), Fate.DIFFERS, what, why)
+        yield ImportNote(document.place(("status", "fairSharing")), Fate.DIFFERS, what, why)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from webhook.documents import Document
 from webhook.kube.well_known import NAMESPACE_NAME
-from webhook.offline.importing.model import Converted, Fate, Object, Told, misnamed
+from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
 from webhook.policy.loading.policy_kinds import ANNOTATIONS, BINDING, EXPAND, GROUP
 
 KYVERNO: Final = "policies.kyverno.io"
@@ -58,12 +58,12 @@ def is_kyverno(document: Document) -> bool:
     return whole and group in (KYVERNO, *OLD) and kind in (*NATIVE, *NOT_CEL)
 
 
-def converted(document: Document) -> tuple[Converted | None, list[Told]]:
+def converted(document: Document) -> tuple[Converted | None, list[ImportNote]]:
     """Give the policy and the binding of one of Kyverno's policies, and what is told of it."""
     kind, name = str(document.value["kind"]), str(document.at(("metadata", "name")))
     what = f"{kind} {name}"
     if reasons := list(_obstacles(document, kind)):
-        return None, [Told(document.place(path), Fate.LEFT_OUT, what, why) for path, why in reasons]
+        return None, [ImportNote(document.place(path), Fate.LEFT_OUT, what, why) for path, why in reasons]
     spec = document.value["spec"]
     made, told = {field: spec[field] for field in TAKEN if field in spec}, []
     if isinstance(conditions := made.get("matchConditions"), list):
@@ -77,7 +77,7 @@ def converted(document: Document) -> tuple[Converted | None, list[Told]]:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), EXPAND: ANNOTATIONS[EXPAND][0]}
         if missing := sorted(CONTROLLERS - controllers(spec)):
             why = f"Kyverno excludes {', '.join(missing)}; Sluice evaluates the pod templates of every job kind"
-            told.append(Told(document.place(("spec", "autogen")), Fate.DIFFERS, what, why))
+            told.append(ImportNote(document.place(("spec", "autogen")), Fate.DIFFERS, what, why))
     policy = {"apiVersion": f"{GROUP}/v1", "kind": native, "metadata": metadata, "spec": made}
     if native == NATIVE["MutatingPolicy"]:
         made.setdefault("reinvocationPolicy", "Never")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from webhook.diagnostics import Place, SourceError
 from webhook.documents import Document
 from webhook.offline.files import objects_of
-from webhook.offline.importing.model import Converted, Fate, ForeignTest, Object, Read, Told
+from webhook.offline.importing.imported import Converted, Fate, ForeignTest, ImportNote, Object, Read
 from webhook.policy.evaluation.result import FAILURE_KEY
 
 CLI: Final = "cli.kyverno.io"
@@ -47,7 +47,7 @@ class _Around:
 
 def tests_of(
     document: Document, policies: Mapping[str, Converted], read: Read
-) -> tuple[list[tuple[str, ForeignTest]], list[Told]]:
+) -> tuple[list[tuple[str, ForeignTest]], list[ImportNote]]:
     """Give the tests of a file, each with its policy's name, and what is told; `policies` are those that went over."""
     results = document.at(("results",))
     wanted = [(i, r) for i, r in enumerate(results if isinstance(results, list) else ()) if isinstance(r, dict)]
@@ -59,23 +59,25 @@ def tests_of(
     what = f"test {document.at(('metadata', 'name')) or document.at(('name',))}"
     if brought := [field for field in UNKNOWN if document.value.get(field)]:
         why = f"it needs {', '.join(brought)}, which an admission review does not have"
-        return [], [Told(document.place((brought[0],), key=True), Fate.LEFT_OUT, what, why)]
+        return [], [ImportNote(document.place((brought[0],), key=True), Fate.LEFT_OUT, what, why)]
     try:
         around = _around(document, [r for _, r in wanted], read)
     except SourceError as error:
         first = error.diagnostics[0]
-        return [], [Told(document.place(), Fate.LEFT_OUT, what, f"{first.place}: {first.message}")]
+        return [], [ImportNote(document.place(), Fate.LEFT_OUT, what, f"{first.place}: {first.message}")]
     found: list[tuple[str, ForeignTest]] = []
-    told: list[Told] = []
+    told: list[ImportNote] = []
     for i, result in wanted:
         place = document.place(("results", i))
         made = list(_cases(result, policies[_policy(result)], around, place))
         found += [(_policy(result), test) for test in made if test.expects]
         if not made:
-            told.append(Told(place, Fate.LEFT_OUT, what, "no resource in these files matches it"))
+            told.append(ImportNote(place, Fate.LEFT_OUT, what, "no resource in these files matches it"))
         elif not made[0].expects:
             told.append(
-                Told(place, Fate.LEFT_OUT, what, f"the result {result.get('result')} has no equivalent for a mutation")
+                ImportNote(
+                    place, Fate.LEFT_OUT, what, f"the result {result.get('result')} has no equivalent for a mutation"
+                )
             )
     return found, told
 

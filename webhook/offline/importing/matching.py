@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.dryrun.requests import Resources
-from webhook.offline.importing.model import Object
+from webhook.offline.importing.imported import Object
 
 ANY: Final = "*"
 OPERATIONS: Final = ("CREATE", "UPDATE")

@@ -41,7 +41,7 @@ def told(context: LintContext, rules: Iterable[LintRule]) -> list[Diagnostic]:
     return [found.diagnostic(rule.code, rule.severity) for rule in rules for found in rule.check(context)]
 
 
-class Shares:
+class WorkSplit:
     """The shares of all processes but this one; `findings` waits for them, `stop` ends them."""
 
     def __init__(self, context: LintContext, rules: Sequence[LintRule], jobs: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api.snapshot.reader import MALFORMED, Reader, snapshot
-from webhook.offline.plan.make_plan import Plan, make_plan
+from webhook.offline.plan.make_plan import QueuePlan, make_plan
 from webhook.offline.plan.output import outcome
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.queue import explain
@@ -69,7 +69,9 @@ def _reading() -> Iterator[None]:
 
 def _step(state: State, rules: Rules, now: int) -> dict[str, Any]:
     made = decide(state, rules, now, cycles=1)
-    return outcome(Plan(made.admitted, made.preempted, made.evicted, tuple(explain.pending(state)), 1, stable=False))
+    return outcome(
+        QueuePlan(made.admitted, made.preempted, made.evicted, tuple(explain.pending(state)), 1, stable=False)
+    )
 
 
 def _happen(state: State, reader: Reader, event: Mapping[str, Any]) -> None:

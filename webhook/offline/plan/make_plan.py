@@ -20,7 +20,7 @@ MOST_ROUNDS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class QueuePlan:
     """What was decided over `cycles` cycles or rounds. `stable`: one more would change nothing.
 
     `pending` is how things stand at the end; the other three are all that was decided on the way, in order.
@@ -36,7 +36,7 @@ class Plan:
 
 def make_plan(
     snapshot: Snapshot, rules: Rules, now: int, cycles: int | None = None, watch: Callable[[int], None] | None = None
-) -> Plan:
+) -> QueuePlan:
     """Decide at the time `now`, in milliseconds: for so many of Kueue's cycles, or in rounds until nothing changes.
 
     Between two decisions the preempted give their quota back and wait again, as they would in a cluster. `watch` hears
@@ -44,7 +44,7 @@ def make_plan(
     """
     state = State.from_snapshot(snapshot)
     taken, stable = settle(state, snapshot, rules, now, cycles, watch)
-    return Plan(
+    return QueuePlan(
         tuple(a for d in taken for a in d.admitted),
         tuple(p for d in taken for p in d.preempted),
         tuple(e for d in taken for e in d.evicted),

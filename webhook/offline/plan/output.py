@@ -8,11 +8,11 @@ from typing import Any
 
 from webhook.api.amounts import text, texts
 from webhook.api.pending_message import message_of
-from webhook.offline.plan.make_plan import Plan
+from webhook.offline.plan.make_plan import QueuePlan
 from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
 
 
-def document(plan: Plan, jobs: Mapping[str, str]) -> dict[str, Any]:
+def document(plan: QueuePlan, jobs: Mapping[str, str]) -> dict[str, Any]:
     """Give a plan as a document; `jobs` names the job that a Workload was made of, where it was."""
     return {
         "admitted": [_named(_admitted(a), a.workload, jobs) for a in plan.admitted],
@@ -29,7 +29,7 @@ def document(plan: Plan, jobs: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def outcome(plan: Plan) -> dict[str, Any]:
+def outcome(plan: QueuePlan) -> dict[str, Any]:
     """Give a plan in the form that Kueue's cases and the steps of its traces are judged in."""
     return {
         "admitted": {

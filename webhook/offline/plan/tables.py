@@ -8,7 +8,7 @@ from typing import Final
 from rich.table import Table
 
 from webhook.api.amounts import text
-from webhook.offline.plan.make_plan import Plan
+from webhook.offline.plan.make_plan import QueuePlan
 from webhook.offline.plan.output import moment
 from webhook.offline.reports.terminal import plain_table
 from webhook.queue.decisions import Admitted, Pending, Shortage
@@ -17,7 +17,7 @@ MOST_ROWS: Final = 200
 """So many pending workloads are shown; nobody reads more, and a terminal takes minutes for them."""
 
 
-def tables(plan: Plan, jobs: Mapping[str, str]) -> Iterator[Table]:
+def tables(plan: QueuePlan, jobs: Mapping[str, str]) -> Iterator[Table]:
     """Give the tables that have rows: admitted, preempted, evicted, pending."""
     if plan.admitted:
         yield _admitted(plan, jobs)
@@ -35,14 +35,14 @@ def tables(plan: Plan, jobs: Mapping[str, str]) -> Iterator[Table]:
         yield _pending(plan, jobs)
 
 
-def summary(plan: Plan) -> str:
+def summary(plan: QueuePlan) -> str:
     """Say in one line what was decided."""
     cycles = f"{plan.cycles} cycle{'s' if plan.cycles != 1 else ''}"
     counts = f"{len(plan.admitted)} admitted, {len(plan.preempted)} preempted, {len(plan.pending)} pending"
     return f"{counts}, after {cycles}{'' if plan.stable else '; not stable yet'}"
 
 
-def _admitted(plan: Plan, jobs: Mapping[str, str]) -> Table:
+def _admitted(plan: QueuePlan, jobs: Mapping[str, str]) -> Table:
     table = plain_table("admitted", "Workload", "ClusterQueue", "Pods", "Assigned", "")
     for a in plan.admitted:
         pods = ", ".join(f"{p.name} x{p.count}" for p in a.pod_sets)
@@ -63,7 +63,7 @@ def _notes(admitted: Admitted) -> str:
     return ", ".join([*notes, *([] if admitted.admitted else ["checks pending"])])
 
 
-def _pending(plan: Plan, jobs: Mapping[str, str]) -> Table:
+def _pending(plan: QueuePlan, jobs: Mapping[str, str]) -> Table:
     table = plain_table("pending", "#", "Workload", "ClusterQueue", "Queue", "Reason", "Why")
     rows = sorted(plan.pending, key=lambda p: (p.cluster_queue, p.position or 10**9, p.workload))
     if len(rows) > MOST_ROWS:

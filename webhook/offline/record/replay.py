@@ -35,7 +35,7 @@ class BadRecording(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedReview:
     """One recorded review: the request, the phase it ran in, what came of it, and its latency in milliseconds."""
 
     request: Request
@@ -46,10 +46,10 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedReview:
     """A review that would come out in another way. `fields` names what differs."""
 
-    recorded: Recorded
+    recorded: RecordedReview
     verdict: dict[str, Any]
     fields: tuple[str, ...]
 
@@ -60,12 +60,12 @@ class Replay:
 
     total: int = 0
     by_queue: int = 0
-    changed: list[Changed] = field(default_factory=list)
+    changed: list[ChangedReview] = field(default_factory=list)
     before_ms: list[float] = field(default_factory=list)
     after_ms: list[float] = field(default_factory=list)
 
 
-def read_recording(lines: Iterable[bytes], file: str) -> Iterator[Recorded]:
+def read_recording(lines: Iterable[bytes], file: str) -> Iterator[RecordedReview]:
     """Read recorded reviews, a line each. Raises BadRecording at the first line that is none."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -79,18 +79,22 @@ def read_recording(lines: Iterable[bytes], file: str) -> Iterator[Recorded]:
             raise BadRecording(f"{place}: not a recorded review: {error}") from None
 
 
-def _recorded(value: Any, place: str) -> Recorded:
+def _recorded(value: Any, place: str) -> RecordedReview:
     if not isinstance(value, dict) or not isinstance(value.get("verdict"), dict):
         raise ValueError("no verdict")
     phase = value.get("phase", "review")
     if phase not in PHASES:
         raise ValueError(f"unknown phase {phase!r}")
     request = parse({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": value.get("request")})
-    return Recorded(request, phase, value["verdict"], float(value.get("latencyMs", 0.0)), place)
+    return RecordedReview(request, phase, value["verdict"], float(value.get("latencyMs", 0.0)), place)
 
 
 def replay(
-    recording: Iterable[Recorded], bundle: Bundle, facts: Facts, timer: Callable[[], float], clock: Callable[[], float]
+    recording: Iterable[RecordedReview],
+    bundle: Bundle,
+    facts: Facts,
+    timer: Callable[[], float],
+    clock: Callable[[], float],
 ) -> Replay:
     """Run each review again. `timer` gives seconds for latencies, `clock` the time for exceptions that expire."""
     found = Replay()
@@ -112,11 +116,11 @@ def replay(
         asked = f"queue {recorded.request.namespace}/"
         differing = tuple(f for f in COMPARED if _value(recorded.verdict, f, asked) != _value(now, f, asked))
         if differing:
-            found.changed.append(Changed(recorded, now, differing))
+            found.changed.append(ChangedReview(recorded, now, differing))
     return found
 
 
-def _again(recorded: Recorded, bundle: Bundle, facts: Facts, clock: Callable[[], float]) -> Verdict:
+def _again(recorded: RecordedReview, bundle: Bundle, facts: Facts, clock: Callable[[], float]) -> Verdict:
     name, _, only = recorded.phase.partition("/")
     verdict = RUNS[name](recorded.request, bundle.part(only), facts, clock=clock)
     if isinstance(verdict, NeedsFacts):

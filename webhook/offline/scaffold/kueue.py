@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from webhook.documents import Document, dump
 from webhook.jobs.describe import QUEUE
+from webhook.offline.importing.imported import ImportNote, Object
 from webhook.offline.importing.kueue import CONFIGURATION, KueueSetup
-from webhook.offline.importing.model import Object, Told
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.scaffold import Scaffolded, files
 from webhook.offline.scaffold.wheel import Wheel
@@ -67,7 +67,7 @@ def _contents(setup: KueueSetup) -> Iterator[str]:
         yield f"| `{path}` | {counted} |"
 
 
-def _differences(told: Sequence[Told]) -> Iterator[str]:
+def _differences(told: Sequence[ImportNote]) -> Iterator[str]:
     yield "To see what the queues would decide about the cluster's jobs and Workloads:"
     yield ""
     yield "    kubectl get -A -o yaml jobs,workloads > state.yaml   # and other kinds of jobs"

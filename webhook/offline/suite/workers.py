@@ -1,7 +1,7 @@
 """Suites in several processes: each worker is given one suite file after the other, and sends back every result.
 
 A worker that dies is a failure of the case it was at; a new one takes its place. What comes out does not depend on how
-many there are. Running one suite is `part.py`'s.
+many there are. Running one suite is `run_suite.py`'s.
 """
 
 from __future__ import annotations

@@ -26,13 +26,13 @@ from webhook.documents import Document
 from webhook.offline.dryrun.against import bundle_at, objects_at
 from webhook.offline.dryrun.comment import comparison_markdown
 from webhook.offline.dryrun.compare import Change, compare
+from webhook.offline.dryrun.evaluate import Input, Trial, dry_run, inputs, nothing
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.missing import told
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.dryrun.revisions import RevisionError
-from webhook.offline.dryrun.run import Input, Trial, dry_run, inputs, nothing
 from webhook.offline.dryrun.show import comparison_json, trial_json, trial_markdown
 from webhook.offline.dryrun.terminal import comparison_text, trial_text
 from webhook.offline.files import Files, objects_of, read_files

@@ -24,12 +24,12 @@ from webhook.cli.inputs import files_or_stdin
 from webhook.cli.option_types import ANY_TEXT, INPUT, NAMESPACE, POLICIES, POLICIES_HELP, RULES_HELP, TEXT, THERE
 from webhook.cli.repository import repository
 from webhook.diagnostics import SourceError
+from webhook.offline.dryrun.evaluate import inputs, nothing
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.missing import missing_facts, missing_queues, told
 from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.dryrun.run import inputs, nothing
 from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain

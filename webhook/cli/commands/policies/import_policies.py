@@ -20,8 +20,8 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.files import locked, read_files, text_of
 from webhook.offline.importing.import_files import from_gatekeeper, from_kyverno
-from webhook.offline.importing.model import Import, Read
-from webhook.offline.lint.run import lint
+from webhook.offline.importing.imported import Import, Read
+from webhook.offline.lint.apply_rules import lint
 from webhook.offline.reports.findings import sentence
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.load_bundle import SUFFIXES

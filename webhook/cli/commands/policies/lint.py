@@ -20,8 +20,8 @@ from webhook.cli.inputs import standard_input
 from webhook.cli.option_types import FOLDER, GIVEN, TEXT, whole
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown
+from webhook.offline.lint.apply_rules import LintReport, lint, mended
 from webhook.offline.lint.pages import page, pages
-from webhook.offline.lint.run import LintReport, lint, mended
 from webhook.offline.lint.table import BY_CODE, ON_REQUEST, RULES, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands

@@ -22,7 +22,15 @@ from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.missing import missing_facts, told
 from webhook.offline.files import objects_of, read_files
-from webhook.offline.record.replay import BadRecording, Changed, Recorded, Replay, percentile, read_recording, replay
+from webhook.offline.record.replay import (
+    BadRecording,
+    ChangedReview,
+    RecordedReview,
+    Replay,
+    percentile,
+    read_recording,
+    replay,
+)
 from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b
@@ -91,7 +99,7 @@ def replay_command(
     sys.exit(exits.FAILED if found.changed else exits.BAD_INPUT if missing else exits.PASSED)
 
 
-def _recorded(paths: tuple[Path, ...]) -> Iterator[Recorded]:
+def _recorded(paths: tuple[Path, ...]) -> Iterator[RecordedReview]:
     for path in paths:
         files = sorted(path.glob("*.jsonl*"), reverse=True) if path.is_dir() else [path]
         for file in files:
@@ -109,7 +117,7 @@ def as_json(found: Replay) -> dict[str, Any]:
     }
 
 
-def _changed(changed: Changed) -> dict[str, Any]:
+def _changed(changed: ChangedReview) -> dict[str, Any]:
     request = changed.recorded.request
     return {
         "kind": request.kind.kind,
@@ -149,7 +157,7 @@ def lines(found: Replay) -> Iterator[Text]:
     yield Text(f"{len(found.changed):,} of {found.total:,} recorded reviews would be decided differently", style)
 
 
-def _headline(changed: Changed) -> str:
+def _headline(changed: ChangedReview) -> str:
     before, after = changed.recorded.verdict.get("allowed"), changed.verdict.get("allowed")
     if before != after:
         return "now denied" if before else "now allowed"

@@ -19,7 +19,7 @@ from webhook.cli.completions import rules
 from webhook.cli.option_types import RULES_HELP, TEXT, THERE, Read
 from webhook.cli.progress import Progress
 from webhook.cli.repository import queue_rules, repository, rules_as_configured
-from webhook.journal.compare import Compared, Comparison, Outcome, What
+from webhook.journal.compare import Agreement, Compared, ComparedKind, StartComparison
 from webhook.journal.read import JournalFile, journal_files
 from webhook.journal.replay import Replayed, in_order, replay, until
 from webhook.journal.timeline import Happening, timeline
@@ -163,7 +163,7 @@ def compare(files: tuple[Path, ...], since: int | None, until: int | None, outpu
 
     Exit code 2: a file cannot be used, 3: there is nothing to compare.
     """
-    comparison, found = Comparison(), list[Compared]()
+    comparison, found = StartComparison(), list[Compared]()
     for file in _files(files):
         compared = (comparison.record(record) for record in file.records())
         found += (row for row in compared if row and (since or 0) <= row.at <= (until or row.at))
@@ -183,19 +183,19 @@ def _rows(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[st
 
 def _report(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[str]:
     """Give the counts, then the jobs that are not equal; of each kind the first ones."""
-    starts = [row for row in found if row.what is What.START]
-    told = {outcome: [row for row in starts if row.outcome is outcome] for outcome in Outcome}
-    better = told[Outcome.BETTER]
+    starts = [row for row in found if row.what is ComparedKind.START]
+    told = {outcome: [row for row in starts if row.outcome is outcome] for outcome in Agreement}
+    better = told[Agreement.BETTER]
     earlier = f", {sum(row.earlier for row in better) / 1000 / len(better):,.0f} s earlier on average" if better else ""
     yield f"{len(starts):,} starts"
-    yield f"  equal   {len(told[Outcome.EQUAL]):,}"
+    yield f"  equal   {len(told[Agreement.EQUAL]):,}"
     yield f"  better  {len(better):,}{earlier}"
-    yield f"  worse   {len(told[Outcome.WORSE]):,}"
-    if victims := [row for row in found if row.what is What.PREEMPTION]:
-        same = sum(row.outcome is Outcome.EQUAL for row in victims)
+    yield f"  worse   {len(told[Agreement.WORSE]):,}"
+    if victims := [row for row in found if row.what is ComparedKind.PREEMPTION]:
+        same = sum(row.outcome is Agreement.EQUAL for row in victims)
         yield f"{len(victims):,} preemptions: {same:,} equal, {len(victims) - same:,} worse"
     yield f"{len(waiting):,} wait in Kueue that Sluice would start now"
-    different = [row for row in (*found, *waiting) if row.outcome is not Outcome.EQUAL or row.detail]
+    different = [row for row in (*found, *waiting) if row.outcome is not Agreement.EQUAL or row.detail]
     for row in different[:SHOWN]:
         late = f"{row.earlier / 1000:,.0f} s earlier" if row.earlier else ""
         parts = (row.outcome, row.what, row.workload, row.queue, late, row.detail)

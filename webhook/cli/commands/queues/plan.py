@@ -32,7 +32,7 @@ from webhook.cli.repository import Repository, queue_rules, repository, rules_as
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import dump
 from webhook.offline.plan.batch import answer_case, answer_trace
-from webhook.offline.plan.make_plan import Plan, make_plan
+from webhook.offline.plan.make_plan import QueuePlan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
 from webhook.offline.plan.tables import summary, tables
@@ -175,7 +175,7 @@ def _rules(within: Repository, values: Sequence[Any]) -> Rules:
     return rules_as_configured(within, configured(settings, within.rules))
 
 
-def _show(made: Plan, cluster: Cluster, output: str) -> None:
+def _show(made: QueuePlan, cluster: Cluster, output: str) -> None:
     value = document(made, cluster.jobs)
     if output == "json":
         click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))

@@ -21,8 +21,8 @@ from webhook.offline.lint.rules.unknown_fields import misspelt
 from webhook.offline.lint.trial.run_policies import (
     Heard,
     Object,
-    Outcome,
     PolicyTrial,
+    TrialOutcome,
     again,
     others_for,
     requests_for,
@@ -57,7 +57,7 @@ def _mutating(context: LintContext) -> Iterator[tuple[Policy, Bundle]]:
             yield policy, runner.alone(policy)
 
 
-def _stopped(outcomes: tuple[Outcome, ...]) -> bool:
+def _stopped(outcomes: tuple[TrialOutcome, ...]) -> bool:
     return any(outcome.heard.stopped for outcome in outcomes)
 
 
@@ -284,7 +284,7 @@ def validation_fails(context: LintContext) -> Iterator[Finding]:
                     yield replace(finding, severity=Severity.ERROR) if sure else finding
 
 
-def _always(outcomes: tuple[Outcome, ...], clause: str, index: int) -> bool:
+def _always(outcomes: tuple[TrialOutcome, ...], clause: str, index: int) -> bool:
     """Say whether a clause failed on every object on which it was evaluated."""
     seen = {said for outcome in outcomes for at, i, said in outcome.heard.seen if (at, i) == (clause, index)}
     return seen == {"error"}

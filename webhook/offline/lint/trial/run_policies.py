@@ -73,7 +73,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """What became of one policy on one sample."""
 
     sample: SampleObject
@@ -90,7 +90,7 @@ class PolicyTrial:
         self.facts = FileFacts(objects, {}, authorized=True)
         self.stopped: set[tuple[str, bool]] = set()
         self.seconds: Counter[tuple[str, bool]] = Counter()
-        self._ordinary: dict[tuple[str, bool], tuple[Outcome, ...]] = {}
+        self._ordinary: dict[tuple[str, bool], tuple[TrialOutcome, ...]] = {}
 
     def alone(self, policy: Policy, limit: int = SAMPLE_LIMIT) -> Bundle:
         """Give a bundle of one policy, for every namespace; `limit` is for one call, and half of that for an object."""
@@ -113,23 +113,23 @@ class PolicyTrial:
             return heard
         return self.judge(bundle, request)
 
-    def ordinary(self, policy: Policy) -> tuple[Outcome, ...]:
+    def ordinary(self, policy: Policy) -> tuple[TrialOutcome, ...]:
         """Run a policy on every sample it is for, as far as its cost allows; found out once."""
         key = (policy.name, policy.mutating)
         if key not in self._ordinary:
             self._ordinary[key] = tuple(self._outcomes(policy, key))
         return self._ordinary[key]
 
-    def _outcomes(self, policy: Policy, key: tuple[str, bool]) -> Iterator[Outcome]:
+    def _outcomes(self, policy: Policy, key: tuple[str, bool]) -> Iterator[TrialOutcome]:
         bundle = self.alone(policy)
         for sample, request in requests_for(policy, ()):
             heard = self.heard(policy, bundle, request)
             if heard.stopped:
                 self.stopped.add(key)
-                yield Outcome(sample, heard)
+                yield TrialOutcome(sample, heard)
                 return
             if heard.seen:
-                yield Outcome(sample, heard)
+                yield TrialOutcome(sample, heard)
 
     def changed(self, bundle: Bundle, request: Request, heard: Heard | None = None) -> Object | None:
         """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""

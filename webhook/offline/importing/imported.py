@@ -27,7 +27,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Told:
+class ImportNote:
     """Something that is not the same afterwards: where it stands, what it is, and why."""
 
     place: Place
@@ -85,7 +85,7 @@ class Import:
     """Folders of files, by name, as YAML documents; what is told; and how many policies and tests were met."""
 
     folders: dict[str, dict[str, list[Object]]]
-    told: tuple[Told, ...]
+    told: tuple[ImportNote, ...]
     policies: int = 0
     cases: int = 0
     skipped: int = 0

@@ -13,7 +13,7 @@ from webhook.offline.lint.context import Edit, LintRule, context_of
 from webhook.offline.lint.library import of_a_library
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
-from webhook.offline.lint.workers import ALONE, Shares, process_count
+from webhook.offline.lint.workers import ALONE, WorkSplit, process_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def lint(
     context = context_of(files.documents, now, bundle)
     findings: list[Diagnostic] = [*files.errors, *wrong]
     edits: list[Edit] = []
-    shares = Shares(context, [r for r in rules if r.code in ALONE], process_count(len(bundle.policies), jobs))
+    shares = WorkSplit(context, [r for r in rules if r.code in ALONE], process_count(len(bundle.policies), jobs))
     try:
         for rule in rules:
             for found in () if rule.code in ALONE else rule.check(context):
