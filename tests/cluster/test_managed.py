@@ -5,7 +5,10 @@ import asyncio
 import pytest
 
 from tests.cluster.small_cluster import JOB, below, job, jobset, queues, small_cluster
+from tests.cluster.test_pods import pod, started
 from webhook.api.configuration.sections import Integrations, QueueSettings
+from webhook.cluster.api.kinds import WORKLOAD
+from webhook.kube.gvk import POD
 from webhook.store.objects import merge
 
 EVERY = QueueSettings(manage_jobs_without_queue_name=True)
@@ -42,6 +45,26 @@ def test_a_job_without_a_queue_is_suspended_and_gets_a_workload():
     before, after = asyncio.run(go())
     assert "queueName" not in before["spec"]
     assert after["spec"]["queueName"] == "main"
+
+
+def test_a_pod_without_a_queue_waits_as_well():
+    """The policy suspend-pods has gated it; it gets a Workload, and runs when it names a queue."""
+    made = merge(pod("a"), {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}})
+
+    async def go():
+        async with small_cluster(*queues(), seconds=None, settings=EVERY) as w:
+            await w.create(made)
+
+            async def held():
+                return bool((await w.store.list(WORKLOAD)).items)
+
+            await w.until(held, "a has a Workload")
+            (before,) = (await w.store.list(WORKLOAD)).items
+            await w.store.patch(POD, "a", "team-a", {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "main"}}})
+            await started(w, "a")
+            return before
+
+    assert "queueName" not in asyncio.run(go())["spec"]
 
 
 @pytest.mark.parametrize(

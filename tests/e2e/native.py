@@ -97,6 +97,10 @@ class ClusterFacts:
         """No settings leave anything out."""
         return True
 
+    def switch(self, name: str) -> bool | None:
+        """Nothing is set."""
+        return None
+
     def owner(self, uid: str) -> JSON | None:
         """No object of the comparison has an owner."""
         return None

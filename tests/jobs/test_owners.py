@@ -30,12 +30,14 @@ MADE = [
     ("a Pod of a RayJob's cluster", POD, [(RAYCLUSTER, "free"), (RAYJOB, "admitted")]),
     ("the cluster of a RayService", RAYCLUSTER, [(RAYSERVICE, "admitted")]),
     ("a Spark driver", POD, [(SPARK, "admitted")]),
+    ("a Spark executor, which the driver makes", POD, [(POD, "free"), (SPARK, "admitted")]),
     ("a component of an AppWrapper", JOB, [(APPWRAPPER, "admitted")]),
     ("a Pod of a component", POD, [(JOB, "free"), (APPWRAPPER, "admitted")]),
 ]
 NOT_MADE = [
     ("a Job below a Job", JOB, [(JOB, "admitted")]),
     ("a Pod below a Pod", POD, [(POD, "admitted")]),
+    ("a Pod below a Pod that has its own quota and an owner without", POD, [(POD, "admitted"), (SPARK, "free")]),
     ("a JobSet below a Job", JOBSET, [(JOB, "admitted")]),
     ("a Pod below a JobSet", POD, [(JOBSET, "admitted")]),
     ("a JobSet below a RayCluster", JOBSET, [(RAYCLUSTER, "admitted")]),

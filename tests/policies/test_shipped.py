@@ -99,6 +99,66 @@ def test_twice_is_once(shipped, obj, facts):
     assert mutate(request(after), shipped, world).patch == ()
 
 
+PLAIN = {
+    "Pod": {"apiVersion": "v1", "kind": "Pod", "spec": pod_spec(container("c"))},
+    "Deployment": {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "spec": {"template": {"spec": pod_spec(container("c"))}},
+    },
+    "StatefulSet": {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "spec": {"template": {"spec": pod_spec(container("c"))}},
+    },
+    "LeaderWorkerSet": {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "spec": {"leaderWorkerTemplate": {"workerTemplate": {"spec": pod_spec(container("c"))}}},
+    },
+}
+DEFAULTS = [
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "default", "namespace": "default"},
+    },
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "default"},
+        "value": 1,
+    },
+]
+LABELS = {"kueue.x-k8s.io/queue-name": "default", "kueue.x-k8s.io/priority-class": "default"}
+WAITS = re.compile("kueue.x-k8s.io/(admission|pod-suspending-parent)")
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_plain_pods_get_the_default_queue_and_class_and_wait(shipped, kind):
+    """In one review, as with Kueue: the queue that one policy gives is seen by those that hold."""
+    obj = {**PLAIN[kind], "metadata": {"name": "a", "namespace": "default"}}
+    verdict = mutate(request(obj), shipped, MemoryFacts([*shipped.objects, *DEFAULTS]))
+    labels = verdict.object["metadata"]["labels"]
+    assert {key: labels.get(key) for key in LABELS} == LABELS
+    assert WAITS.search(str(verdict.object["spec"]))
+    assert verdict.oscillating == ()
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_plain_pods_are_free_where_their_namespace_says_so(shipped, kind):
+    """The label sluice.dev/plain-pods=free is the way out of a default queue."""
+    space = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "default", "labels": {"sluice.dev/plain-pods": "free"}},
+    }
+    obj = {**PLAIN[kind], "metadata": {"name": "a", "namespace": "default"}}
+    verdict = mutate(request(obj), shipped, MemoryFacts([*shipped.objects, *DEFAULTS, space]))
+    assert "labels" not in verdict.object["metadata"]
+    assert not WAITS.search(str(verdict.object["spec"]))
+
+
 def test_article_002_gives_every_container_a_gpu(shipped):
     """With the article's LimitRange a Job without GPUs gets one, with toleration, queue and suspend, in one pass."""
     verdict = review(request(JOB), shipped, MemoryFacts([*shipped.objects, NAMESPACE, LIMIT_RANGE]))

@@ -79,6 +79,7 @@ def test_all_mistakes_are_told_at_once():
         ),
         (mutating("[1]"), "CEL001", "must evaluate to list(JSONPatch)"),
         (mutating("[]", annotations="{sluice.dev/mode: loud}"), "POL003", 'invalid value "loud"'),
+        (mutating("[]", annotations="{sluice.dev/settings: 'a, b'}"), "POL003", 'no bool variable "a"'),
         (
             "apiVersion: sluice.dev/v1alpha1\nkind: PolicyException\nmetadata: {name: x}\n"
             "spec: {policyNames: [p], reason: r, expires: soon}",

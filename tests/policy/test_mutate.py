@@ -210,6 +210,27 @@ def test_owned_objects_are_skipped_where_the_policy_says_so():
         assert bool(done(text, job(kind, version), facts).patch) is changed
 
 
+def configured(**fields):
+    return {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", **fields}
+
+
+@pytest.mark.parametrize(
+    ("settings", "patched"),
+    [
+        pytest.param([], False, id="nothing is set"),
+        pytest.param([configured()], False, id="it is not set"),
+        pytest.param([configured(featureGates={"Loud": True})], True, id="it is on"),
+        pytest.param([configured(featureGates={"Loud": False})], False, id="it is off"),
+    ],
+)
+def test_a_setting_is_the_value_of_its_variable(settings, patched):
+    """Its expression stands where nothing is set."""
+    variables = "  variables: [{name: Loud, expression: 'false'}]"
+    patch = "variables.Loud ? [JSONPatch{op: 'add', path: '/spec/hostname', value: 'a'}] : []"
+    text = mutating(patch, extra=variables, annotations="{sluice.dev/settings: Loud}")
+    assert bool(done(text, facts=MemoryFacts(settings)).patch) is patched
+
+
 def test_delete_is_not_mutated():
     """Where there is no object there is nothing to patch."""
     assert (

@@ -8,6 +8,7 @@ from typing import Any, Final
 from webhook.admission.gate import Check, Decision, Selector
 from webhook.api.configuration.managed import Managed, managed
 from webhook.api.configuration.read import settings_among
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.scopes import Scopes
 from webhook.jobs.normalise import normalise
 from webhook.jobs.owners import admits
@@ -38,6 +39,7 @@ class MemoryFacts:
         self._authorizations = dict(authorizations or {})
         self._otherwise = otherwise
         self._scopes: Scopes | None = None
+        self._settings: QueueSettings | None = None
         self._managed: Managed | None = None
         self._stand_ins: dict[str, dict[str, Any]] = {}
         for obj in objects:
@@ -45,7 +47,7 @@ class MemoryFacts:
 
     def add(self, obj: dict[str, Any]) -> None:
         """Take an object in, with its quantities as strings and with defaults, as the API server would keep it."""
-        self._scopes = self._managed = None
+        self._scopes = self._settings = self._managed = None
         obj = defaulted(normalise(obj))
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
         if (kind.group, kind.kind) == ("", "Namespace"):
@@ -99,8 +101,18 @@ class MemoryFacts:
     def holds(self, obj: dict[str, Any], namespace: str) -> bool:
         """Say whether the queues hold such objects, as a Configuration among the objects says."""
         if self._managed is None:
-            self._managed = managed(settings_among(self._objects.get(_CONFIGURATION, {}).values()))
+            self._managed = managed(self._configured())
         return self._managed.may_hold(obj, lambda: self.namespace(namespace)["metadata"]["labels"])
+
+    def switch(self, name: str) -> bool | None:
+        """Give a setting that a Configuration among the objects has."""
+        settings = self._configured()
+        return settings.switch(name) if settings is not None else None
+
+    def _configured(self) -> QueueSettings | None:
+        if self._settings is None:
+            self._settings = settings_among(self._objects.get(_CONFIGURATION, {}).values())
+        return self._settings
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
         """Give the object with the UID of a reference."""

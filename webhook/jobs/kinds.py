@@ -63,6 +63,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         (Template((), counts.one, name="main"),),
         note="held by a scheduling gate (KEP-3521) that the policy suspend-pods gives it; stopped by deletion",
         gate="kueue.x-k8s.io/admission",
+        makes=(_POD,),  # a Spark driver its executors
     ),
     JobKind(
         "batch",

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from webhook.jobs.app_wrapper import wraps
 from webhook.jobs.describe import queue_of, row_of, suspended
 from webhook.jobs.finish import finish_of
-from webhook.kube.gvk import gvk_of, split_api_version
+from webhook.kube.gvk import POD, gvk_of, split_api_version
 
 DEPTH: Final = 10
 """How far the chain of owners is followed, as in Kueue."""
@@ -48,9 +48,12 @@ def owned(obj: Object, namespace: str, owners: Owners, managed: Callable[[Object
 
 
 def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object], Object | None]:
-    """Give the jobs above an object, the nearest first, and the reference that leads on to one that is not known."""
+    """Give the jobs above an object, the nearest first, and the reference that leads on to one that is not known.
+
+    A Pod is no such job, but leads on to one: a Spark driver makes its executors.
+    """
     found: list[Object] = []
-    while len(found) < DEPTH:
+    for _ in range(DEPTH):
         reference = controller_of(obj)
         if reference is None or not _may_make(reference, obj):
             break
@@ -59,7 +62,8 @@ def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object]
             return found, reference
         if not _is(owner, reference, namespace) or not _makes(owner, obj) or finish_of(owner) is not None:
             break
-        found.append(owner)
+        if gvk_of(owner) != POD:
+            found.append(owner)
         obj = owner
     return found, None
 

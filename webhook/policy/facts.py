@@ -100,6 +100,9 @@ class Facts(Protocol):
     def holds(self, obj: dict[str, Any], namespace: str) -> bool:
         """Say whether the queues hold such objects there, as their settings say. Raises Unanswered, FactError."""
 
+    def switch(self, name: str) -> bool | None:
+        """Give a setting of the queues, or a feature gate, that is on or off; None where nothing is said of it."""
+
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
         """Give the object with the UID of an ownerReference, None where there is none (a forged or stale owner).
 

@@ -77,8 +77,8 @@ class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy (then it has `mutations`), with its bindings.
 
     `ignore_failure` is failurePolicy Ignore. `cost_limits` are those of all expressions on one object, and of one call:
-    the API server's, but where a policy is only tried. `expand`, `mode`, `skip_owned`, `skip_unmanaged` and `warning`
-    come from annotations.
+    the API server's, but where a policy is only tried. `expand`, `mode`, `skip_owned`, `skip_unmanaged`, `settings` and
+    `warning` come from annotations; `settings` are the variables that the queues' settings may give a value.
     """
 
     name: str
@@ -98,6 +98,7 @@ class Policy:
     mode: Mode = "enforce"
     skip_owned: bool = False
     skip_unmanaged: bool = False
+    settings: tuple[str, ...] = ()
     warning: Expression | None = None
     docs: str = ""
     document: Document | None = field(default=None, compare=False, repr=False)

@@ -35,7 +35,7 @@ _LIFE: Final = (
     Feature(
         "a WorkloadPriorityClass named default",
         State.YES,
-        "the policy priority-class; leave it out to turn it off",
+        "the policy priority-class; leave it out, or set the gate to false, to turn it off",
         "policies/priority-class/suite.yaml",
         ("WorkloadPriorityClassDefaulting",),
     ),
@@ -209,7 +209,7 @@ _JOBS: Final = (
     Feature(
         "Deployment, StatefulSet, LeaderWorkerSet",
         State.PART,
-        "by the policy suspend-serving; Pods of a set together; no default queue; groups of fixed size",
+        "by the policy suspend-serving; Pods of a set together; groups of fixed size",
         "tests/cluster/test_pod_parents.py",
         ("LWSImmutableGroupSize",),
     ),
@@ -222,8 +222,8 @@ _JOBS: Final = (
     ),
     Feature(
         "jobs without a queue name",
-        State.PART,
-        "manageJobsWithoutQueueName and managedJobsNamespaceSelector, not for Pods; or a policy sets the label",
+        State.YES,
+        "manageJobsWithoutQueueName and managedJobsNamespaceSelector; a LocalQueue named default takes them",
         "tests/cluster/test_managed.py",
         ("ManagedJobsNamespaceSelectorAlwaysRespected",),
     ),

@@ -14,6 +14,7 @@ from webhook.kube.well_known import NAMESPACE_NAME
 
 MINUTE: Final = 60_000
 FRAMEWORKS: Final = ("batch/job",)
+MANAGE_UNNAMED: Final = "manageJobsWithoutQueueName"
 
 
 class RequeuingTimestamp(StrEnum):
@@ -143,6 +144,10 @@ class QueueSettings:
     def enabled(self, gate: str, *, default: bool = False) -> bool:
         """Say whether a feature gate is on; `default` is what it is where nobody set it."""
         return self.feature_gates.get(gate, default)
+
+    def switch(self, name: str) -> bool | None:
+        """Give what is on or off by its name in a Configuration, or a feature gate; None where nobody set it."""
+        return self.manage_jobs_without_queue_name if name == MANAGE_UNNAMED else self.feature_gates.get(name)
 
     @property
     def ignores_undeclared(self) -> bool:

@@ -120,8 +120,8 @@ class ManagedJobs:
     def read(self, job: Object) -> Job | None:
         """Read an object as a job that a queue holds, None where it is none.
 
-        A Pod is only ours where it was created with our gate: a Pod that ran before cannot be held, only deleted. One
-        that names no queue is never held. The pods of a kind that is queued are, whether plain ones are or not.
+        A Pod is only ours where it was created with our gate: a Pod that ran before cannot be held, only deleted. The
+        pods of a kind that is queued are, whether plain ones are or not.
         """
         described = self.read_owner(job)
         return described if described is not None and described.pod_sets else None
@@ -131,7 +131,7 @@ class ManagedJobs:
         described = self._described(job)
         if described is None or not is_held(job, described.kind):
             return None
-        if not described.queue and not (self._unnamed and not described.kind.gate):
+        if not described.queue and not self._unnamed:
             return None
         return described if self._is_managed(job, described) else None
 

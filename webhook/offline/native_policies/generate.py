@@ -22,7 +22,7 @@ from webhook.offline.lint.trial.engine import wrong_with
 from webhook.offline.native_policies.expressions import Templates, inlined, renamed, templates_of
 from webhook.offline.native_policies.mutations import for_template
 from webhook.policy.bundle import Bundle
-from webhook.policy.loading.policy_kinds import EXPAND, MODE, SKIP, WARNING
+from webhook.policy.loading.policy_kinds import EXPAND, MODE, SETTINGS, SKIP, WARNING
 from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"
@@ -30,7 +30,7 @@ WHOLE: Final = frozenset(
     {"oldObject == null || object.spec != oldObject.spec", "oldObject == null || object != oldObject"}
 )
 """Conditions that mean the same, or more, when they are asked of the whole object instead of a template."""
-_OWN: Final = frozenset({EXPAND, MODE, SKIP, WARNING})
+_OWN: Final = frozenset({EXPAND, MODE, SETTINGS, SKIP, WARNING})
 _BUILT_IN: Final = frozenset({"", "batch", "apps"})
 """Groups of job kinds whose lists the API server merges by name, as it does those of a Pod."""
 LABEL: Final = "sluice.dev/native-twin-of"

@@ -61,6 +61,9 @@ class Activation:
         self.budget: Budget = Budget(total, call) if before is None else before.budget
         self._variables = policy.variables
         self._known: dict[Any, Any] = {}
+        for name in policy.settings:
+            if (switch := context.facts.switch(name)) is not None:
+                self._known[name] = switch
         self._failed: dict[str, CelError] | None = None
         request = context.request.attributes
         check, resource = context.authorizers() if invocation.bound.uses_authorizer else NO_AUTHORIZER

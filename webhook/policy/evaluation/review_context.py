@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from webhook.api.configuration.sections import MANAGE_UNNAMED
 from webhook.cel.budget import Budget
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import describe, queue_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
@@ -119,5 +120,10 @@ class ReviewContext:
         """Give `owned`, which is looked up once. Raises Unanswered, FactError."""
         if self.owned is None:
             obj = self.targets.present
-            self.owned = obj is not None and owned(obj, self.request.namespace, self.facts)
+            managed = _every if self.facts.switch(MANAGE_UNNAMED) else queue_of
+            self.owned = obj is not None and owned(obj, self.request.namespace, self.facts, managed)
         return self.owned
+
+
+def _every(job: dict[str, Any]) -> object:
+    return True

@@ -129,6 +129,7 @@ class _Compiler:
             mode=notes.get(policy_kinds.MODE, "enforce"),
             skip_owned=policy_kinds.SKIP in notes,
             skip_unmanaged=notes.get(policy_kinds.SKIP) == policy_kinds.UNMANAGED,
+            settings=self.settings(notes),
             warning=self.warning(notes),
             docs=notes.get(policy_kinds.DOCS, ""),
             document=self.document,
@@ -228,6 +229,16 @@ class _Compiler:
             elif expression := self.expression((*path, field, "expression"), (_OBJECT if apply else _PATCHES,)):
                 made.append(Mutation(apply, expression, written_paths(expression.program.checked.root)))
         return tuple(made)
+
+    def settings(self, notes: dict[str, Any]) -> tuple[str, ...]:
+        """Read the names of the variables that the settings give a value; each must be there, and true or false."""
+        names = tuple(name.strip() for name in (notes.get(policy_kinds.SETTINGS) or "").split(",") if name.strip())
+        for name in names:
+            if self.types.get(name) != BOOL:
+                path: Path = ("metadata", "annotations", policy_kinds.SETTINGS)
+                hint = f"declare a variable {name} whose expression is its value without settings, such as false"
+                self.findings.append(self.document.diagnostic("POL003", path, f'no bool variable "{name}"', hint=hint))
+        return names
 
     def warning(self, notes: dict[str, Any]) -> Expression | None:
         if notes.get(policy_kinds.WARNING) is None:

@@ -17,12 +17,15 @@ MODE: Final = "sluice.dev/mode"
 SKIP: Final = "sluice.dev/skip"
 UNMANAGED: Final = "unmanaged"
 """The word of SKIP for what the queues do not hold, whether it is part of a job with quota or not theirs at all."""
+SETTINGS: Final = "sluice.dev/settings"
+"""Names variables, comma separated, that have the value of the setting or the feature gate of their name."""
 DOCS: Final = "sluice.dev/docs"
 WARNING: Final = "sluice.dev/warning"
 ANNOTATIONS: Final = {
     EXPAND: ("pod-templates",),
     MODE: ("audit", "warn", "enforce"),
     SKIP: ("owned-by-workload", UNMANAGED),
+    SETTINGS: (),
     DOCS: (),
     WARNING: (),
 }
