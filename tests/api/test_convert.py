@@ -44,6 +44,7 @@ word = st.sampled_from(["MayStopSearch", "TryNextFlavor"])
 checks = st.fixed_dictionaries({"admissionChecks": st.lists(st.fixed_dictionaries({"name": names}), min_size=1)})
 history = st.fixed_dictionaries({"consumedResources": st.dictionaries(names, quantities), "lastUpdate": st.just("t")})
 counts = {"pendingWorkloads": st.integers(0, 9)}
+BY_SECRET = {"location": "s", "locationType": "Secret"}
 share = st.fixed_dictionaries({"weightedShare": st.integers(0, 9)})
 common_queue = {
     "resourceGroups": groups,
@@ -178,6 +179,24 @@ def test_the_old_words_of_a_cluster_queue():
         "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "MayStopSearch"},
         "resourceGroups": spec["resourceGroups"],
     }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"kubeConfig": BY_SECRET}, {"clusterSource": {"kubeConfig": BY_SECRET}}),
+        (
+            {"kubeConfig": {"location": "", "locationType": "Secret"}, "clusterProfileRef": {"name": "p"}},
+            {"clusterSource": {"clusterProfileRef": {"name": "p"}}},
+        ),
+    ],
+)
+def test_how_a_cluster_is_reached_is_one_field_in_v1beta2(old, new):
+    """v1beta1 requires a kubeConfig: an empty location stands for none."""
+    obj = {"apiVersion": OLD, "kind": "MultiKueueCluster", "metadata": {"name": "a"}, "spec": old}
+    (made,) = convert([obj], NEW)
+    assert made["spec"] == new
+    assert convert([made], OLD) == [obj]
 
 
 def test_packed_places_are_unpacked_with_prefix_and_suffix():

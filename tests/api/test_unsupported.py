@@ -72,6 +72,23 @@ def test_a_job_takes_what_it_asks_for_to_its_workload():
     assert told(*queues(), made)[0] == []
 
 
+@pytest.mark.parametrize("field", ["kueue.x-k8s.io/multikueue"])
+def test_what_a_job_asks_for_in_its_spec_reaches_its_workload(field):
+    """A Workload has no such field; it says what its job has."""
+    wanted = merge(job("a"), {"metadata": {"uid": "u"}, "spec": {"managedBy": field}})
+    admitted, waits = told(*queues(), workload_of(wanted, describe(wanted)))
+    assert admitted == []
+    assert [text.partition(":")[0] for _, text in waits.values()] == [
+        "spec.managedBy uses MultiKueue, which is not supported"
+    ]
+
+
+def test_a_job_of_the_built_in_controller_is_admitted():
+    """`managedBy` says so by its default as well."""
+    wanted = merge(job("a"), {"metadata": {"uid": "u"}, "spec": {"managedBy": "kubernetes.io/job-controller"}})
+    assert len(told(*queues(), workload_of(wanted, describe(wanted)))[0]) == 1
+
+
 def test_a_flavor_with_a_topology_is_passed_over():
     """Nothing is admitted on it without the topology; the next flavor of the queue is taken."""
     objects = queues()

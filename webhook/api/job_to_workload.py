@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.api.compatibility import unsupported
 from webhook.api.requests import with_defaults
 from webhook.jobs.job import Job, JobPodSet
 from webhook.kube.well_known import KUEUE
@@ -17,6 +18,8 @@ from webhook.kube.well_known import KUEUE
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 MAX_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+UNSUPPORTED: Final = "sluice.dev/unsupported"
+"""An annotation of a Workload: what of its job's spec is not supported, and a Workload has no field for."""
 CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/", "provreq.kueue.x-k8s.io/")
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5
@@ -88,7 +91,7 @@ def workload_of(
         "metadata": {
             "name": workload_name(kind, group, metadata["name"], uid),
             "namespace": metadata.get("namespace") or "default",
-            **_carried(metadata, label_keys),
+            **_carried(obj, label_keys),
             **({"ownerReferences": [owner_reference(obj)]} if uid else {}),
         },
         "spec": {
@@ -109,14 +112,17 @@ def _priority(by_name: Mapping[Any, Mapping[str, Any]], kind: tuple[str, str], n
     return Priority(int(found.get("value") or 0), (*kind, name)) if found else Priority()
 
 
-def _carried(metadata: Mapping[str, Any], label_keys: Collection[str] | None) -> dict[str, Any]:
+def _carried(obj: Mapping[str, Any], label_keys: Collection[str] | None) -> dict[str, Any]:
     """Give what rules may look at: the job's labels, its annotations of `sluice.dev/` and of Kueue; and its UID."""
+    metadata = obj["metadata"]
     labels = dict(metadata.get("labels") or {})
     if label_keys is not None:
         labels = {k: v for k, v in labels.items() if k in label_keys or k.startswith(CARRIED)}
     if uid := metadata.get("uid"):
         labels[JOB_UID_LABEL] = str(uid)
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith(CARRIED)}
+    if reason := unsupported.reason("job", {"spec": obj.get("spec")}):
+        annotations[UNSUPPORTED] = reason
     return {**({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
 
 

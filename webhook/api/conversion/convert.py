@@ -173,6 +173,17 @@ def _check_to_new(spec: Fields) -> Fields:
     return spec
 
 
+def _cluster_to_new(spec: Fields) -> Fields:
+    """Put both ways of reaching a cluster under `clusterSource`; an empty location is none."""
+    found = {name: spec.pop(name, None) or {} for name in ("kubeConfig", "clusterProfileRef")}
+    source = {name: value for name, value in found.items() if value.get("location") or value.get("name")}
+    return {**spec, "clusterSource": source} if source else spec
+
+
+def _cluster_to_old(spec: Fields) -> Fields:
+    return {"kubeConfig": {"location": "", "locationType": "Secret"}, **(spec.pop("clusterSource", None) or {}), **spec}
+
+
 Steps = Mapping[tuple[str, str], Callable[[Fields], Fields]]
 TO_NEW: Final[Steps] = {
     ("ClusterQueue", "spec"): _queue_to_new,
@@ -182,6 +193,7 @@ TO_NEW: Final[Steps] = {
     ("Workload", "spec"): _workload_to_new,
     ("Workload", "status"): _workload_status_to_new,
     ("AdmissionCheck", "spec"): _check_to_new,
+    ("MultiKueueCluster", "spec"): _cluster_to_new,
 }
 """(kind, part) -> the step from v1beta1; parts that are not there are the same in both versions."""
 TO_OLD: Final[Steps] = {
@@ -189,4 +201,5 @@ TO_OLD: Final[Steps] = {
     ("LocalQueue", "status"): _local_status_to_old,
     ("Workload", "spec"): _workload_to_old,
     ("Workload", "status"): _workload_status_to_old,
+    ("MultiKueueCluster", "spec"): _cluster_to_old,
 }

@@ -140,10 +140,16 @@ KINDS: Final[tuple[CustomKind, ...]] = (
         KUEUE,
         "MultiKueueCluster",
         "multikueueclusters",
-        (Version(STORED, MultiKueueCluster, CONNECTED),),
+        _both(MultiKueueCluster, v1beta1.MultiKueueCluster, CONNECTED),
         ("mkc",),
     ),
-    CustomKind(KUEUE, "MultiKueueConfig", "multikueueconfigs", (Version(STORED, MultiKueueConfig),), ("mkconf",)),
+    CustomKind(
+        KUEUE,
+        "MultiKueueConfig",
+        "multikueueconfigs",
+        _both(MultiKueueConfig, v1beta1.MultiKueueConfig),
+        ("mkconf",),
+    ),
 )
 """Every kind, in the order the CRDs are printed."""
 

@@ -14,6 +14,7 @@ from webhook.api.compatibility import unsupported
 from webhook.api.configuration.read import configuration_of
 from webhook.api.configuration.sections import QueueSettings, RequeuingTimestamp
 from webhook.api.crds import validity
+from webhook.api.job_to_workload import UNSUPPORTED
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
@@ -151,7 +152,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         evicted_reason=str(evicted.get("reason") or "") if evicted else "",
         requeue_at=milliseconds(requeue.get("requeueAt")),
         requeue_count=int(requeue.get("count") or 0),
-        problem=pods.invalid or unsupported.reason_of_workload(obj) or pods.refused,
+        problem=pods.invalid or _unsupported(obj, labels["annotations"]) or pods.refused,
         held=_gated(labels["annotations"]) or _held(status),
         deadline=_deadline(spec, status, conditions),
         **_readiness(status, conditions, admission, waits=around.settings.wait_for_pods_ready is not None),
@@ -312,6 +313,10 @@ def is_on_hold(workload: dict[str, Any]) -> bool:
     """Say whether a Workload is on hold: its job is scaled to no pods for now, or refused by its own controller."""
     told = find(workload, "QuotaReserved") or {}
     return (told.get("status"), told.get("reason")) == ("False", ON_HOLD)
+
+
+def _unsupported(obj: Object, annotations: Mapping[str, str]) -> str:
+    return annotations.get(UNSUPPORTED, "") or unsupported.reason_of_workload(obj)
 
 
 def _gated(annotations: Mapping[str, str]) -> str:

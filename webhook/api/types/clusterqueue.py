@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from webhook.api.types.fields import STOP_POLICY, Api, CheckName, Condition, Int32, LabelSelector, Name, Rule, doc
 from webhook.api.types.quota import AdmissionScope, Count, FairSharing, FairSharingStatus, FlavorUsage, ResourceGroup
 
+PREFERENCE: Final = Rule(
+    "!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
+    "preference requires TryNextFlavor in both other fields",
+)
+BORROWING: Final = Rule(
+    "!(self.reclaimWithinCohort == 'Never' && has(self.borrowWithinCohort)"
+    " && self.borrowWithinCohort.policy != 'Never')",
+    "borrowWithinCohort requires reclaimWithinCohort other than Never",
+)
+
 
 class FlavorFungibility(Api, frozen=True, kw_only=True):
     """Whether the search for a flavor goes on where one would do with borrowing or preemption."""
 
-    RULES = (
-        Rule(
-            "!has(self.preference)"
-            " || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
-            "preference requires TryNextFlavor in both other fields",
-        ),
-    )
+    RULES = (PREFERENCE,)
 
     when_can_borrow: Annotated[
         Literal["MayStopSearch", "TryNextFlavor"], doc("What to do if a flavor fits by borrowing.")
@@ -45,13 +49,7 @@ class BorrowWithinCohort(Api, frozen=True, kw_only=True):
 class ClusterQueuePreemption(Api, frozen=True, kw_only=True):
     """Which workloads a pending workload may preempt."""
 
-    RULES = (
-        Rule(
-            "!(self.reclaimWithinCohort == 'Never' && has(self.borrowWithinCohort)"
-            " && self.borrowWithinCohort.policy != 'Never')",
-            "borrowWithinCohort requires reclaimWithinCohort other than Never",
-        ),
-    )
+    RULES = (BORROWING,)
 
     reclaim_within_cohort: Annotated[
         Literal["Never", "LowerPriority", "Any"],
@@ -84,6 +82,27 @@ class AdmissionChecksStrategy(Api, frozen=True, kw_only=True):
     ]
 
 
+class ConcurrentAdmissionConstraints(Api, frozen=True, kw_only=True):
+    """What bounds a migration."""
+
+    last_acceptable_flavor_name: Annotated[
+        Name | None, doc("The last flavor, in the order of the queue, to migrate to.")
+    ] = None
+
+
+class ConcurrentAdmissionMigration(Api, frozen=True, kw_only=True):
+    """Whether a workload moves to a flavor that it would rather have."""
+
+    mode: Annotated[Literal["TryPreferredFlavors", "RetainFirstAdmission"], doc("Whether it moves.")]
+    constraints: Annotated[ConcurrentAdmissionConstraints | None, doc("What bounds the migration.")] = None
+
+
+class ConcurrentAdmissionPolicy(Api, frozen=True, kw_only=True):
+    """Several flavors tried at once; kept for clients, not supported here."""
+
+    migration: Annotated[ConcurrentAdmissionMigration, doc("Whether workloads move after their admission.")]
+
+
 class ClusterQueueSpec(Api, frozen=True, kw_only=True):
     """What a queue owns, who may use it and how it is shared."""
 
@@ -104,7 +123,7 @@ class ClusterQueueSpec(Api, frozen=True, kw_only=True):
         Literal["StrictFIFO", "BestEffortFIFO"], doc("Whether a workload that does not fit blocks those behind it.")
     ] = "BestEffortFIFO"
     namespace_selector: Annotated[
-        LabelSelector | None, doc("Namespaces that may use the queue. Absent: none. Empty: all.")
+        LabelSelector | None, doc("Namespaces that may use the queue. Absent: none. Empty: all.", kind="map")
     ] = None
     flavor_fungibility: Annotated[FlavorFungibility, doc("When the search for a flavor stops.")] = msgspec.field(
         default_factory=FlavorFungibility
@@ -120,6 +139,9 @@ class ClusterQueueSpec(Api, frozen=True, kw_only=True):
     ] = "None"
     fair_sharing: Annotated[FairSharing | None, doc("Its weight in the cohort.")] = None
     admission_scope: Annotated[AdmissionScope | None, doc("Whether past usage orders its LocalQueues.")] = None
+    concurrent_admission_policy: Annotated[
+        ConcurrentAdmissionPolicy | None, doc("Several flavors tried at once: not supported, its workloads wait.")
+    ] = None
 
 
 class ClusterQueueStatus(Api, frozen=True, kw_only=True):

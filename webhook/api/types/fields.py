@@ -16,6 +16,7 @@ QUALIFIED: Final = (
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 )
 """A label's key: a name, with a domain before a slash or without."""
+REASON: Final = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 _UNSIGNED: Final = (
     r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
@@ -102,9 +103,11 @@ class LabelSelector(Api, frozen=True, kw_only=True):
 class Condition(Api, frozen=True, kw_only=True):
     """A fact about an object that changes with time, as in meta/v1."""
 
-    type: Annotated[str, doc("Type of the condition.", max_length=316)]
+    type: Annotated[str, doc("Type of the condition.", max_length=316, pattern=QUALIFIED)]
     status: Annotated[Literal["True", "False", "Unknown"], doc("True, False or Unknown.")]
-    reason: Annotated[str, doc("Reason of the last change, in CamelCase.", min_length=1, max_length=1024)]
+    reason: Annotated[
+        str, doc("Reason of the last change, in CamelCase.", min_length=1, max_length=1024, pattern=REASON)
+    ]
     message: Annotated[str, doc("Message about the last change.", max_length=32768)]
     last_transition_time: Annotated[Time, doc("Time of the last change of `status`.")]
     observed_generation: Annotated[

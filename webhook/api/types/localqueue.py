@@ -23,7 +23,7 @@ class LocalQueueSpec(Api, frozen=True, kw_only=True):
 class LocalQueueFairSharingStatus(Api, frozen=True, kw_only=True):
     """Its share, and the history behind it."""
 
-    weighted_share: Annotated[Int64 | None, doc("Weighted past usage.", ge=0)] = None
+    weighted_share: Annotated[Int64, doc("Weighted past usage.", ge=0)]
     admission_fair_sharing_status: Annotated[ConsumedResources | None, doc("Decayed past usage.")] = None
 
 

@@ -60,9 +60,9 @@ class FairSharingStatus(Api, frozen=True, kw_only=True):
     """How much of the cohort a queue uses beyond its own, by weight, and what it used lately."""
 
     weighted_share: Annotated[
-        Int64 | None,
+        Int64,
         doc("Usage above the nominal quota, in thousandths of what the cohort can lend, divided by the weight.", ge=0),
-    ] = None
+    ]
     admission_fair_sharing_status: Annotated[
         ConsumedResources | None, doc("Decayed past usage; Kueue has it for LocalQueues only.")
     ] = None
@@ -102,7 +102,7 @@ class LocalFlavorUsage(Api, frozen=True, kw_only=True):
     """The use of one flavor through a LocalQueue."""
 
     name: Annotated[Name, doc("The ResourceFlavor.")]
-    resources: Annotated[list[LocalResourceUsage], doc("Usage of each resource.", keys=("name",), max_length=16)]
+    resources: Annotated[list[LocalResourceUsage], doc("Usage of each resource.", keys=("name",), max_length=64)]
 
 
 class UserResources(Api, frozen=True, kw_only=True):

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from webhook.api.types.admissioncheck import AdmissionCheckParametersReference, AdmissionCheckStatus
-from webhook.api.types.clusterqueue import AdmissionChecksStrategy, BorrowWithinCohort
+from webhook.api.types.clusterqueue import PREFERENCE, AdmissionChecksStrategy, ClusterQueuePreemption
 from webhook.api.types.cohort import CohortSpec
 from webhook.api.types.fields import (
+    IMMUTABLE,
     STOP_POLICY,
     SUBDOMAIN,
     Api,
@@ -26,6 +27,7 @@ from webhook.api.types.fields import (
     doc,
 )
 from webhook.api.types.localqueue import LocalQueueSpec
+from webhook.api.types.multikueue import ClusterProfileReference, MultiKueueClusterStatus
 from webhook.api.types.quota import (
     AdmissionScope,
     ConsumedResources,
@@ -35,12 +37,14 @@ from webhook.api.types.quota import (
     LocalFlavorUsage,
     ResourceGroup,
 )
-from webhook.api.types.workload import FROZEN, PodSet, holds, kept
+from webhook.api.types.workload import ASSIGNED, FROZEN, PodSet, holds, kept
 from webhook.api.types.workload_status import MAX_POD_SETS, AssignmentFields, StatusFields
 
 
 class FlavorFungibility(Api, frozen=True, kw_only=True):
     """Whether the search for a flavor goes on; with the words of the time before MayStopSearch."""
+
+    RULES = (PREFERENCE,)
 
     when_can_borrow: Annotated[
         Literal["MayStopSearch", "TryNextFlavor", "Borrow"],
@@ -53,22 +57,6 @@ class FlavorFungibility(Api, frozen=True, kw_only=True):
     preference: Annotated[
         Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None, doc("Which of the two is preferred.")
     ] = None
-
-
-class ClusterQueuePreemption(Api, frozen=True, kw_only=True):
-    """Whom a pending workload may preempt; borrowWithinCohort may be absent."""
-
-    reclaim_within_cohort: Annotated[
-        Literal["Never", "LowerPriority", "Any"],
-        doc("Which workloads of queues above their nominal quota may be preempted."),
-    ] = "Never"
-    borrow_within_cohort: Annotated[
-        BorrowWithinCohort | None, doc("Which workloads may be preempted while borrowing.")
-    ] = None
-    within_cluster_queue: Annotated[
-        Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"],
-        doc("Which workloads of the same queue may be preempted."),
-    ] = "Never"
 
 
 class FairSharingStatus(Api, frozen=True, kw_only=True):
@@ -114,7 +102,7 @@ class ClusterQueueSpec(Api, frozen=True, kw_only=True):
         Literal["StrictFIFO", "BestEffortFIFO"], doc("Whether a workload that does not fit blocks those behind it.")
     ] = "BestEffortFIFO"
     namespace_selector: Annotated[
-        LabelSelector | None, doc("Namespaces that may use the queue. Absent: none. Empty: all.")
+        LabelSelector | None, doc("Namespaces that may use the queue. Absent: none. Empty: all.", kind="map")
     ] = None
     flavor_fungibility: Annotated[FlavorFungibility, doc("When the search for a flavor stops.")] = msgspec.field(
         default_factory=FlavorFungibility
@@ -171,7 +159,7 @@ class LocalQueueFlavorStatus(Api, frozen=True, kw_only=True):
     """A flavor that the queue reaches; gone in v1beta2."""
 
     name: Annotated[Name, doc("The ResourceFlavor.")]
-    resources: Annotated[list[str], doc("Its resources.", kind="set", max_length=16)] = msgspec.field(
+    resources: Annotated[list[str], doc("Its resources.", kind="set", max_length=64)] = msgspec.field(
         default_factory=list
     )
     node_labels: Annotated[Labels, doc("Labels of its nodes.", kind="map", max_length=8)] = msgspec.field(
@@ -215,9 +203,9 @@ class WorkloadSpec(Api, frozen=True, kw_only=True):
     )
 
     pod_sets: Annotated[
-        list[PodSet], doc("Its pod sets, admitted together.", keys=("name",), min_length=1,
-                          max_length=MAX_POD_SETS)
-    ] = msgspec.field(default_factory=list)  # fmt: skip
+        list[PodSet],
+        doc("Its pod sets, admitted together.", keys=("name",), min_length=1, max_length=MAX_POD_SETS),
+    ]
     queue_name: Annotated[Name | None, doc("The LocalQueue of the workload.")] = None
     priority_class_name: Annotated[
         str | None, doc("The class of the priority.", max_length=253, pattern=f"^$|{SUBDOMAIN}")
@@ -256,10 +244,10 @@ class PodSetAssignment(AssignmentFields, frozen=True, kw_only=True):
 class Admission(Api, frozen=True, kw_only=True):
     """The quota that the workload holds."""
 
-    cluster_queue: Annotated[Name | None, doc("The ClusterQueue whose quota is reserved.")] = None
+    cluster_queue: Annotated[Name, doc("The ClusterQueue whose quota is reserved.")]
     pod_set_assignments: Annotated[
         list[PodSetAssignment], doc("One for each pod set.", keys=("name",), max_length=MAX_POD_SETS)
-    ] = msgspec.field(default_factory=list)
+    ]
 
 
 class UnhealthyNode(Api, frozen=True, kw_only=True):
@@ -283,8 +271,8 @@ class WorkloadStatus(StatusFields, frozen=True, kw_only=True):
 class AdmissionCheckSpec(Api, frozen=True, kw_only=True):
     """A check that somebody else answers before a workload with quota is admitted."""
 
-    controller_name: Annotated[str, doc("Who answers.")]
-    retry_delay_minutes: Annotated[Int64 | None, doc("Not used; removed in v1beta2.")] = None
+    controller_name: Annotated[str, doc("Who answers.", rules=(IMMUTABLE,))]
+    retry_delay_minutes: Annotated[Int64, doc("Not used; removed in v1beta2.")] = 15
     parameters: Annotated[AdmissionCheckParametersReference | None, doc("Parameters for the controller.")] = None
 
 
@@ -320,6 +308,7 @@ class Workload(Api, frozen=True, kw_only=True):
     """A job in the eyes of the queue: pods that are admitted together."""
 
     RULES = (
+        ASSIGNED,
         *FROZEN,
         Rule(
             f"!{holds('oldSelf', 'QuotaReserved')} || {kept('priorityClassSource')}",
@@ -333,5 +322,40 @@ class Workload(Api, frozen=True, kw_only=True):
         ),
     )
 
-    spec: Annotated[WorkloadSpec, doc("Desired state.")] = msgspec.field(default_factory=WorkloadSpec)
+    spec: Annotated[WorkloadSpec | None, doc("Desired state.")] = None
     status: Annotated[WorkloadStatus | None, doc("What is.")] = None
+
+
+class KubeConfig(Api, frozen=True, kw_only=True):
+    """Where the kubeconfig of a cluster is."""
+
+    location: Annotated[str, doc("The Secret's name, or the file's path.")]
+    location_type: Annotated[Literal["Secret", "Path"], doc("What `location` is.")] = "Secret"
+
+
+class MultiKueueClusterSpec(Api, frozen=True, kw_only=True):
+    """A cluster that could run workloads."""
+
+    kube_config: Annotated[KubeConfig, doc("How it is reached; an empty location where it is by a ClusterProfile.")]
+    cluster_profile_ref: Annotated[ClusterProfileReference | None, doc("By a ClusterProfile.")] = None
+
+
+class MultiKueueConfigSpec(Api, frozen=True, kw_only=True):
+    """Clusters that workloads are sent to."""
+
+    clusters: Annotated[
+        list[str], doc("The MultiKueueClusters, the preferred ones first.", kind="set", min_length=1, max_length=20)
+    ]
+
+
+class MultiKueueCluster(Api, frozen=True, kw_only=True):
+    """A cluster that workloads can be sent to."""
+
+    spec: Annotated[MultiKueueClusterSpec, doc("Desired state.")]
+    status: Annotated[MultiKueueClusterStatus | None, doc("What is.")] = None
+
+
+class MultiKueueConfig(Api, frozen=True, kw_only=True):
+    """Clusters that the workloads of a queue are sent to."""
+
+    spec: Annotated[MultiKueueConfigSpec, doc("Desired state.")]

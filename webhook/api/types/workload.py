@@ -12,6 +12,13 @@ from webhook.api.types.workload_status import MAX_POD_SETS, WorkloadStatus
 PodSetCount = Annotated[Int32, msgspec.Meta(ge=0)]
 
 
+class SliceTopologyConstraint(Api, frozen=True, kw_only=True):
+    """One layer of slices within slices."""
+
+    topology: Annotated[str, doc("The level of a slice.", min_length=1, max_length=63)]
+    size: Annotated[Int32, doc("Pods in a slice.", ge=1)]
+
+
 class PodSetTopologyRequest(Api, frozen=True, kw_only=True):
     """Where the pods of a set want to be near each other; kept for other schedulers, not used here."""
 
@@ -20,10 +27,13 @@ class PodSetTopologyRequest(Api, frozen=True, kw_only=True):
     unconstrained: Annotated[bool | None, doc("Any placement with free capacity.")] = None
     pod_index_label: Annotated[str | None, doc("The pod label that numbers the pods.", max_length=317)] = None
     sub_group_index_label: Annotated[str | None, doc("The label that numbers the groups.", max_length=317)] = None
-    sub_group_count: Annotated[Int32 | None, doc("How many groups there are.")] = None
+    sub_group_count: Annotated[Int32 | None, doc("How many groups there are.", ge=0)] = None
     pod_set_group_name: Annotated[str | None, doc("Pod sets of one name get one flavor.", max_length=256)] = None
     pod_set_slice_required_topology: Annotated[str | None, doc("The level of a slice.", max_length=63)] = None
-    pod_set_slice_size: Annotated[Int32 | None, doc("Pods in a slice.")] = None
+    pod_set_slice_size: Annotated[Int32 | None, doc("Pods in a slice.", ge=1)] = None
+    podset_slice_required_topology_constraints: Annotated[
+        list[SliceTopologyConstraint], doc("Slices within slices, the widest first.", kind="atomic", max_length=3)
+    ] = msgspec.field(default_factory=list)
 
 
 class PodSet(Api, frozen=True, kw_only=True):
@@ -53,6 +63,12 @@ class PriorityClassRef(Api, frozen=True, kw_only=True):
     name: Annotated[Name, doc("Its name.", min_length=1)]
 
 
+class PreemptionGate(Api, frozen=True, kw_only=True):
+    """What must be open before a workload may preempt."""
+
+    name: Annotated[str, doc("Its name.", min_length=1, max_length=63)]
+
+
 class WorkloadSpec(Api, frozen=True, kw_only=True):
     """What a job asks for, and where it waits."""
 
@@ -69,6 +85,9 @@ class WorkloadSpec(Api, frozen=True, kw_only=True):
     maximum_execution_time_seconds: Annotated[
         Int32 | None, doc("Time in the admitted state after which it is evicted and deactivated.", ge=1)
     ] = None
+    preemption_gates: Annotated[
+        list[PreemptionGate], doc("Gates of preemption: not supported, it waits.", keys=("name",), max_length=8)
+    ] = msgspec.field(default_factory=list)
 
 
 def holds(of: str, condition: str) -> str:
@@ -88,6 +107,12 @@ def kept(field: str) -> str:
     )
 
 
+ASSIGNED: Final = Rule(
+    "!has(self.status) || !has(self.status.admission) || !has(self.status.admission.podSetAssignments)"
+    " || !has(self.spec.podSets)"
+    " || size(self.status.admission.podSetAssignments) == size(self.spec.podSets)",
+    "an admission requires one podSetAssignment for each pod set",
+)
 FROZEN: Final = (
     Rule(
         f"!{holds('oldSelf', 'QuotaReserved')} || !{holds('self', 'QuotaReserved')} || {kept('queueName')}",
@@ -105,12 +130,7 @@ class Workload(Api, frozen=True, kw_only=True):
     """A job in the eyes of the queue: pods that are admitted together."""
 
     RULES = (
-        Rule(
-            "!has(self.status) || !has(self.status.admission) || !has(self.status.admission.podSetAssignments)"
-            " || !has(self.spec.podSets)"
-            " || size(self.status.admission.podSetAssignments) == size(self.spec.podSets)",
-            "an admission requires one podSetAssignment for each pod set",
-        ),
+        ASSIGNED,
         *FROZEN,
         Rule(
             f"!{holds('oldSelf', 'QuotaReserved')}"

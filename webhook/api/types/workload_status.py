@@ -23,7 +23,13 @@ from webhook.api.types.fields import (
 
 MAX_POD_SETS: Final = 18
 """Pod sets of one job; Kueue 0.20 allows as many."""
+MAX_CHECKS: Final = 64
+"""As many as a ClusterQueue may name; Kueue takes 8 states."""
 Counted = Annotated[Int32, msgspec.Meta(ge=0)]
+PodCount = Annotated[Int32, msgspec.Meta(ge=1)]
+LevelKey = Annotated[str, msgspec.Meta(max_length=317)]
+LevelValue = Annotated[str, msgspec.Meta(max_length=63)]
+ClusterName = Annotated[str, msgspec.Meta(max_length=256)]
 
 
 class LevelIndividualValues(Api, frozen=True, kw_only=True):
@@ -31,7 +37,7 @@ class LevelIndividualValues(Api, frozen=True, kw_only=True):
 
     prefix: Annotated[str | None, doc("What all values begin with.", max_length=63)] = None
     suffix: Annotated[str | None, doc("What all values end with.", max_length=63)] = None
-    roots: Annotated[list[str], doc("What is between.", kind="atomic", min_length=1, max_length=100_000)]
+    roots: Annotated[list[LevelValue], doc("What is between.", kind="atomic", min_length=1, max_length=100_000)]
 
 
 class LevelValues(Api, frozen=True, kw_only=True):
@@ -46,10 +52,12 @@ class LevelValues(Api, frozen=True, kw_only=True):
 class PodCounts(Api, frozen=True, kw_only=True):
     """Pods in each domain of a slice: one number for all, or one for each."""
 
+    RULES = (Rule("has(self.universal) != has(self.individual)", "set either universal or individual"),)
+
     universal: Annotated[Int32 | None, doc("The number of all domains.", ge=1)] = None
-    individual: Annotated[list[Int32], doc("A number for each domain.", kind="atomic", max_length=100_000)] = (
-        msgspec.field(default_factory=list)
-    )
+    individual: Annotated[
+        list[PodCount], doc("A number for each domain.", kind="atomic", min_length=1, max_length=100_000)
+    ] = msgspec.field(default_factory=list)
 
 
 class TopologyAssignmentSlice(Api, frozen=True, kw_only=True):
@@ -84,7 +92,9 @@ class TopologyAssignment(Api, frozen=True, kw_only=True):
         ),
     )
 
-    levels: Annotated[list[str], doc("Node label keys, the widest first.", kind="atomic", min_length=1, max_length=16)]
+    levels: Annotated[
+        list[LevelKey], doc("Node label keys, the widest first.", kind="atomic", min_length=1, max_length=16)
+    ]
     slices: Annotated[list[TopologyAssignmentSlice], doc("The domains.", kind="atomic", max_length=1000)]
 
 
@@ -191,6 +201,14 @@ class UnhealthyNode(Api, frozen=True, kw_only=True):
     name: Annotated[str, doc("The node.", max_length=63)]
 
 
+class PreemptionGateState(Api, frozen=True, kw_only=True):
+    """Whether a gate of preemption is open."""
+
+    name: Annotated[str, doc("Its name.", min_length=1, max_length=63)]
+    position: Annotated[Literal["Closed", "Open"], doc("Whether it is open.")]
+    last_transition_time: Annotated[Time, doc("When it was opened or closed.")]
+
+
 class StatusFields(Api, frozen=True, kw_only=True):
     """What became of a workload, in every version of the API."""
 
@@ -215,14 +233,14 @@ class StatusFields(Api, frozen=True, kw_only=True):
         list[ReclaimablePod], doc("Pods that are done.", keys=("name",), max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
     admission_checks: Annotated[
-        list[AdmissionCheckState], doc("States of the admission checks.", keys=("name",), max_length=MAX_POD_SETS)
+        list[AdmissionCheckState], doc("States of the admission checks.", keys=("name",), max_length=MAX_CHECKS)
     ] = msgspec.field(default_factory=list)
     resource_requests: Annotated[
         list[PodSetRequest], doc("Requested resources while it is pending.", keys=("name",), max_length=MAX_POD_SETS)
     ] = msgspec.field(default_factory=list)
     scheduling_stats: Annotated[SchedulingStats | None, doc("Counters.")] = None
     nominated_cluster_names: Annotated[
-        list[str], doc("Clusters that may run it; stored, not used.", kind="atomic", max_length=20)
+        list[ClusterName], doc("Clusters that may run it; stored, not used.", kind="atomic", max_length=20)
     ] = msgspec.field(default_factory=list)
     cluster_name: Annotated[str | None, doc("The cluster that runs it; stored, not used.", max_length=256)] = None
 
@@ -237,3 +255,6 @@ class WorkloadStatus(StatusFields, frozen=True, kw_only=True):
     unhealthy_nodes: Annotated[list[UnhealthyNode], doc("Failed nodes of its pods.", keys=("name",), max_length=8)] = (
         msgspec.field(default_factory=list)
     )
+    preemption_gates: Annotated[
+        list[PreemptionGateState], doc("Gates of preemption; stored, not used.", keys=("name",), max_length=8)
+    ] = msgspec.field(default_factory=list)
