@@ -1,7 +1,7 @@
 """Sluice's CRDs beside a summary of Kueue's: no field is missing, and none takes what Kueue's refuses.
 
-`kueue-0.20-fields.txt` has a line for each field: kind, version, path, type, and which bounds there are. Of patterns and
-rules it only says that there are some.
+`kueue-0.20-fields.txt` has a line for each field: kind, version, path, type, and which bounds there are. Of patterns
+and rules it only says that there are some.
 """
 
 from pathlib import Path
