@@ -25,7 +25,7 @@ UNKNOWN, WRONG = "CFG001", "CFG002"
 
 
 class PageMode(StrEnum):
-    """Who may look at the page: nobody, whoever reaches its port, or whom the API server knows by a token."""
+    """Access to the page: off, read-only for every client of its port, or by a token that the API server knows."""
 
     OFF = "off"
     READ_ONLY = "read-only"
@@ -33,7 +33,7 @@ class PageMode(StrEnum):
 
 
 class QueueMode(StrEnum):
-    """Who decides the queues: our own core, a Kueue that is there already, or nobody."""
+    """What decides the queues: our own core, a Kueue that runs beside it, or nothing."""
 
     EMBEDDED = "embedded"
     EXTERNAL = "external"
@@ -46,64 +46,64 @@ class Config:
 
     policies: tuple[Path, ...] = ()
     queue_rules: tuple[str, ...] = ("kueue",)
-    """The QueuePolicies in force, by name; of two that rule the same point the later wins."""
+    """The QueuePolicies in force, by name. Of two with the same rule point the later one wins."""
     listen: str = "127.0.0.1:9443"
     state_listen: str = ""
     """A plain HTTP port for /livez, /readyz and /metrics only; empty: none."""
     visibility_listen: str = ""
     """A TLS port for the aggregated API visibility.kueue.x-k8s.io, which only the API server may ask; empty: none."""
     ui: PageMode = PageMode.OFF
-    """Who may look at the page; with `login`, a person sees what the API server lets him get."""
+    """Access to the page. With `login`, a user sees what the API server lets them get."""
     ui_listen: str = "127.0.0.1:8090"
-    """The page's port: TLS with the server's certificate, but plain HTTP where it is read-only on this machine."""
+    """The page's port: TLS with the server's certificate; plain HTTP if it is read-only and on a loopback address."""
     cert_dir: Path = field(default_factory=lambda: Path("certs/dev"))
     certificate_secret: str = ""
-    """The Secret, in our own namespace, of certificates that Sluice makes and rotates; empty: `cert_dir` is filled by
-    somebody else."""
+    """The Secret, in Sluice's namespace, of certificates that Sluice makes and rotates; empty: `cert_dir` is filled
+    from outside."""
     release: str = "sluice"
     """The name of the Service and of the webhook configurations."""
     client_ca: Path | None = None
-    """Authorities whose clients get verdicts; none: everybody who reaches the port."""
+    """CAs whose clients get verdicts; none: every client of the port."""
     client_names: tuple[str, ...] = ()
-    """The common names that are let in of those; none: all of them."""
+    """The common names that get verdicts of those; none: all of them."""
     cluster: bool = True
-    """Whether there is an API server at all; without one, policies see no facts but those of the files."""
+    """Whether there is an API server; without one, policies see the facts of the files only."""
     kubeconfig: Path | None = None
     context: str = ""
     mode: QueueMode = QueueMode.EMBEDDED
     refuse_impossible: bool = True
-    """Whether a job that its queue can never admit is denied at once; else it is let in with a warning, and waits."""
+    """Whether a job that its queue can never admit is denied; otherwise it is allowed with a warning and waits."""
     namespace: str = "sluice-system"
-    """Sluice's own namespace: of the lease."""
+    """Sluice's namespace, which holds the Lease."""
     namespace_selector: str = ""
-    """A label selector, `key=value,...`: whose jobs the queues hold; empty: every namespace's."""
+    """A label selector, `key=value,...`, of namespaces whose jobs the queues hold; empty: all namespaces."""
     identity: str = ""
-    """This replica's name in the lease; empty: made from host and process."""
+    """This replica's name in the Lease; empty: made of host and process."""
     leader_election: bool = True
     lease_seconds: float = 15.0
     reload_seconds: float = 1.0
     writes_per_second: float = 50.0
     force_delete_after: float = 60.0
-    """Seconds that Pods on unreachable nodes get to end, where the gate FailureRecoveryPolicy is on."""
+    """Seconds until Pods on unreachable nodes are deleted by force, with the gate FailureRecoveryPolicy."""
     shutdown_delay: float = 0.0
-    """How long `/readyz` says no before the port closes, for load balancers to notice."""
+    """How long `/readyz` fails before the port closes, so that load balancers notice."""
     record_folder: Path | None = None
-    """Where reviews are recorded for `sluice replay`; none: nowhere."""
+    """The folder that reviews are recorded in for `sluice replay`; none: they are not recorded."""
     record_sample: float = 1.0
     """The share of reviews that is recorded, 0 to 1."""
     record_megabytes: float = 256.0
-    """All that recordings take on the disk, in MiB: the oldest go first."""
+    """Disk space of all recordings, in MiB. The oldest are deleted first."""
     journal_folder: Path | None = None
-    """Where the queues' decisions are written down for `sluice journal`; none: nowhere."""
+    """The folder of the journal of decisions, for `sluice journal`; none: no journal."""
     journal_days: float = 31.0
     journal_megabytes: float = 1024.0
-    """All that the journal takes on the disk, in MiB: the oldest files go first."""
+    """Disk space of the journal, in MiB. The oldest files are deleted first."""
     log_level: str = "info"
     log_format: str = "text"
     traces: bool = False
-    """Whether reviews and rounds are traced with OpenTelemetry, whose own variables say where to."""
+    """Whether reviews and rounds are traced with OpenTelemetry; its own environment variables name the collector."""
     kueue_config: Path | None = None
-    """A Configuration of Kueue to take `queues` from; what else is said of them goes before it."""
+    """Kueue's Configuration file to take `queues` from; Sluice's own sections override it."""
     queues: QueueSettings = field(default_factory=QueueSettings)
     """Kueue's features. Only in files: each of its sections is a field of its own there."""
 
