@@ -251,7 +251,7 @@ def test_the_child_keeps_a_limit_it_is_given(folder):
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 from webhook.policy_reload import compile_worker
-compile_worker._bound()
+compile_worker.bound_memory()
 assert resource.getrlimit(resource.RLIMIT_AS) == (1 << 30, 1 << 30)
 from webhook.policy_reload.policies import load
 assert len(load([{str(folder)!r}]).bundle.policies) == 4

@@ -169,7 +169,7 @@ def test_what_cannot_be_asked(tmp_path, policies):  # noqa: F811
     refused, headers = asyncio.run(go())
     there = refused.pop("/ui/api/simulate?rules=../../etc/passwd")
     assert there[0] == 400
-    assert there[1]["message"].startswith('no rules are called "../../etc/passwd"; there are: ')
+    assert there[1]["message"].startswith('no rules are called "../../etc/passwd"; there are backfill, ')
     nothing = "no Workload none, and no job of that name with one, in namespace team-a"
     unread = "x is not a quantity; write 24 or 64Gi"
     assert {path: (status, body["message"][: len(unread)]) for path, (status, body) in refused.items()} == {
@@ -181,12 +181,19 @@ def test_what_cannot_be_asked(tmp_path, policies):  # noqa: F811
             ("/ui/static/none.js", 404, "Not Found"),
             ("/ui/static/../app.py", 404, "Not Found"),
             ("/ui/api/queues/cq?offset=many", 400, "offset must be a number, 0 or more: many"),
-            ("/ui/api/simulate", 400, "name what is to be otherwise: queue, resource and quota, or rules"),
+            ("/ui/api/simulate", 400, "set queue, resource and quota, or rules"),
             ("/ui/api/simulate?queue=cq&resource=cpu&quota=x", 400, unread),
             ("/ui/api/simulate?queue=cq&resource=gpu&quota=1", 400, "ClusterQueue cq has no quota of gpu"),
-            ("/ui/api/simulate?queue=cq&resource=cpu&quota=1", 404, "no job has run to its end yet: nothing to run"),
+            ("/ui/api/simulate?queue=cq&resource=cpu&quota=1", 409, "no finished job to simulate"),
             ("DELETE", 405, "Method Not Allowed"),
         )
+    }
+    causes = {path: body["details"]["causes"][0]["field"] for path, (_, body) in refused.items() if "details" in body}
+    assert causes == {
+        "/ui/api/queues/cq?offset=many": "offset",
+        "/ui/api/simulate": "quota",
+        "/ui/api/simulate?queue=cq&resource=cpu&quota=x": "quota",
+        "/ui/api/simulate?queue=cq&resource=gpu&quota=1": "resource",
     }
     assert headers["Cache-Control"] == "no-store"
     assert headers["X-Content-Type-Options"] == "nosniff"
@@ -203,9 +210,11 @@ def test_jobs_that_ran_are_run_again(tmp_path, policies):  # noqa: F811
             path = "/ui/api/simulate?queue=cq&resource=cpu&quota=1"
             found = await page.when(path, lambda s: s["today"]["jobs"] == 2)
             rules = await page.answer("/ui/api/simulate?rules=fifo")
-            return found, rules
+            return found, rules, await page.answer("/ui/api/trace"), await page.answer("/ui/api/simulate/progress")
 
-    found, rules = asyncio.run(go())
+    found, rules, trace, progress = asyncio.run(go())
+    assert (trace["jobs"], trace["source"], progress["done"]) == (2, "memory", 1.0)
+    assert {"kueue", "fifo"} <= set(trace["rules"])
     assert found["source"] == "memory"
     assert found["capacity"] == [{"cpu": 2000}, {"cpu": 1000}]
     assert (found["today"]["finished"], found["other"]["finished"]) == (2, 2)

@@ -81,7 +81,7 @@ class Page:
 
     async def close(self) -> None:
         """End streams, and what takes long."""
-        self._work.stopped = True
+        self._work.stop()
         await self._listeners.close()
 
     def _facts(self, key: str) -> Workload | None:

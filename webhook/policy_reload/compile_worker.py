@@ -53,7 +53,7 @@ def pieces(paths: Iterable[Path], rules: Sequence[str]) -> Iterator[bytes]:
 def main(arguments: Sequence[str]) -> None:
     """Load, and write to stdout."""
     os.nice(NICE)
-    _bound()
+    bound_memory()
     gc.disable()  # what is loaded stays until the end: looking for garbage finds none, and takes a fifth of the time
     rules, *paths = arguments
     out = sys.stdout.buffer
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
     os._exit(0)  # nothing is left to be put in order, and taking a large heap apart takes time
 
 
-def _bound() -> None:
+def bound_memory() -> None:
     """Take no more memory than MEMORY, or than is allowed already; where a system knows no such limit, go without."""
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_AS)

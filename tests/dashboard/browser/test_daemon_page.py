@@ -83,6 +83,16 @@ def test_every_view_and_a_change(browser, running):
         page.wait_for_selector("section:has(h2:has-text('Running')) tr:has-text('Job/waits')")
 
 
+def test_nothing_to_simulate(browser, running):
+    """Before a job has finished the form is there, and says so; an address that asks for more is no error."""
+    url = running.page.url + "/ui/"
+    with reader(browser, url) as seen:
+        for query in ("", "?queue=cq&resource=cpu&quota=4"):
+            page = seen.open(f"{url}#/simulate{query}")
+            page.wait_for_selector("p:has-text('No job has finished yet')")
+            assert page.locator("form.form #quota").count() == 1
+
+
 def test_simulation_of_what_ran(browser, running):
     """What cannot be simulated is said, and the form stays; a quota that is doubled is answered."""
     running.do(running.page.kubelet.end("runs"))
@@ -92,9 +102,13 @@ def test_simulation_of_what_ran(browser, running):
         seen.patient.append("400")
         page = seen.open(url + "#/simulate")
         page.fill("#queue", "cq")
+        page.wait_for_selector("p:has-text('1 recorded jobs')")
         page.fill("#quota", "many")
         page.keyboard.press("Enter")
-        page.wait_for_selector("[role=alert]")
+        page.wait_for_selector("#quota-problem:has-text('many is not a quantity')")
+        assert page.get_attribute("#quota", "aria-invalid") == "true"
+        assert page.input_value("#queue") == "cq"
+        assert page.inner_text("#quota-hint") == "today: 2"
         page.fill("#quota", "4")
         page.keyboard.press("Enter")
         page.wait_for_selector("h2:text-is('Compared')")

@@ -1,4 +1,4 @@
-"""What is said of a workload has its Chinese form: every template of these modules stands in the page's list."""
+"""What is said of a workload, and what the page refuses, has its Chinese form: each template stands in the list."""
 
 import ast
 import json
@@ -17,6 +17,11 @@ SPEAKERS = (
     "cluster/jobs/groups.py", "cluster/jobs/parents.py", "cluster/jobs/pods_ready.py", "jobs/finish.py",
     "dashboard/views/what_if.py",
 )  # fmt: skip
+REFUSERS = (
+    "dashboard/views/simulate.py", "dashboard/views/what_if.py", "dashboard/web/answers.py", "dashboard/web/app.py",
+    "dashboard/web/long_work.py", "dashboard/web/query.py",
+)  # fmt: skip
+"""Modules whose exceptions are answers of the page."""
 CONTROLLERS = {
     "Reached expected number of succeeded pods",
     "Job has reached the specified backoff limit",
@@ -42,7 +47,19 @@ def templates(module):
     tree = ast.parse(module)
     apart = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     apart |= {id(part) for node in ast.walk(tree) if goes_elsewhere(node) for part in ast.walk(node)}
-    apart |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    yield from sentences(tree, apart)
+
+
+def refusals(module):
+    """The same of what a module raises."""
+    for node in ast.walk(ast.parse(module)):
+        if isinstance(node, ast.Raise):
+            yield from sentences(node, set())
+
+
+def sentences(tree, apart):
+    """The texts below a node, but those apart."""
+    apart = apart | {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if id(node) in apart:
             continue
@@ -80,6 +97,13 @@ def test_every_template_has_its_chinese_form(path):
     assert sorted(said - set(rows())) == []
 
 
+@pytest.mark.parametrize("path", REFUSERS)
+def test_every_refusal_has_its_chinese_form(path):
+    said = set(refusals((ROOT / "webhook" / path).read_text(encoding="utf-8")))
+    assert said, "a module that refuses nothing does not belong here"
+    assert sorted(said - set(rows())) == []
+
+
 def test_ends_as_controllers_tell_them_have_theirs():
     assert sorted(CONTROLLERS - set(rows())) == []
 
@@ -89,6 +113,7 @@ def test_no_form_is_left_over():
     made = CONTROLLERS | {
         text for path in SPEAKERS for text in templates((ROOT / "webhook" / path).read_text(encoding="utf-8"))
     }
+    made |= {text for path in REFUSERS for text in refusals((ROOT / "webhook" / path).read_text(encoding="utf-8"))}
     listed = rows()
     assert sorted(set(listed) - made) == []
     assert [english for english, chinese in listed.items() if english.count(VALUE) != chinese.count(VALUE)] == []

@@ -7,6 +7,26 @@ from typing import Literal
 from webhook.dashboard.model.json_view import JsonView
 
 
+class TraceView(JsonView, frozen=True):
+    """`/ui/api/trace`: the recorded jobs that can be run again, and the names of the rules they can be run under.
+
+    `since` and `until` are their arrivals, `partial` where there are older ones that are left out.
+    """
+
+    source: Literal["journal", "memory"]
+    jobs: int
+    since: int
+    until: int
+    partial: bool
+    rules: tuple[str, ...]
+
+
+class ProgressView(JsonView, frozen=True):
+    """`/ui/api/simulate/progress`: which part of the simulation under way is done, 0 to 1."""
+
+    done: float
+
+
 class SeriesPoint(JsonView, frozen=True):
     """How things stood from `at` (milliseconds from the first arrival) on: `used` by resource, workloads `pending`."""
 

@@ -6,6 +6,7 @@ import { h, patch } from "./page/elements.js";
 import { listen } from "./page/live.js";
 import { address, current, stay } from "./page/route.js";
 import { words } from "./page/words.js";
+import { notice } from "./parts/notice.js";
 import { cluster } from "./views/cluster.js";
 import { find } from "./views/find.js";
 import { job } from "./views/job.js";
@@ -15,8 +16,9 @@ import { queue } from "./views/queue.js";
 import { simulate } from "./views/simulate.js";
 
 /**
- * A view is plain data and passes: `load(route, signal, before)` asks, `draw(answer, route, tools)` gives nodes, `parts`
- * are what it is loaded again for, `said` what a screen reader hears then; one that `follows` is drawn as the page scrolls.
+ * A view is plain data and passes: `load(route, signal, before, show)` asks, and may show what it has so far;
+ * `draw(answer, route, tools)` gives nodes, `parts` are what it is loaded again for, `said` what a screen reader hears
+ * then; one that `follows` is drawn as the page scrolls.
  */
 const VIEWS = { cluster, queues: queue, workloads: job, policies, simulate, find };
 const NEEDS = { queues: 1, workloads: 2 }; // names in the address
@@ -25,7 +27,7 @@ const SAID_AGAIN = 10_000;
 
 const main = document.getElementById("main");
 const said = document.getElementById("said");
-const shown = { route: current(), view: null, answer: null, problem: null, session: null, state: "reconnecting" };
+const shown = { route: current(), view: null, answer: null, problem: null, session: null, busy: false, state: "reconnecting" };
 let asking = null; // the load under way
 let newest = -1; // the revision that was told last
 let stale = false; // something changed while one is
@@ -100,20 +102,24 @@ async function load(fresh) {
   const mine = (asking = new AbortController());
   const began = performance.now();
   stale = false;
+  const before = fresh ? null : shown.answer;
+  let first = !main.hasAttribute("data-shown") || fresh;
+  const show = (changes) => {
+    if (mine.signal.aborted) return;
+    Object.assign(shown, changes);
+    redraw();
+    if (first) settle();
+    first = false;
+  };
   try {
-    const answer = await shown.view.load(shown.route, mine.signal, fresh ? null : shown.answer);
-    if (mine.signal.aborted) return;
-    const news = !fresh && shown.answer && answer.revision !== shown.answer.revision;
-    Object.assign(shown, { answer, problem: null });
-    if (news) tell();
+    const answer = await shown.view.load(shown.route, mine.signal, before, (soFar) => show({ answer: soFar, problem: null, busy: true }));
+    show({ answer, problem: null, busy: false });
+    if (before && answer.revision !== before.revision && !mine.signal.aborted) tell();
   } catch (problem) {
-    if (mine.signal.aborted) return;
-    if (problem.status === 401) return start();
-    shown.problem = problem;
+    if (!mine.signal.aborted && problem.status === 401) return start();
+    show({ problem, busy: false });
   }
-  const first = !main.hasAttribute("data-shown") || fresh;
-  redraw();
-  if (first) settle();
+  if (mine.signal.aborted) return;
   const wait = Math.max(PAUSE, performance.now() - began);
   timer = setTimeout(() => {
     asking = null;
@@ -158,7 +164,7 @@ function settle() {
 
 function redraw() {
   drawFrame({ ...shown, tools });
-  const attributes = { id: "main", tabindex: "-1", "data-shown": main.getAttribute("data-shown"), "aria-busy": shown.view && !shown.answer && !shown.problem ? "true" : null };
+  const attributes = { id: "main", tabindex: "-1", "data-shown": main.getAttribute("data-shown"), "aria-busy": shown.view && (shown.busy || (!shown.answer && !shown.problem)) ? "true" : null };
   patch(main, h("main", attributes, content()));
 }
 
@@ -169,11 +175,6 @@ function content() {
   if (!shown.view) return [h("h1", { tabindex: "-1" }, words().noSuchView), h("p", {}, h("a", { href: address("cluster") }, words().cluster))];
   if (!shown.answer) return h("p", { class: "quiet" }, words().loading);
   return [shown.problem && notice(shown.problem), shown.view.draw(shown.answer, shown.route, tools)];
-}
-
-function notice({ status, message }) {
-  const sentence = words().refused[status] ?? words().refused.other;
-  return h("div", { class: "notice", role: "alert" }, h("p", {}, sentence), message && h("p", {}, message));
 }
 
 function trouble(problem) {

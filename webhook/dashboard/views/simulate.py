@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries
-from webhook.dashboard.views.what_if import OutOfTime
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.offline.simulate.simulation import SimulationResult, simulate
 from webhook.offline.simulate.summary import capacity, summarise
@@ -28,18 +27,30 @@ class OtherQuota:
     flavor: str = ""
 
 
+class UnknownQuota(ValueError):
+    """A queue has no such quota; `field` is what of the question is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 def with_quota(snapshot: Snapshot, other: OtherQuota) -> Snapshot:
-    """Give the definitions with another quota. Raises ValueError where the queue has none of this kind."""
+    """Give the definitions with another quota. Raises UnknownQuota where the queue has none of this kind."""
     queues = {queue.name: queue for queue in snapshot.cluster_queues}
     queue = queues.get(other.queue)
     if queue is None:
-        raise ValueError(f'ClusterQueue "{other.queue}" does not exist')
+        raise UnknownQuota("queue", f'ClusterQueue "{other.queue}" does not exist')
     flavors = [f.name for group in queue.resource_groups for f in group.flavors if other.resource in f.resources]
-    flavor = other.flavor or next(iter(flavors), "")
-    if flavor not in flavors:
-        named = f" of flavor {other.flavor}" if other.flavor else ""
-        raise ValueError(f"ClusterQueue {other.queue} has no quota of {other.resource}{named}")
-    queues[other.queue] = _replaced(queue, replace(other, flavor=flavor))
+    if not flavors:
+        raise UnknownQuota("resource", f"ClusterQueue {other.queue} has no quota of {other.resource}")
+    if other.flavor and other.flavor not in flavors:
+        raise UnknownQuota(
+            "flavor", f"ClusterQueue {other.queue} has no quota of {other.resource} of flavor {other.flavor}"
+        )
+    if not other.flavor and len(flavors) > 1:
+        raise UnknownQuota("flavor", f"choose one of the flavors {', '.join(flavors)}")
+    queues[other.queue] = _replaced(queue, replace(other, flavor=other.flavor or flavors[0]))
     return replace(snapshot, cluster_queues=tuple(queues.values()))
 
 
@@ -63,18 +74,13 @@ def from_start(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
 
 
 def run(
-    name: str, snapshot: Snapshot, rules: Rules, arrivals: Sequence[Arrival], queue: str, in_time: Callable[[], bool]
+    name: str, snapshot: Snapshot, rules: Rules, arrivals: Sequence[Arrival], queue: str, tell: Callable[[int], None]
 ) -> SimulatedSeries:
     """Run the jobs through queues and rules; points are of `queue`, or of all for the empty name.
 
-    Raises OutOfTime once `in_time` says no.
+    `tell` hears how many have finished.
     """
-
-    def look(_: int) -> None:
-        if not in_time():
-            raise OutOfTime
-
-    outcome = simulate(snapshot, arrivals, rules, name, look)
+    outcome = simulate(snapshot, arrivals, rules, name, tell)
     told = summarise(outcome)
     total = told.total
     return SimulatedSeries(

@@ -23,6 +23,10 @@ class OutOfTime(Exception):
     """What was asked for took longer than it may."""
 
 
+class Impossible(ValueError):
+    """A workload cannot ask for that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What is to be otherwise; None: nothing. `amount` is of `resource`, for all pods, in the core's numbers."""
@@ -45,7 +49,7 @@ class Wish:
 
 
 def changed(workload: Workload, wish: Wish) -> Workload:
-    """Give the workload as it is wished for, as if it came now. Raises ValueError where it cannot be so."""
+    """Give the workload as it is wished for, as if it came now. Raises Impossible where it cannot be so."""
     pods = workload.pod_sets
     if wish.amount is not None:
         pods = _smaller(pods, wish.resource, wish.amount)
@@ -69,17 +73,17 @@ def _smaller(pods: tuple[PodSet, ...], resource: str, amount: int) -> tuple[PodS
     """Let the pods that ask for a resource ask for so much in all: fewer pods, or one that asks for less."""
     asking = [one for one in pods if one.requests.get(resource)]
     if len(asking) != 1:
-        raise ValueError(f"{'more than one' if asking else 'no'} pod set asks for {resource}")
+        raise Impossible(f"more than one pod set requests {resource}" if asking else f"no pod set requests {resource}")
     (one,) = asking
     each = one.requests[resource]
     if amount < 1:
-        raise ValueError(f"{resource} must be 1 or more")
+        raise Impossible(f"{resource} must be 1 or more")
     if amount % each == 0:
         other = replace(one, count=amount // each)
     elif one.count == 1 or amount < each:
         other = replace(one, count=1, requests={**one.requests, resource: amount})
     else:
-        raise ValueError(f"a pod asks for {text(resource, each)} {resource}: use a multiple of it")
+        raise Impossible(f"each pod requests {text(resource, each)} {resource}: use a multiple of it")
     return tuple(other if pod_set is one else pod_set for pod_set in pods)
 
 
@@ -117,16 +121,16 @@ def _roots(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 class Deadline(Reporter):
-    """Ends a decision when its time is up. `clock` and `until` are in seconds."""
+    """Ends a decision when its time is up, or nobody waits for it. `clock` and `until` are in seconds."""
 
-    __slots__ = ("_clock", "_until")
+    __slots__ = ("_clock", "_stopped", "_until")
 
-    def __init__(self, clock: Callable[[], float], until: float) -> None:
-        self._clock, self._until = clock, until
+    def __init__(self, clock: Callable[[], float], until: float, stopped: Callable[[], bool] = lambda: False) -> None:
+        self._clock, self._until, self._stopped = clock, until, stopped
 
     def considered(self, workload: str, cluster_queue: str) -> None:
         """Look at the clock."""
-        if self._clock() > self._until:
+        if self._clock() > self._until or self._stopped():
             raise OutOfTime
 
     def cycle(self, number: int, heads: int) -> None:

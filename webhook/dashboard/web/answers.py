@@ -75,7 +75,7 @@ class Views:
         recorded = Recorded(self.lives, shown, past, self.past.source)
         view = workload_view(self.sources, found, recorded, Named(jobs_of(self.sources), sees))
         if view is None:
-            raise StatusError(f"Workload {own} is not known to the queues yet", 404)
+            raise StatusError(f"Workload {own} is not in the queues yet", 404)
         return view
 
     async def found(self, reader: PageReader, namespace: str, name: str, query: Query) -> Object:

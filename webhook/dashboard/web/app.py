@@ -23,7 +23,7 @@ from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.events import Listeners
 from webhook.dashboard.web.files import StaticFile
 from webhook.dashboard.web.long_work import LongWork
-from webhook.dashboard.web.query import Query
+from webhook.dashboard.web.query import FieldError, Query
 from webhook.server.body import read_body
 from webhook.server.limits import PAGE, Limits
 from webhook.server.responses import StatusError, status_response
@@ -77,6 +77,10 @@ class DashboardApp:
 
     def refuse(self, error: StatusError) -> web.Response:
         """Answer what gets no answer."""
+        if isinstance(error, FieldError):
+            cause = {"field": error.field, "message": str(error)}
+            body = {"kind": "Status", "code": error.status, "message": str(error), "details": {"causes": [cause]}}
+            return web.json_response(body, status=error.status, headers=FRESH)
         return status_response(error.status, str(error), **FRESH)
 
     async def _answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
@@ -140,6 +144,8 @@ class DashboardApp:
             "/ui/api/find": lambda: views.find(reader, query),
             "/ui/api/policies": lambda: views.policies(reader),
             "/ui/api/simulate": lambda: self.work.simulate(reader, query),
+            "/ui/api/simulate/progress": lambda: self.work.progress(reader),
+            "/ui/api/trace": lambda: self.work.trace(reader),
         }
         if path in plain:
             return plain[path]
@@ -172,9 +178,9 @@ class DashboardApp:
         try:
             opened = await self.sessions.open(token)
         except TooMany:
-            raise StatusError("too many log in at once; try again", 429, "busy") from None
+            raise StatusError("too many logins at once; try again", 429, "busy") from None
         except StoreError:
-            raise StatusError("the API server cannot be asked who you are", 503, "unavailable") from None
+            raise StatusError("cannot verify the token with the API server", 503, "unavailable") from None
         if opened is None:
             raise StatusError("the API server does not know this token", 401, "unauthorized")
         response = web.Response(status=204, headers=FRESH)
@@ -193,7 +199,7 @@ class DashboardApp:
     async def _events(self, request: web.BaseRequest) -> web.StreamResponse:
         """Send what changes, until the client goes or the port closes."""
         if self.listeners.full:
-            raise StatusError("too many listen for changes", 503, "busy")
+            raise StatusError("too many event streams", 503, "busy")
         response = web.StreamResponse(headers={**FRESH, "Content-Type": "text/event-stream"})
         await response.prepare(request)
         changes = self.listeners.changes()
@@ -222,4 +228,4 @@ def _same_site(request: web.BaseRequest) -> None:
     """Refuse a form that another site sends. Raises StatusError."""
     origin = request.headers.get(hdrs.ORIGIN, "")
     if origin and urlsplit(origin).netloc != request.headers.get(hdrs.HOST, ""):
-        raise StatusError("the login belongs to another page", 403, "unauthorized")
+        raise StatusError("the form was sent by another site", 403, "unauthorized")

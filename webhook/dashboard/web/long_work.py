@@ -1,43 +1,51 @@
-"""What takes long: a what-if and a simulation. In a thread, one at a time, each within a time."""
+"""What takes long: a what-if, in a thread, and a simulation, in a child process. One at a time, each within a time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from webhook.dashboard.model.simulation import SimulatedSeries, SimulationView
+from webhook.dashboard.model.simulation import ProgressView, SimulationView, TraceView
 from webhook.dashboard.model.workloads import Outlook, WhatIf
 from webhook.dashboard.views.rows import Named, jobs_of
-from webhook.dashboard.views.simulate import from_start, nominal, run, with_quota
-from webhook.dashboard.views.what_if import Deadline, OutOfTime, changed, gpu_of, needed, outlook
+from webhook.dashboard.views.simulate import OtherQuota, UnknownQuota, from_start, nominal, with_quota
+from webhook.dashboard.views.what_if import Deadline, Impossible, OutOfTime, changed, gpu_of, needed, outlook
 from webhook.dashboard.web.access import PageReader
 from webhook.dashboard.web.answers import Views
-from webhook.dashboard.web.query import Query, other_quota, text, wish
-from webhook.diagnostics import SourceError
-from webhook.offline.simulate.arrivals import Arrival
+from webhook.dashboard.web.query import FieldError, Query, other_quota, text, wish
+from webhook.dashboard.web.simulation_worker import SimulationTask
+from webhook.dashboard.web.simulations import Refused, Simulations
+from webhook.documents import Document
 from webhook.policy.queue_rules.configured import Configured
-from webhook.policy.queue_rules.files import names_of, rules_configured, shipped
+from webhook.policy.queue_rules.files import names_of, shipped
 from webhook.queue.model import Snapshot, Workload
-from webhook.queue.rules import Rules
 from webhook.server.responses import StatusError
 
 T = TypeVar("T")
 PATIENCE: Final = 20.0
-"""Seconds for one answer."""
+"""Seconds for a what-if."""
+LONGER: Final = 60.0
+"""Seconds for a simulation."""
 JOBS: Final = 2000
 """The latest jobs that are run again."""
 
 
 @dataclass(slots=True)
 class LongWork:
-    """Does one thing at a time; whoever comes meanwhile is asked to come again. `stopped` ends what is under way."""
+    """Does one thing at a time; whoever comes meanwhile is asked to come again. `stop` ends what is under way."""
 
     views: Views
-    stopped: bool = False
+    _stopped: bool = field(default=False, init=False)
     _busy: bool = field(default=False, init=False)
+    _simulations: Simulations = field(default_factory=Simulations, init=False)
+
+    def stop(self) -> None:
+        """End what is under way, and begin nothing more."""
+        self._stopped = True
+        self._simulations.stop()
 
     async def what_if(self, reader: PageReader, namespace: str, name: str, query: Query) -> WhatIf:
         """Decide about a workload as it is, and as it is wished for."""
@@ -46,15 +54,15 @@ class LongWork:
         snapshot = source.core.snapshot()
         workload = next((w for w in snapshot.workloads if w.key == f"{namespace}/{found['metadata']['name']}"), None)
         if workload is None:
-            raise StatusError(f"Workload {namespace}/{name} is not known to the queues yet", 404)
+            raise StatusError(f"Workload {namespace}/{name} is not in the queues yet", 404)
         wanted = wish(query, gpu_of(workload))
         try:
             other = changed(workload, wanted)
-        except ValueError as error:
-            raise StatusError(str(error)) from None
+        except Impossible as error:
+            raise FieldError("gpus", str(error)) from None
         doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
         if wanted.queue is not None and (namespace, wanted.queue) not in doors:
-            raise StatusError(f"no LocalQueue {wanted.queue} in namespace {namespace}", 404)
+            raise FieldError("queue", f"no LocalQueue {wanted.queue} in namespace {namespace}")
         queues = {doors.get((namespace, w.queue_name), "") for w in (workload, other)}
         named = Named(jobs_of(source), await views.sees_around(reader, set(source.state.by_queue)))
         revision, told = source.revision, wanted.told()
@@ -64,12 +72,13 @@ class LongWork:
             now, then, partial = self._decide(needed(snapshot, source.core.rules, queues), (workload, other), named)
             return WhatIf(revision, told, now, then, round(1000 * (monotonic() - begun)), partial)
 
-        return await self._alone(work)
+        return await self._alone(asyncio.to_thread(work))
 
     def _decide(
         self, snapshot: Snapshot, both: tuple[Workload, Workload], named: Named
     ) -> tuple[Outlook, Outlook, bool]:
-        source, deadline = self.views.sources, Deadline(monotonic, self._in_time())
+        source = self.views.sources
+        deadline = Deadline(monotonic, monotonic() + PATIENCE / 2, lambda: self._stopped)
         found: list[Outlook] = []
         try:
             rules, now = source.core.rules, source.now()
@@ -79,70 +88,91 @@ class LongWork:
             return found[0], found[1], True
         return found[0], found[1], False
 
+    async def trace(self, reader: PageReader) -> TraceView:
+        """Say which recorded jobs there are to run again, and which rules."""
+        await self._allowed(reader)
+        arrivals, partial = await self.views.past.arrivals()
+        chosen = arrivals[-JOBS:]
+        since, until = (chosen[0].at, chosen[-1].at) if chosen else (0, 0)
+        cut = partial or len(chosen) < len(arrivals)
+        return TraceView(self.views.past.source, len(chosen), since, until, cut, tuple(self._rules_known()))
+
+    async def progress(self, reader: PageReader) -> ProgressView:
+        """Say how far the simulation under way is."""
+        await self._allowed(reader)
+        return ProgressView(self._simulations.done)
+
     async def simulate(self, reader: PageReader, query: Query) -> SimulationView:
         """Run the recorded jobs under the quota and rules of today, and under others."""
         views, source = self.views, self.views.sources
-        if not await views.access.may(reader, "clusterqueues"):
-            raise StatusError("you may not get clusterqueues.kueue.x-k8s.io: a simulation shows all of them", 403)
-        quota, names, queue = other_quota(query), _names(text(query, "rules")), text(query, "queue")
+        await self._allowed(reader)
+        quota, names, queue = other_quota(query), self._names(query), text(query, "queue")
         if quota is None and not names:
-            raise StatusError("name what is to be otherwise: queue, resource and quota, or rules")
-        documents = source.policies.current.bundle.queue_policies
-        known = {*names_of(documents), *shipped()}
-        if unknown := [name for name in names if name not in known]:
-            raise StatusError(f'no rules are called "{unknown[0]}"; there are: {", ".join(sorted(known))}')
+            raise FieldError("quota", "set queue, resource and quota, or rules")
         today = replace(source.core.snapshot(), workloads=())
-        try:
-            other = today if quota is None else with_quota(today, quota)
-            rules = source.core.rules
-            if names:
-                wanted: Configured = replace(source.rules, names=names)
-                rules = await asyncio.to_thread(rules_configured, documents, wanted)
-        except ValueError as error:
-            raise StatusError(str(error)) from None
-        except SourceError as error:
-            raise StatusError(f"these rules cannot be used: {error}") from None
+        other = today if quota is None else _with_quota(today, quota)
         arrivals, partial = await views.past.arrivals()
         if not arrivals:
-            raise StatusError("no job has run to its end yet: nothing to run again", 404)
+            raise StatusError("no finished job to simulate", 409)
         chosen = arrivals[-JOBS:]
+        named = "+".join(names) or f"{query.get('quota')} {text(query, 'resource')}"
+        task = SimulationTask(
+            today, from_start(chosen), self._documents(), (source.rules, self._wanted(names)), quota, queue,
+            ("today", named),
+        )  # fmt: skip
+        begun = monotonic()
+        made = await self._alone(self._simulated(task))
+        took, cut = round(1000 * (monotonic() - begun)), partial or len(chosen) < len(arrivals)
+        quotas, since, until = (nominal(today, queue), nominal(other, queue)), chosen[0].at, chosen[-1].at
+        return SimulationView(views.past.source, since, until, made.today, made.other, quotas, cut, took)
 
-        def work() -> SimulationView:
-            begun = monotonic()
-            jobs = from_start(chosen)
-            named = "+".join(names) or f"{query.get('quota')} {text(query, 'resource')}"
-            first = self._run("today", today, source.core.rules, jobs, queue)
-            second = self._run(named, other, rules, jobs, queue)
-            quotas = nominal(today, queue), nominal(other, queue)
-            took, cut = round(1000 * (monotonic() - begun)), partial or len(chosen) < len(arrivals)
-            return SimulationView(views.past.source, chosen[0].at, chosen[-1].at, first, second, quotas, cut, took)
-
+    async def _simulated(self, task: SimulationTask) -> Any:
         try:
-            return await self._alone(work)
-        except OutOfTime:
-            raise StatusError(f"the simulation took longer than {PATIENCE:g} s", 503, "busy") from None
+            async with asyncio.timeout(LONGER):
+                return await self._simulations.run(task)
+        except TimeoutError:
+            raise StatusError(f"the simulation took longer than {LONGER:g} s", 503, "busy") from None
+        except Refused as error:
+            raise FieldError("rules", f"these rules cannot be used: {error}") from None
 
-    def _run(
-        self, name: str, snapshot: Snapshot, rules: Rules, jobs: tuple[Arrival, ...], queue: str
-    ) -> SimulatedSeries:
-        until = self._in_time()
-        return run(name, snapshot, rules, jobs, queue, lambda: monotonic() < until and not self.stopped)
+    async def _allowed(self, reader: PageReader) -> None:
+        if not await self.views.access.may(reader, "clusterqueues"):
+            raise StatusError("you may not get clusterqueues.kueue.x-k8s.io: a simulation shows all of them", 403)
 
-    def _in_time(self) -> float:
-        return monotonic() if self.stopped else monotonic() + PATIENCE / 2
+    def _documents(self) -> tuple[Document, ...]:
+        return tuple(self.views.sources.policies.current.bundle.queue_policies)
 
-    async def _alone(self, work: Callable[[], T]) -> T:
-        """Do something in a thread, unless something else is being done."""
-        if self._busy:
-            raise StatusError("somebody else asks for something that takes long; try again in a few seconds", 429)
+    def _rules_known(self) -> list[str]:
+        return sorted({*names_of(self._documents()), *shipped()})
+
+    def _names(self, query: Query) -> tuple[str, ...]:
+        """Read the rules that are wanted. Raises FieldError where there are none of such a name."""
+        names = tuple(name for name in text(query, "rules").replace("+", ",").replace(" ", "").split(",") if name)
+        known = self._rules_known() if names else []
+        if unknown := [name for name in names if name not in known]:
+            raise FieldError("rules", f'no rules are called "{unknown[0]}"; there are {", ".join(known)}')
+        return names
+
+    def _wanted(self, names: tuple[str, ...]) -> Configured:
+        rules = self.views.sources.rules
+        return replace(rules, names=names) if names else rules
+
+    async def _alone(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something, unless something else is being done."""
+        if self._busy or self._stopped:
+            work.close()
+            raise StatusError("another long request is running; try again in a few seconds", 429)
         self._busy = True
-        task = asyncio.create_task(asyncio.to_thread(work))
+        task = asyncio.create_task(work)
         task.add_done_callback(self._free)
-        return await asyncio.shield(task)  # whoever asked may go; the thread goes on to its end
+        return await asyncio.shield(task)  # whoever asked may go; what was begun goes on to its end
 
     def _free(self, _: asyncio.Task[T]) -> None:
         self._busy = False
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.replace("+", ",").split(",") if name)
+def _with_quota(today: Snapshot, quota: OtherQuota) -> Snapshot:
+    try:
+        return with_quota(today, quota)
+    except UnknownQuota as error:
+        raise FieldError(error.field, str(error)) from None

@@ -20,13 +20,21 @@ FAR: Final = 10**15
 """Larger than any number that makes sense here."""
 
 
+class FieldError(StatusError):
+    """What is wrong is one field of the question."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 def number(query: Query, name: str, default: int, most: int = FAR) -> int:
     """Read a number that is not negative; larger ones than `most` are that."""
     text = query.get(name, "")
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise StatusError(f"{name} must be a number, 0 or more: {text[:40]}")
+        raise FieldError(name, f"{name} must be a number, 0 or more: {text[:40]}")
     return min(int(text), most)
 
 
@@ -34,7 +42,7 @@ def text(query: Query, name: str) -> str:
     """Read a name."""
     found = query.get(name, "")
     if len(found) > 253:
-        raise StatusError(f"{name} is longer than a name may be")
+        raise FieldError(name, f"{name} is longer than a name may be")
     return found
 
 
@@ -58,12 +66,12 @@ def wish(query: Query, gpu: str) -> Wish:
     resource = text(query, "resource") or gpu
     asked = query.get("gpus", "")
     if asked and not resource:
-        raise StatusError("the workload asks for no GPU; name what it asks for with resource=")
+        raise FieldError("resource", "the workload requests no GPU; set resource")
     priority = query.get("priority", "")
     sign, digits = (-1, priority[1:]) if priority.startswith("-") else (1, priority)
     return Wish(
         resource,
-        _amount(resource, asked) if asked else None,
+        _amount("gpus", resource, asked) if asked else None,
         text(query, "queue") or None,
         sign * number({"priority": digits}, "priority", 0, 2**31 - 1) if priority else None,
     )
@@ -76,15 +84,15 @@ def other_quota(query: Query) -> OtherQuota | None:
         return None
     queue, resource = text(query, "queue"), text(query, "resource")
     if not queue or not resource:
-        raise StatusError("quota requires queue and resource")
-    return OtherQuota(queue, resource, _amount(resource, asked), text(query, "flavor"))
+        raise FieldError("resource" if queue else "queue", "quota requires queue and resource")
+    return OtherQuota(queue, resource, _amount("quota", resource, asked), text(query, "flavor"))
 
 
-def _amount(resource: str, asked: str) -> int:
+def _amount(field: str, resource: str, asked: str) -> int:
     try:
         found = amount(resource, asked[:64])
     except QuantityError:
-        raise StatusError(f"{asked[:40]} is not a quantity; write 24 or 64Gi") from None
+        raise FieldError(field, f"{asked[:40]} is not a quantity; write 24 or 64Gi") from None
     if not 0 <= found < FAR:
-        raise StatusError(f"{asked[:40]} is out of range")
+        raise FieldError(field, f"{asked[:40]} is out of range")
     return found

@@ -11,12 +11,13 @@ from tests.dashboard.browser.two_teams.queues import (
     running,
     waiting,
 )
-from tests.dashboard.browser.two_teams.rules import policies, simulation
+from tests.dashboard.browser.two_teams.rules import policies, simulation, trace
 from webhook.dashboard.model.queues import (
     ClusterView,
     FoundWorkloads,
 )
 from webhook.dashboard.model.session import SessionView
+from webhook.dashboard.model.simulation import ProgressView
 
 
 def session() -> SessionView:
@@ -49,6 +50,10 @@ def answer(path: tuple[str, ...], query: dict[str, str], revision: int) -> msgsp
             return policies()
         case ("simulate",):
             return simulation(query)
+        case ("simulate", "progress"):
+            return ProgressView(0.4)
+        case ("trace",):
+            return trace()
         case ("find",):
             rows = [row for row in (*waiting(now()), *running(now())) if query["text"] in row.name + row.job]
             names = [n.name for n in nodes(revision) if n.kind == "queue" and query["text"] in n.name]

@@ -4,7 +4,7 @@ import msgspec
 
 from tests.dashboard.browser.two_teams.queues import GPU, HOUR, MINUTE, now
 from webhook.dashboard.model.policies import ExceptionRow, PoliciesView, PolicyRow, ReloadRow, RuleFileRow
-from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries, SimulationView
+from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries, SimulationView, TraceView
 
 
 def policies() -> PoliciesView:
@@ -63,6 +63,12 @@ def policies() -> PoliciesView:
         exceptions,
         reload,
     )
+
+
+def trace() -> TraceView:
+    """A day of jobs."""
+    at = now()
+    return TraceView("journal", 412, at - 24 * HOUR, at, False, ("backfill", "fifo", "kueue", "time-window"))
 
 
 def simulation(query: dict[str, str]) -> SimulationView:

@@ -1,10 +1,24 @@
 /** Questions to the server. */
 
-/** An answer that is none: `status` is HTTP's, 0 where nobody answered; `message` the server's sentence, if any. */
+/**
+ * An answer that is none: `status` is HTTP's, 0 where nobody answered; `message` the server's sentence, if any; `fields`
+ * are messages about fields of a form, by their names.
+ */
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, causes = []) {
     super(message);
     this.status = status;
+    this.fields = Object.fromEntries(causes.map(({ field, message: said }) => [field, said]));
+  }
+}
+
+/** What came of a question that a form asks: `{answer}`, or `{problem}` that is shown beside the form. */
+export async function tried(asking) {
+  try {
+    return { answer: await asking };
+  } catch (problem) {
+    if (!(problem instanceof Refused) || problem.status === 401) throw problem;
+    return { problem };
   }
 }
 
@@ -36,5 +50,5 @@ async function reached(url, options) {
   }
   if (answer.ok) return answer;
   const said = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, String(said.message ?? ""));
+  throw new Refused(answer.status, String(said.message ?? ""), said.details?.causes);
 }

@@ -1,6 +1,6 @@
 /** One job: its life as a line, what decides about it now, and how it would stand otherwise. */
 
-import { ask } from "../page/ask.js";
+import { ask, tried } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { address } from "../page/route.js";
 import { said } from "../page/sentences.js";
@@ -12,13 +12,15 @@ import { shortages } from "./job/shortages.js";
 import { asked, place, whatIf } from "./job/what_if.js";
 
 /** The job, and the answer to what the address asks beside it; that one is not asked again when the job changes. */
-async function load({ path, query }, signal, before) {
+async function load({ path, query }, signal, before, show) {
   const workload = await ask(["workloads", ...path.slice(0, 2)], { kind: query.kind }, signal);
   const question = asked(query);
   const key = JSON.stringify(question);
-  if (before?.key === key) return { ...before, workload, revision: workload.revision };
-  const other = question && (await ask(["workloads", ...path.slice(0, 2), "what-if"], question, signal));
-  return { workload, key, other, revision: workload.revision };
+  const shown = { workload, key, other: {}, revision: workload.revision };
+  if (before?.key === key) return { ...shown, other: before.other };
+  if (!question) return shown;
+  show({ ...shown, key: "" });
+  return { ...shown, other: await tried(ask(["workloads", ...path.slice(0, 2), "what-if"], { ...question, kind: query.kind }, signal)) };
 }
 
 function draw({ workload: answer, other }, route) {

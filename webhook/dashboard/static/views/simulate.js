@@ -1,57 +1,91 @@
 /** The recorded jobs of this cluster under other quota or rules, beside what happened under today's. */
 
-import { ask } from "../page/ask.js";
+import { ask, tried } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { amount, duration, isBytes, moment, number, percent, short, took } from "../page/units.js";
 import { words } from "../page/words.js";
+import { named } from "../parts/bar.js";
 import { choice, field, queryForm } from "../parts/form.js";
+import { formNotice } from "../parts/notice.js";
 import { plot } from "../parts/plot.js";
 import { amountTop } from "../parts/scale.js";
 import { section, table } from "../parts/table.js";
 
+const PAUSE = 500; // milliseconds between two looks at how far it is
 const SETTINGS = ["queue", "flavor", "resource", "quota", "rules"];
 
-async function load({ query }, signal) {
-  const { columns, nodes } = await ask(["cluster"], {}, signal);
-  const queues = nodes.filter(({ kind }) => kind === "queue").map(({ name }) => name);
+async function load({ query }, signal, before, show) {
+  const [{ columns, nodes }, trace] = await Promise.all([ask(["cluster"], {}, signal), ask(["trace"], {}, signal)]);
+  const form = { columns, queues: nodes.filter(({ kind }) => kind === "queue"), trace };
+  if (!trace.jobs || !(query.quota || query.rules)) return form;
   const question = Object.fromEntries(SETTINGS.map((name) => [name, query[name]]));
-  const answer = query.quota || query.rules ? await ask(["simulate"], question, signal) : null;
-  return { columns, queues, answer };
+  let runs = true;
+  const look = setInterval(async () => {
+    const { answer } = await tried(ask(["simulate", "progress"], {}, signal)).catch(() => ({}));
+    if (runs && answer) show({ ...form, done: answer.done });
+  }, PAUSE);
+  show({ ...form, done: 0 });
+  try {
+    return { ...form, ...(await tried(ask(["simulate"], question, signal))) };
+  } finally {
+    runs = false;
+    clearInterval(look);
+  }
 }
 
-function draw({ columns, queues, answer }, route, { width }) {
+function draw({ columns, queues, trace, answer, problem, done }, route, tools) {
   return [
     h("div", { class: "heading" },
       h("h1", { tabindex: "-1" }, words().simulate),
-      h("p", { class: "quiet" }, words().simulateHint)),
-    form(columns, queues, route),
-    answer && result(answer, route, width),
+      h("p", { class: "quiet" }, words().simulateHint),
+      h("p", { class: "quiet" }, trace.jobs ? recorded(trace) : words().nothingFinished)),
+    form({ columns, queues, trace, problem }, route, tools),
+    formNotice(problem, SETTINGS),
+    done !== undefined && !answer && !problem && h("p", { class: "working" },
+      h("label", { for: "done" }, words().simulating(percent(done))), " ", h("progress", { id: "done", value: done, max: 1 })),
+    answer && result(answer, route, tools.width),
   ];
 }
 
-function form(columns, queues, route) {
+function recorded({ jobs, since, until, source, partial }) {
+  const told = words().recordedJobs(number(jobs), moment(since), moment(until));
+  return [told, source === "memory" && words().traceFromMemory, partial && words().partialTrace].filter(Boolean).join(" ");
+}
+
+function form({ columns, queues, trace, problem }, route, tools) {
   const { query } = route;
   const distinct = (name) => [...new Set(columns.map((column) => column[name]))];
   const resources = distinct("resource");
   const resource = query.resource || resources.find((name) => name.includes("gpu")) || resources[0] || "";
   const options = (values) => values.map((value) => [value, value]);
+  const flavors = distinct("flavor");
+  const wrong = (name) => problem?.fields[name];
+  const typed = (name, otherwise) => document.getElementById(name)?.value ?? otherwise;
+  const now = quotaNow({ columns, queues }, typed("queue", query.queue ?? ""), typed("flavor", query.flavor ?? ""), typed("resource", resource));
+  const redraw = () => tools.redraw();
   return queryForm(route, words().simulate, [
-    field("queue", words().queue, query.queue ?? "", { list: "queues", placeholder: words().all }),
-    h("datalist", { id: "queues" }, queues.map((name) => h("option", { value: name }))),
-    choice("flavor", words().flavor, query.flavor ?? "", options(distinct("flavor"))),
-    choice("resource", words().resource, resource, options(resources)),
-    field("quota", words().newQuota, query.quota ?? ""),
-    field("rules", words().queueRules, query.rules ?? "", { hint: words().rulesHint, placeholder: words().unchanged }),
+    field("queue", words().queue, query.queue ?? "", { list: "queues", placeholder: words().all, problem: wrong("queue"), oninput: redraw }),
+    h("datalist", { id: "queues" }, queues.map(({ name }) => h("option", { value: name }))),
+    choice("flavor", words().flavor, query.flavor ?? "", [["", words().automatic], ...options(flavors)], { problem: wrong("flavor"), onchange: redraw }),
+    choice("resource", words().resource, resource, options(resources), { problem: wrong("resource"), onchange: redraw }),
+    field("quota", words().newQuota, query.quota ?? "", { hint: now, problem: wrong("quota") }),
+    field("rules", words().queueRules, query.rules ?? "", { list: "rules-known", hint: words().rulesHint, placeholder: words().unchanged, problem: wrong("rules") }),
+    h("datalist", { id: "rules-known" }, trace.rules.map((name) => h("option", { value: name }))),
   ]);
+}
+
+/** The quota that a queue has now, in words; nothing where that is not one number. */
+function quotaNow({ columns, queues }, queue, flavor, resource) {
+  const cells = (queues.find(({ name }) => name === queue)?.cells ?? []).map(named)
+    .filter(({ column }) => columns[column].resource === resource && (!flavor || columns[column].flavor === flavor));
+  return cells.length === 1 ? words().quotaToday(amount(resource, cells[0].nominal)) : "";
 }
 
 function result(answer, route, width) {
   const { today, other } = answer;
   return [
     h("p", { class: "quiet", role: "status" },
-      words().simulated(number(today.jobs), moment(answer.since), moment(answer.until)), " ",
-      answer.source === "memory" ? words().traceFromMemory : "", answer.partial ? ` ${words().partialTrace}` : "",
-      ` ${words().answeredIn(took(answer.took ?? 0))}`),
+      words().simulated(number(today.jobs)), " ", words().answeredIn(took(answer.took ?? 0))),
     section(words().compared, h("div", { class: "compared" }, comparison(today, other))),
     section(route.query.queue || words().allQueues, plots(answer, width)),
   ];

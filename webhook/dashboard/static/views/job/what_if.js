@@ -6,6 +6,7 @@ import { ahead, amount, number, took as quick } from "../../page/units.js";
 import { listed, words, worded } from "../../page/words.js";
 import { choice, field, queryForm } from "../../parts/form.js";
 import { jobRefs } from "../../parts/job_link.js";
+import { formNotice } from "../../parts/notice.js";
 import { shortages } from "./shortages.js";
 
 const SETTINGS = ["gpus", "resource", "queue", "priority"];
@@ -16,21 +17,23 @@ export function asked(query) {
   return given.some((name) => name !== "resource") ? Object.fromEntries(given.map((name) => [name, query[name]])) : null;
 }
 
-/** The form, and the two outlooks side by side where something was asked. */
-export function whatIf(answer, other, route) {
+/** The form, and the two outlooks side by side where something was asked; or what is wrong with the question. */
+export function whatIf(answer, { answer: other, problem }, route) {
   const { workload: row, localQueues = [] } = answer;
   const resources = Object.keys(row.asks ?? {});
   const { query } = route;
   const resource = query.resource || resources.find((name) => name.includes("gpu")) || resources[0] || "";
+  const wrong = (name) => problem?.fields[name];
   const read = (values) => ({ ...values, resource: values.gpus ? values.resource : "" });
   return [
     h("p", { class: "quiet" }, words().whatIfHint),
     queryForm(route, words().whatIf, [
-      choice("resource", words().resource, resource, resources.map((name) => [name, name])),
-      field("gpus", words().newAmount, query.gpus ?? "", { placeholder: quantity(amount(resource, row.asks?.[resource] ?? 0)) }),
-      choice("queue", words().localQueue, query.queue ?? "", [["", words().unchanged], ...others(localQueues, row.localQueue)]),
-      field("priority", words().priority, query.priority ?? "", { placeholder: String(row.priority ?? 0), inputmode: "numeric", pattern: "-?[0-9]+" }),
+      choice("resource", words().resource, resource, resources.map((name) => [name, name]), { problem: wrong("resource") }),
+      field("gpus", words().newAmount, query.gpus ?? "", { placeholder: quantity(amount(resource, row.asks?.[resource] ?? 0)), problem: wrong("gpus") }),
+      choice("queue", words().localQueue, query.queue ?? "", [["", words().unchanged], ...others(localQueues, row.localQueue)], { problem: wrong("queue") }),
+      field("priority", words().priority, query.priority ?? "", { placeholder: String(row.priority ?? 0), inputmode: "numeric", problem: wrong("priority") }),
     ], read),
+    formNotice(problem, SETTINGS),
     other && outlooks(other, answer.at), // what it lacks as it is stands above
   ];
 }
