@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from webhook.dashboard.model.simulation import ProgressView, SimulationView, TraceView
 from webhook.dashboard.model.workloads import Outlook, WhatIf
 from webhook.dashboard.views.rows import Named, jobs_of
-from webhook.dashboard.views.simulate import OtherQuota, UnknownQuota, from_start, nominal, with_quota
+from webhook.dashboard.views.simulate import OtherQuota, UnknownQuota, nominal, with_quota
 from webhook.dashboard.views.what_if import Deadline, Impossible, OutOfTime, changed, gpu_of, needed, outlook
 from webhook.dashboard.web.access import PageReader
 from webhook.dashboard.web.answers import Views
@@ -117,7 +117,7 @@ class LongWork:
         chosen = arrivals[-JOBS:]
         named = "+".join(names) or f"{query.get('quota')} {text(query, 'resource')}"
         task = SimulationTask(
-            today, from_start(chosen), self._documents(), (source.rules, self._wanted(names)), quota, queue,
+            today, chosen, self._documents(), (source.rules, self._wanted(names)), quota, queue,
             ("today", named),
         )  # fmt: skip
         begun = monotonic()

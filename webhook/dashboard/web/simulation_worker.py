@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from webhook.dashboard.model.simulation import SimulatedSeries
-from webhook.dashboard.views.simulate import OtherQuota, run, with_quota
+from webhook.dashboard.views.simulate import OtherQuota, from_start, run, with_quota
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.simulate.arrivals import Arrival
@@ -29,7 +29,7 @@ from webhook.queue.model import Snapshot
 DONE: Final = b"done "
 RESULT: Final = b"result "
 REFUSED: Final = b"refused "
-CHUNK: Final = 200
+CHUNK: Final = 50
 """Objects of the task in one piece: whoever writes them gives way in between."""
 OFTEN: Final = 100
 """Steps that are told of one run."""
@@ -82,13 +82,14 @@ def both(task: SimulationTask, tell: Callable[[float], None]) -> BothSeries:
     """Run both; `tell` hears which part is done. Raises SourceError, ValueError where rules or quota cannot be used."""
     other = task.today if task.quota is None else with_quota(task.today, task.quota)
     first, second = (rules_configured(task.documents, wanted) for wanted in task.rules)
-    every = max(1, len(task.arrivals) // OFTEN)
+    arrivals = from_start(task.arrivals)
+    every = max(1, len(arrivals) // OFTEN)
 
     def half(begun: float) -> Callable[[int], None]:
-        return lambda jobs: None if jobs % every else tell(begun + jobs / len(task.arrivals) / 2)
+        return lambda jobs: None if jobs % every else tell(begun + jobs / len(arrivals) / 2)
 
-    today = run(task.names[0], task.today, first, task.arrivals, task.queue, half(0.0))
-    return BothSeries(today, run(task.names[1], other, second, task.arrivals, task.queue, half(0.5)))
+    today = run(task.names[0], task.today, first, arrivals, task.queue, half(0.0))
+    return BothSeries(today, run(task.names[1], other, second, arrivals, task.queue, half(0.5)))
 
 
 def main() -> None:

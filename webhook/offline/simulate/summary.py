@@ -112,9 +112,6 @@ def fairness(outcome: SimulationResult) -> float:
     parts = {name: [((name, resource), n) for resource, n in quota] for name in busy}
     got: dict[str, float] = defaultdict(float)
     for i, sample in enumerate(outcome.samples[:-1]):
-        holding = {name for name, _ in sample.usage}
-        if not all(name in holding or name in sample.pending for name in busy):
-            continue
         span = outcome.samples[i + 1].at - sample.at
         use = _dominant(sample, parts)
         if all(name in use or sample.pending.get(name) for name in busy):
