@@ -1,78 +1,64 @@
-"""The README shows what the program really prints."""
+"""The README shows what the program really prints, and its commands end as they should when they are typed."""
 
 import re
 import subprocess
-import sys
-from pathlib import Path
 
+import pytest
+
+from tests.docs.console import runs
+from tests.docs.layers import layers
 from tests.shared import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = ROOT / "README.md"
+README = PAGE.read_text(encoding="utf-8")
+FAILED = {"sluice lint": 1, "sluice test": 1}
+"""Commands that show a mistake: a misspelt policy, a broken one."""
 
 
-def sluice(*arguments: str, cwd: Path = ROOT, given: str = "") -> str:
-    command = [sys.executable, "-m", "webhook.cli.main", *arguments]
-    done = subprocess.run(command, cwd=cwd, input=given, capture_output=True, text=True)
-    return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).splitlines()) + "\n"
-
-
-def shown(command: str) -> str:
-    """What the README says a command prints."""
-    return re.split(r"```|^\$ ", README.split(f"$ {command}\n")[1], flags=re.MULTILINE)[0]
-
-
-def timeless(text: str) -> str:
-    return re.sub(r"\d+\.\d+ s", "N s", text).strip()
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    """Every command of the README, typed in its order in a clone."""
+    links = {"tests": ROOT / "tests", "policies": ROOT / "policies"}
+    return list(runs(PAGE, tmp_path_factory.mktemp("readme"), links))
 
 
 def test_policy_is_the_example():
-    """The policy of the first screen is the file that the command below it tests."""
+    """The policy of the README is the file that the command below it tests."""
     policy = README.split("```yaml\n")[1].split("```")[0]
     file = (ROOT / "docs/examples/gpu-ceiling/policy.yaml").read_text(encoding="utf-8")
     assert file.startswith(policy)
     assert len(policy.splitlines()) == 8
 
 
-def test_output_is_the_programs():
-    """`sluice test` prints what the README says, times aside."""
-    printed = sluice("test", "docs/examples/gpu-ceiling")
-    assert timeless(printed) == timeless(shown("sluice test docs/examples/gpu-ceiling"))
+def test_output_is_the_programs(typed):
+    """Each console block shows what is printed."""
+    assert "\n".join(str(run) for run in typed if not run.agrees) == ""
+    assert len(typed) == 7
 
 
-def test_mistake_is_told_as_shown(tmp_path):
-    """A misspelt function is found at the place and in the words of the README."""
-    folder = tmp_path / "gpu-ceiling"
-    folder.mkdir()
-    for name in ("policy.yaml", "suite.yaml"):
-        text = (ROOT / "docs/examples/gpu-ceiling" / name).read_text(encoding="utf-8")
-        (folder / name).write_text(text.replace("all(c, quantity", "all(c, quantty"), encoding="utf-8")
-    printed = sluice("lint", str(folder), "--only", "CEL").replace(str(folder), "docs/examples/gpu-ceiling")
-    assert printed == shown("sluice lint docs/examples/gpu-ceiling --only CEL")
+def test_commands_end_well(typed):
+    """With 0, but those that show a mistake: with 1."""
+    wrong = {run.command: run.code for run in typed if run.code}
+    assert {re.search("sluice [a-z]+", command)[0]: code for command, code in wrong.items()} == FAILED
 
 
-def test_a_new_repository_is_as_shown(tmp_path):
-    """`sluice init` writes the files of the README; they are right, and a broken policy is told in its words."""
-    assert sluice("init", cwd=tmp_path).startswith(shown("sluice init"))
-    policy = tmp_path / "policies/whole-gpus/policy.yaml"
-    text = policy.read_text(encoding="utf-8")
-    assert "5 passed, 0 failed" in sluice("test", cwd=tmp_path)
-    policy.write_text(text.replace("isInteger()", 'isGreaterThan(quantity("0"))'), encoding="utf-8")
-    assert sluice("test", cwd=tmp_path).startswith(shown("sluice test"))
-    policy.write_text(text.replace("isInteger()", "isWhole()"), encoding="utf-8")
-    assert "policy.yaml:25:53: error[CEL001]: undeclared reference to 'isWhole'" in sluice(
-        "lint", "policies", cwd=tmp_path
-    )
+def test_clone_stays_as_it_is(typed):
+    """No command writes into the clone, but into the folder that it names."""
+    changed = subprocess.run(["git", "status", "--short", "docs", "policies"], cwd=ROOT, capture_output=True, text=True)
+    written = {run.command for run in typed if "wrote" in run.printed}
+    assert written == {"sluice init gpu-policies && cd gpu-policies"}
+    assert "misspelt" not in changed.stdout
 
 
-def test_a_dry_run_is_as_shown():
-    """`sluice dry-run` prints what the README says about the first Job of article 003."""
-    seed = "tests/seeds/003-kueue-two-teams.yaml"
-    given = (ROOT / seed).read_text(encoding="utf-8")
-    words = ("dry-run", "-p", "sluice.dev/job-user", "-p", "sluice.dev/queue-name", "-f", "-")
-    assert sluice(*words, given=given).startswith(shown(f"sluice {' '.join(words)} < {seed}"))
+def test_layers_are_the_contract():
+    """The packages from top to bottom are those of the import contract in pyproject.toml."""
+    rows = [" | ".join(name.removeprefix("webhook.") for name in row) for row in layers()]
+    assert f"\n    {' > '.join(rows)}\n" in README
 
 
-def test_a_plan_is_as_shown():
-    """`sluice plan` says who waits in article 003, for what, and who holds it, in the README's words."""
-    seed = "tests/seeds/003-kueue-two-teams.yaml"
-    assert shown(f"sluice plan -f {seed}") in sluice("plan", "-f", seed)
+def test_first_screen_comes_first():
+    """For whom and why, and one picture, before the first example; `make shell` before the first `sluice`."""
+    example = README.index("```yaml")
+    assert max(README.index(words) for words in ("**For whom.**", "**Why.**", "![")) < example
+    assert README.index("make shell") < README.index("$ sluice")
+    assert README.count("![") == 1

@@ -16,7 +16,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.shared import ROOT
 from webhook.cli import group
 
 SHELL = set("|&;<>$")
+NOTHING: Mapping[str, Path] = {}
 
 VARIABLES = {
     "LC_ALL": "C.UTF-8",
@@ -38,7 +39,7 @@ VARIABLES = {
 
 
 class Shell:
-    """A folder with the example files of `docs`, and `sluice` on the path."""
+    """A folder with the example files of `docs`, and `sluice` on the path. `code` is how the last command ended."""
 
     def __init__(self, folder: Path) -> None:
         tools = folder / "bin"
@@ -49,6 +50,7 @@ class Shell:
         self.folder = folder / "work"
         self.folder.mkdir()
         (self.folder / "docs").symlink_to(DOCS)
+        self.code = 0
         self.where = folder / "where"
         path = f"{tools}:{os.environ['PATH']}"
         self.environment = {**os.environ, **VARIABLES, "PATH": path, "PYTHONPATH": str(ROOT), "WHERE": str(self.where)}
@@ -67,7 +69,7 @@ class Shell:
         done = subprocess.run(
             words, cwd=self.folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
-        self.folder = Path(self.where.read_text(encoding="utf-8").strip())
+        self.folder, self.code = Path(self.where.read_text(encoding="utf-8").strip()), done.returncode
         return done.stdout
 
     def _sluice(self, arguments: list[str]) -> str:
@@ -76,7 +78,7 @@ class Shell:
         sys.argv = ["sluice", *arguments]
         try:
             with redirect_stdout(printed), redirect_stderr(printed):
-                group.run()
+                self.code = group.run()
         finally:
             os.chdir(here)
             sys.argv = words
@@ -105,11 +107,12 @@ def agrees(printed: str, shown: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command of a page: what the page shows, and what was printed."""
+    """A command of a page: what the page shows, what was printed, and the exit code."""
 
     command: str
     shown: str
     printed: str
+    code: int
 
     @property
     def agrees(self) -> bool:
@@ -120,15 +123,17 @@ class Run:
         return f"$ {self.command}\n{comparable(self.printed)}\n-- the page shows:\n{comparable(self.shown)}\n"
 
 
-def runs(page: Path, folder: Path) -> Iterator[Run]:
-    """Run a page in an empty folder: every command, in its order."""
+def runs(page: Path, folder: Path, links: Mapping[str, Path] = NOTHING) -> Iterator[Run]:
+    """Run a page in a folder that is empty but for links: every command, in its order."""
     shell = Shell(folder)
+    for name, target in links.items():
+        (shell.folder / name).symlink_to(target)
     for block in blocks(page):
         if block.title:
             shell.write(block.title, block.text)
         if block.language == "console":
             for command, shown in steps(block.text):
-                yield Run(command, shown, shell.run(command))
+                yield Run(command, shown, shell.run(command), shell.code)
 
 
 def main(pages: list[str]) -> None:

@@ -8,8 +8,10 @@ import pytest
 from jsonschema import Draft7Validator
 
 from tests.offline.running import invoke
+from tests.shared import ROOT
 from webhook import documents
 from webhook.cli import exits
+from webhook.cli.commands.policies.add import add_command
 from webhook.cli.commands.policies.init import init_command
 from webhook.cli.commands.policies.test import test as command
 from webhook.offline.files import read_files
@@ -30,11 +32,28 @@ def test_the_files_are_written(here, ci, own):
     done = invoke(init_command, "repo", "--ci", ci)
     assert done.exit_code == exits.PASSED
     tops = {path.name for path in Path("repo").iterdir()}
-    assert tops == {"README.md", "cluster", "policies", ".pre-commit-config.yaml", ".sluice", ".sluice.yaml"} | (
-        {own} if own else set()
-    )
+    assert tops == {
+        "README.md",
+        "cluster",
+        "jobs",
+        "policies",
+        ".pre-commit-config.yaml",
+        ".sluice",
+        ".sluice.yaml",
+    } | ({own} if own else set())
     assert "wrote repo/policies/whole-gpus/policy.yaml\n" in done.stdout
-    assert "next:\n  cd repo\n  sluice lint policies cluster\n  sluice test\n" in done.stdout
+    assert "next:\n  cd repo\n  sluice lint policies cluster\n  sluice test\n  sluice run -f jobs" in done.stdout
+
+
+def test_sluices_own_source_is_left_alone(here, monkeypatch):
+    """In a clone of Sluice a folder of its own is needed: the shipped policies are not those of a cluster."""
+    monkeypatch.chdir(ROOT)
+    before = {path: path.stat().st_mtime_ns for path in (ROOT / "policies").rglob("*")}
+    for called, *words in ((init_command,), (init_command, "policies"), (add_command, "whole-nodes")):
+        done = invoke(called, *words)
+        assert (done.exit_code, "is Sluice's own source: name another folder" in done.stderr) == (exits.BAD_INPUT, True)
+    assert {path: path.stat().st_mtime_ns for path in (ROOT / "policies").rglob("*")} == before
+    assert invoke(init_command, str(here / "gpu-policies")).exit_code == exits.PASSED
 
 
 def test_the_scaffold_is_clean_and_passes(here):

@@ -138,7 +138,7 @@ def program() -> str:
     found = shutil.which("sluice")
     if not own.is_file() or (found is not None and os.path.samefile(found, own)):
         return "sluice"
-    return shlex.quote(os.path.relpath(own))
+    return shlex.quote(min(os.path.relpath(own), str(own), key=len))
 
 
 def typed(parts: Sequence[str], what: str) -> list[str]:

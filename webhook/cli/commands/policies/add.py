@@ -17,6 +17,7 @@ from webhook.cli import exits
 from webhook.cli.completions import library_policies
 from webhook.cli.option_types import FOLDER, Read
 from webhook.cli.repository import FILE, POLICIES, repository
+from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import did_you_mean
 from webhook.offline.scaffold.library import LibraryPolicy, copy_policy, described, library
 from webhook.policy.loading.shipped import is_shipped, library_names
@@ -56,6 +57,7 @@ def add_command(names: tuple[str, ...], listing: bool, output: str, to: Path | N
     if not names:
         raise click.UsageError("no policy named; `sluice add --list` shows what there is")
     folder = to or _folder()
+    not_in_own_source(folder)
     copies = [copy_policy(name, folder, force=force) for name in dict.fromkeys(names)]
     for path in (path for copied in copies for path in copied.written):
         click.echo(f"wrote {path}")

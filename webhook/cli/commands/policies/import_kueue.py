@@ -14,6 +14,7 @@ from webhook.cli import exits
 from webhook.cli.inputs import Inputs
 from webhook.cli.live.session import cluster_options
 from webhook.cli.option_types import FOLDER, INPUT, Read
+from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.importing.kueue import CONFIGURATION, KueueSetup, from_kueue
@@ -89,6 +90,7 @@ def import_from(
     force: bool,
 ) -> int:
     """Read files (None: a live cluster), write the repository, tell of it, and give the exit code."""
+    not_in_own_source(folder)
     try:
         setup = from_kueue(_documents(paths, live))
         files = repository_files(setup, ci, found_wheel)

@@ -16,6 +16,7 @@ from webhook import documents
 from webhook.cli import exits
 from webhook.cli.commands.policies.import_kueue import kueue
 from webhook.cli.option_types import FOLDER, THERE
+from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.files import locked, read_files, text_of
@@ -81,6 +82,7 @@ def _import(
     force: bool,
 ) -> None:
     """Read, convert, write and tell; ends the program with the exit code."""
+    not_in_own_source(folder)
     wrong: list[Diagnostic] = []
     read = functools.cache(_documents)
     given = list(_relevant(paths, words, read, wrong))

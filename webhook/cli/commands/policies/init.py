@@ -12,6 +12,7 @@ from webhook.cli import exits
 from webhook.cli.commands.policies.import_kueue import LIVE, import_from
 from webhook.cli.commands.policies.import_kueue import wheel as wheel_at
 from webhook.cli.option_types import FOLDER, TEXT, Read
+from webhook.cli.shipped import not_in_own_source
 from webhook.offline.scaffold import CI, write
 from webhook.offline.scaffold.wheel import Wheel
 
@@ -26,6 +27,7 @@ NEXT: Final = """
 next:
   sluice lint policies cluster
   sluice test
+  sluice run -f jobs -c cluster --seconds 600
 """
 NO_WHEEL: Final = """
 CI fails until its workflow installs a Sluice wheel; see --wheel.
@@ -45,7 +47,8 @@ CI fails until its workflow installs a Sluice wheel; see --wheel.
 )
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 def init_command(folder: Path, ci: str, wheel: Wheel | None, from_kueue: str | None, force: bool) -> None:
-    """Write the files of a new policy repository into FOLDER (default: here). Files that are there stay."""
+    """Write the files of a new policy repository into FOLDER (default: here). Existing files are kept."""
+    not_in_own_source(folder)
     if from_kueue is not None:
         source = None if from_kueue == LIVE else (from_kueue,)
         sys.exit(import_from(source, (None, None), folder, ci, wheel, force=force))
