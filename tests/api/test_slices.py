@@ -38,10 +38,10 @@ def test_it_asks_for_the_difference_on_the_same_flavor():
     asked = _pods(reader, "new").pod_sets[0]
     assert (asked.count, dict(asked.flavors)) == (3, {"cpu": "f"})
     reader.changed(_slice("new", 5, "f", **{REPLACES: "team-a/old"}))
-    assert _pods(reader, "new").admission.pod_sets[0].usage == {"cpu": 3000}
+    assert _pods(reader, "new").admission.pod_set_assignments[0].resource_usage == {"cpu": 3000}
     told = reader.changed(_slice("old", 2, "f", ended=True))
     assert [event.workload.name for event in told] == ["old", "new"]
-    assert _pods(reader, "new").admission.pod_sets[0].usage == {"cpu": 5000}
+    assert _pods(reader, "new").admission.pod_set_assignments[0].resource_usage == {"cpu": 5000}
 
 
 def test_it_asks_for_everything_when_the_other_is_gone():

@@ -37,7 +37,9 @@ def owned(*objects):
     """The CPUs that each queue owns, in thousandths; what is left at a cohort itself included."""
     found = snapshot(objects)
     definitions = (*found.cluster_queues, *found.cohorts)
-    return {d.name: d.groups[0].flavors[0].quotas["cpu"].nominal for d in definitions if d.groups}
+    return {
+        d.name: d.resource_groups[0].flavors[0].resources["cpu"].nominal_quota for d in definitions if d.resource_groups
+    }
 
 
 @pytest.mark.parametrize("phase", ["Running", "Inqueue", "Unknown"])

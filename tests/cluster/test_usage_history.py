@@ -54,7 +54,7 @@ def core_of(objects, now):
 def held(made, decision, at):
     """The Workload with the quota that was decided, since some time."""
     pods = decision.pod_sets[0]
-    usage = {resource: str(n) for resource, n in pods.usage.items()}
+    usage = {resource: str(n) for resource, n in pods.resource_usage.items()}
     assignment = {"name": pods.name, "flavors": dict(pods.flavors), "resourceUsage": usage, "count": pods.count}
     row = {"status": "True", "reason": "x", "message": "", "lastTransitionTime": at}
     rows = [{"type": type_, **row} for type_ in ("QuotaReserved", "Admitted")]

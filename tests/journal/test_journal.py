@@ -173,7 +173,7 @@ def test_what_a_killed_writer_left_can_be_read(tmp_path):
     [
         (b"not a record\n", ":1: error[JRN001]: JSON is malformed"),
         (line_of(Decided(MONDAY)), ":1: error[JRN001]: a journal must start with a begin record"),
-        (b'{"begin": 9}\n', "format 9 of the journal is unknown; this Sluice reads format 1"),
+        (b'{"begin": 9}\n', "format 9 of the journal is unknown; this Sluice reads format 2"),
         (line_of(begin()) + b'{"gone": "Pod", "key": "a"}\n', ":2: error[JRN001]: the field 'Pod' is missing"),
         (line_of(begin()) + b'{"decided": "soon"}\n', ":2: error[JRN001]: Expected `int`, got `str`"),
     ],

@@ -117,7 +117,7 @@ def arrivals(draw: st.DrawFn, now: int, queues: tuple[str, ...] = QUEUES) -> Wor
     )
 
 
-CHECKS = (), (AdmissionCheckUse("budget"),), (AdmissionCheckUse("none"),), (AdmissionCheckUse("budget", ("two",)),)
+USES = (), (AdmissionCheckUse("budget"),), (AdmissionCheckUse("none"),), (AdmissionCheckUse("budget", ("two",)),)
 
 
 @st.composite
@@ -132,7 +132,7 @@ def edited_queue(draw: st.DrawFn, queue: ClusterQueue) -> ClusterQueue:
         "stop_policy": st.sampled_from(StopPolicy),
         "weight": st.sampled_from((0, 500, 2000)),
         "namespace_selector": st.sampled_from((None, Selector(), selector)),
-        "admission_checks_strategy": st.builds(AdmissionChecksStrategy, st.sampled_from(CHECKS)),
+        "admission_checks_strategy": st.builds(AdmissionChecksStrategy, st.sampled_from(USES)),
         "fungibility": st.builds(Fungibility, SEARCHES, SEARCHES, st.sampled_from(("", "PreemptionOverBorrowing"))),
         "admission_mode": st.sampled_from(("", USAGE_BASED)),
         "labels": st.sampled_from(({}, {"a": "b"})),

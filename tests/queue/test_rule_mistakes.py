@@ -33,6 +33,8 @@ ROWS = [
     ("history: {samplingInterval: 1.2.3h}", "RUL002", "5:31", "is not a duration", ""),
     ("history: {resourceWeights: {gpu: two}}", "RUL002", "5:36", "must be a number", ""),
     ("laws: {keeps: [QuotaKep]}", "RUL002", "5:18", 'invalid value "QuotaKep"', 'did you mean "QuotaKept"?'),
+    ("laws: {keeps: [LivingIsFresh]}", "RUL002", "5:18", 'invalid value "LivingIsFresh"', "use SameAfterRestart"),
+    ("laws: {givesUp: [{law: LivingIsFresh, why: no}]}", "RUL002", "5:26", "LivingIsFresh", "use SameAfterRestart"),
     ("laws: {givesUp: [{law: '', why: no}]}", "RUL002", "5:26", "law", ""),
     ("headsPerCycle: -3", "RUL001", "5:3", "headsPerCycle", ""),
     ("histroy: {}", "RUL001", "5:3", "histroy", 'did you mean "history"?'),

@@ -35,7 +35,7 @@ from webhook.queue.model import (
 )
 from webhook.queue.pending.queue import FlavorProgress, Verdict
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the format; a reader refuses any other."""
 DEFINITIONS: Final[Mapping[str, type[Definition]]] = {
     kind.__name__: kind for kind in (Flavor, ClusterQueue, Cohort, LocalQueue, Namespace, AdmissionCheck)

@@ -73,10 +73,10 @@ def test_quota(cluster):
     sources = at_rest(snapshot, RULES[names])
     state, held = sources.state, {}
     for entry in state.entries.values():
-        for pods in entry.admission.pod_sets if entry.admission is not None else ():
+        for pods in entry.admission.pod_set_assignments if entry.admission is not None else ():
             for resource, flavor in pods.flavors.items():
                 key = entry.admission.cluster_queue, flavor, resource
-                held[key] = held.get(key, 0) + pods.usage.get(resource, 0)
+                held[key] = held.get(key, 0) + pods.resource_usage.get(resource, 0)
     view = at_once(cluster_view(sources))
     for node in view.nodes:
         for cell in node.cells:
@@ -105,7 +105,7 @@ def test_what_if_nothing_were_otherwise(cluster, data):
     rules, workload = RULES[names], data.draw(st.sampled_from(snapshot.workloads))
     plan = make_plan(snapshot, rules, NOW)
     doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
-    part = needed(snapshot, rules, {doors.get((workload.namespace, workload.queue), "")})
+    part = needed(snapshot, rules, {doors.get((workload.namespace, workload.queue_name), "")})
     deadline = Deadline(monotonic, float("inf"))
     found = outlook(part, rules, NOW, changed(workload, Wish()), deadline, Named(lambda _: "", lambda _: True))
     told = next((p for p in plan.pending if p.workload == workload.key), None)

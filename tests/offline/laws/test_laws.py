@@ -87,7 +87,7 @@ class LooksOnce:
     [
         ("MinimalPreemption", evicts_one_too_many),
         ("OrderIndependent", forgets_the_last),
-        ("LivingIsFresh", LooksOnce()),
+        ("SameAfterRestart", LooksOnce()),
     ],
 )
 def test_an_engine_that_breaks_a_law_is_caught(law, engine, monkeypatch):
@@ -101,7 +101,7 @@ def test_an_engine_that_breaks_a_law_is_caught(law, engine, monkeypatch):
 def test_a_state_that_lives_decides_like_one_built_anew(file, rules):
     """Clusters in which a living state once decided otherwise."""
     objects = list(yaml.safe_load_all(file.read_text()))
-    assert LAWS["LivingIsFresh"].broken(objects, rules_named([rules])) == ""
+    assert LAWS["SameAfterRestart"].broken(objects, rules_named([rules])) == ""
 
 
 def test_sluice_test_tells_which_promise_is_broken(tmp_path):

@@ -18,7 +18,7 @@ Law = Literal[
     "MinimalPreemption",
     "NoBackAndForth",
     "OrderIndependent",
-    "LivingIsFresh",
+    "SameAfterRestart",
     "StarvationFree",
 ]
 """What rules may promise; `offline.laws.checks` says what each means, and tries it."""

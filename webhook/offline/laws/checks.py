@@ -135,8 +135,8 @@ def order_independent(objects: Sequence[Object], rules: Rules) -> str:
     return ""
 
 
-def living_is_fresh(objects: Sequence[Object], rules: Rules) -> str:
-    """Let Workloads arrive one by one and running ones end: a state built anew decides the same at each step."""
+def same_after_restart(objects: Sequence[Object], rules: Rules) -> str:
+    """Let Workloads arrive one by one and running ones end: one built from the objects decides the same."""
     given = snapshot(objects)
     arrivals = _waiting(given)
     state = State.from_snapshot(replace(given, workloads=tuple(w for w in given.workloads if w not in arrivals)))
@@ -257,7 +257,7 @@ LAWS: Final[dict[str, QueueLaw]] = {
         quota_kept,
     ),
     "WorkConserving": QueueLaw(
-        "Once the cluster is stable, no workload of a BestEffortFIFO queue is pending that fits in free quota.",
+        "When nothing is left to decide, no pending workload of a BestEffortFIFO queue fits in free quota.",
         lambda random: random_cluster(random, strict=False),
         work_conserving,
     ),
@@ -274,10 +274,10 @@ LAWS: Final[dict[str, QueueLaw]] = {
     "OrderIndependent": QueueLaw(
         "The same objects in a different order give the same decisions.", random_cluster, order_independent
     ),
-    "LivingIsFresh": QueueLaw(
-        "After arrivals, completions and evictions, a state rebuilt from the objects gives the same decisions.",
+    "SameAfterRestart": QueueLaw(
+        "After a restart of Sluice, when it knows only the objects, the same decisions follow.",
         random_cluster,
-        living_is_fresh,
+        same_after_restart,
     ),
     "StarvationFree": QueueLaw(
         "In a queue without a cohort, a large workload is admitted even if smaller ones keep arriving.",

@@ -17,7 +17,6 @@ from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Path
 from webhook.policy.bundle import digest_of
 from webhook.policy.queue_rules.compile import Compiled, Source
-from webhook.policy.queue_rules.fields import check_fields
 from webhook.policy.queue_rules.file_rules import AdmitCondition, EvictCondition, FileRules
 from webhook.policy.queue_rules.parameters import check_parameters, parameters_of
 from webhook.policy.queue_rules.points import ADMIT, ALLOWED, EVICT, FAIR, POINTS
@@ -34,6 +33,7 @@ from webhook.policy.queue_rules.settings import (
     settings_of,
     stated,
 )
+from webhook.policy.queue_rules.spec_fields import check_fields
 from webhook.queue.rules import Rules
 
 _ALLOWED: Final[Path] = ("spec", "preempt", "allowed")

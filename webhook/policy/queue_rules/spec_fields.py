@@ -16,6 +16,9 @@ from webhook.documents import Document, Path
 from webhook.policy.loading.shapes import dotted
 
 SPEC: Final = ("spec",)
+LAWS: Final = ("spec", "laws")
+RENAMED_LAWS: Final = {"LivingIsFresh": "SameAfterRestart"}
+"""Laws by the names that they had up to 0.1."""
 Schema = Mapping[str, Any]
 _TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "object": ((dict,), "a map"),
@@ -76,8 +79,10 @@ def _record(document: Document, schema: Schema, path: Path, value: Mapping[str, 
 
 
 def _plain(document: Document, schema: Schema, path: Path, value: Any) -> Iterator[Diagnostic]:
-    if "enum" in schema and value not in schema["enum"]:
-        hint = did_you_mean(value, schema["enum"]) or f"use one of {', '.join(schema['enum'])}"
+    renamed = RENAMED_LAWS.get(value) if path[:2] == LAWS else None
+    if renamed or ("enum" in schema and value not in schema["enum"]):
+        known = schema.get("enum", ())
+        hint = f"use {renamed}" if renamed else did_you_mean(value, known) or f"use one of {', '.join(known)}"
         yield document.diagnostic("RUL002", path, f'invalid value "{value}" in {dotted(path)}', hint=hint)
     elif isinstance(value, str):
         yield from _bounds(document, schema, path, len(value))
