@@ -17,15 +17,15 @@ from webhook.offline.reports.github import commands
 from webhook.offline.reports.sarif import sarif
 
 HERE = Path(__file__).parent
-CASES = sorted(p.name for p in (HERE / "cases").iterdir())
+CASES = sorted(p.relative_to(HERE / "cases").as_posix() for p in (HERE / "cases").glob("*/*"))
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 MENDED = (
-    "lr-fraction-strings.yaml",
-    "native-version.yaml",
-    "q-fraction.yaml",
-    "res-kind.yaml",
-    "rq-json.json",
-    "rq-limits.yaml",
+    "api_validation/version.yaml",
+    "limit_ranges/fraction-strings.yaml",
+    "limit_ranges/quota-json.json",
+    "limit_ranges/quota-limits.yaml",
+    "queues/fraction.yaml",
+    "resources/kind.yaml",
 )
 """The cases with something that `--fix` mends, by name: nothing is linted while tests are collected."""
 
@@ -103,8 +103,8 @@ def fixed(data: bytes, name: str) -> bytes:
 
 def test_an_alias_is_not_mended_behind_its_users_back():
     """A value that two places share is told, and left to its author: what is right for one is wrong for the other."""
-    assert {f.code for f in linted("lr-anchor-shared.yaml").findings} >= {"LIM001"}
-    assert not linted("lr-anchor-shared.yaml").edits
+    assert {f.code for f in linted("limit_ranges/anchor-shared.yaml").findings} >= {"LIM001"}
+    assert not linted("limit_ranges/anchor-shared.yaml").edits
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if expected()[n]])

@@ -89,14 +89,18 @@ def test_a_mutation_of_another_form_is_told_with_the_right_one(kind, expression,
 @pytest.mark.parametrize(
     ("name", "code", "told"),
     [
-        ("type-quoted-number.yaml", "CEL016", "write numbers without quotes, strings with quotes"),
-        ("user-name.yaml", "CEL001", 'write "username"'),
-        ("less-or-equal.yaml", "CEL001", "write <="),
-        ("q-gpus.yaml", "QUE005", 'did you mean "nvidia.com/gpu"?'),
-        ("q-version.yaml", "SCH003", "write apiVersion: kueue.x-k8s.io/v1beta2"),
-        ("init-deployment.yaml", "BYP002", "(object.spec.template.spec.containers + object.spec.template.spec.?init"),
-        ("kind-map.yaml", "SCH002", "kind is a map, expected a string"),
-        ("kyverno-context.yaml", "CEL001", "this is a function of Kyverno; the API server does not have it"),
+        ("cel/type-quoted-number.yaml", "CEL016", "write numbers without quotes, strings with quotes"),
+        ("cel/user-name.yaml", "CEL001", 'write "username"'),
+        ("cel/less-or-equal.yaml", "CEL001", "write <="),
+        ("queues/gpus.yaml", "QUE005", 'did you mean "nvidia.com/gpu"?'),
+        ("queues/version.yaml", "SCH003", "write apiVersion: kueue.x-k8s.io/v1beta2"),
+        (
+            "init_containers/deployment.yaml",
+            "BYP002",
+            "(object.spec.template.spec.containers + object.spec.template.spec.?init",
+        ),
+        ("fields/kind-map.yaml", "SCH002", "kind is a map, expected a string"),
+        ("cel/kyverno-context.yaml", "CEL001", "this is a function of Kyverno; the API server does not have it"),
     ],
 )
 def test_a_hint_leads_to_what_is_right(name, code, told):
@@ -108,7 +112,7 @@ def test_a_hint_leads_to_what_is_right(name, code, told):
 
 
 @pytest.mark.parametrize(
-    "name", ["type-quoted-number.yaml", "field-vap.yaml", "bind-none-crlf.yaml", "field-flow.yaml"]
+    "name", ["cel/type-quoted-number.yaml", "fields/vap.yaml", "bindings/none-crlf.yaml", "fields/flow.yaml"]
 )
 def test_what_fails_for_certain_is_an_error(name):
     """A text compared with a number, a misspelt field, a policy without a binding: CI does not stay green."""

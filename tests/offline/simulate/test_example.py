@@ -1,13 +1,13 @@
 """The example of the documentation: the command runs, says what the page says, and draws the picture that is there."""
 
 import json
-from pathlib import Path
 
 from click.testing import CliRunner
 
+from tests.shared import ROOT
 from webhook.cli.commands.queues.simulate import simulate
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples" / "queue"
 RULES = ("volcano-proportion", str(EXAMPLES / "research-counts-double.yaml"))
 
