@@ -142,8 +142,17 @@ def test_counts_of_policies(tmp_path, policies):  # noqa: F811
     assert row["mean"] > 0
     assert row["slowest"] >= row["mean"]
     assert before["reload"] is None
-    assert (after["reload"]["added"], after["reload"]["changed"]) == (["no-bar"], ["no-foo"])
-    assert after["reload"]["removed"] == []
+    assert after["reload"]["changes"] == [
+        {
+            "change": change,
+            "kind": "ValidatingAdmissionPolicy",
+            "name": name,
+            "file": "policies/policy.yaml",
+            "line": line,
+        }
+        for change, name, line in (("changed", "no-foo", 3), ("added", "no-bar", 19))
+    ]
+    assert row["file"] == "policies/policy.yaml"
     assert after["reload"]["before"] == before["digest"] != after["digest"]
     assert "more.yaml" in broken["problem"]
 

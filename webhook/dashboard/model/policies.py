@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from webhook.dashboard.model.json_view import JsonView
+
+PartKind = Literal["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy", "QueuePolicy", "PolicyException"]
 
 
 class PolicyRow(JsonView, frozen=True):
     """A policy in force. Counts are since `since` of the answer, of this replica.
 
     `evaluated` reviews reached it; it `denied` or `changed` so many. `mean` and `slowest` are microseconds, measured
-    in `timed` of the reviews (one in sixteen); both are 0 while there is none.
+    in `timed` of the reviews (one in 64); both are 0 while there is none. `file` is a path below the folder that was
+    loaded, here and in what follows.
     """
 
     name: str
@@ -46,14 +51,22 @@ class RuleFileRow(JsonView, frozen=True):
     file: str = ""
 
 
+class ReloadChange(JsonView, frozen=True):
+    """One thing that a reload changed, where it is written now, or was."""
+
+    change: Literal["added", "removed", "changed"]
+    kind: PartKind
+    name: str
+    file: str
+    line: int
+
+
 class ReloadRow(JsonView, frozen=True):
-    """The last change of the files: which policies came, went, or are others now, by name."""
+    """The last change of the files, sorted by file; `before` is the digest that was in force."""
 
     at: int
     before: str
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
+    changes: tuple[ReloadChange, ...] = ()
 
 
 class PoliciesView(JsonView, frozen=True):

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
 
 from webhook.admission.verdict import Verdict
-from webhook.dashboard.model.policies import ExceptionRow, PoliciesView, PolicyRow, ReloadRow, RuleFileRow
+from webhook.dashboard.model.policies import (
+    ExceptionRow,
+    PartKind,
+    PoliciesView,
+    PolicyRow,
+    ReloadChange,
+    ReloadRow,
+    RuleFileRow,
+)
 from webhook.dashboard.sources import Sources
-from webhook.diagnostics import Place
-from webhook.policy.model import Policy
+from webhook.dashboard.views.clause import below
+from webhook.documents import Document
+from webhook.policy.bundle import digest_of
+from webhook.policy.loading.lazy_bundle import LazyPolicy
 from webhook.policy_reload.policies import Policies
 from webhook.server.policy_measures import PolicyKey, PolicyTime
+
+PartKey = tuple[PartKind, str]
+"""A kind and a name."""
 
 
 @dataclass(slots=True)
@@ -24,6 +40,15 @@ class PolicyCount:
     changed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """What is in force from one place of the files; `digest` is that of what is written."""
+
+    digest: str
+    file: str
+    line: int
+
+
 @dataclass(slots=True)
 class PolicyLog:
     """Counts by policy since this replica started, and the last reload. Told of every verdict: it must be quick."""
@@ -32,25 +57,20 @@ class PolicyLog:
     loaded: int = 0
     reload: ReloadRow | None = None
     counts: defaultdict[PolicyKey, PolicyCount] = field(default_factory=lambda: defaultdict(PolicyCount))
-    _before: dict[PolicyKey, str] = field(default_factory=dict)
+    _before: dict[PartKey, FilePart] = field(default_factory=dict)
     _digest: str = ""
 
     def begin(self, policies: Policies) -> None:
         """Take the first set."""
-        self.loaded, self._before, self._digest = self.now, _digests(policies), policies.bundle.digest
+        self.loaded, self._before, self._digest = self.now, _parts(policies), policies.bundle.digest
 
     def swapped(self, policies: Policies, now: int) -> None:
         """Note what another set changes."""
-        digests, before = _digests(policies), self._before
+        parts, before = _parts(policies), self._before
         if policies.bundle.digest != self._digest:
-            self.reload = ReloadRow(
-                now,
-                self._digest,
-                _names(digests.keys() - before.keys()),
-                _names(before.keys() - digests.keys()),
-                _names(key for key in digests.keys() & before.keys() if digests[key] != before[key]),
-            )
-        self.loaded, self._before, self._digest = now, digests, policies.bundle.digest
+            changes = sorted(_changes(before, parts), key=lambda row: (row.file, row.line, row.name))
+            self.reload = ReloadRow(now, self._digest, tuple(changes))
+        self.loaded, self._before, self._digest = now, parts, policies.bundle.digest
 
     def reviewed(self, verdict: Verdict, *, mutating: bool) -> None:
         """Count a verdict."""
@@ -67,15 +87,16 @@ class PolicyLog:
 def policies_view(sources: Sources, log: PolicyLog) -> PoliciesView:
     """Give what is in force."""
     files = sources.policies
-    policies = files.current
+    policies, shown = files.current, partial(below, folders=files.paths)
     named = {str(document.at(("metadata", "name"))): document for document in policies.bundle.queue_policies}
-    rules = tuple(RuleFileRow(name, named[name].file if name in named else "") for name in sources.rules.names)
+    rules = tuple(RuleFileRow(name, shown(named[name].file) if name in named else "") for name in sources.rules.names)
     exceptions = []
     for one in policies.bundle.exceptions:
         place = one.document.place(("metadata", "name"))
         exceptions.append(
             ExceptionRow(
-                one.name, tuple(sorted(one.policies)), one.reason, round(one.expires * 1000), place.file, place.line,
+                one.name, tuple(sorted(one.policies)), one.reason, round(one.expires * 1000), shown(place.file),
+                place.line,
                 one.namespaces, not one.enabled,
             )
         )  # fmt: skip
@@ -83,22 +104,30 @@ def policies_view(sources: Sources, log: PolicyLog) -> PoliciesView:
         policies.bundle.digest,
         log.loaded,
         sources.started,
-        tuple(_row(lazy.stub, lazy.place, log, sources) for lazy in policies.lazy.policies),
+        tuple(_row(lazy, shown(lazy.place.file), log, sources) for lazy in policies.lazy.policies),
         rules,
         tuple(exceptions),
-        log.reload,
+        _shown(log.reload, shown),
         files.problem,
     )  # fmt: skip
 
 
-def _row(policy: Policy, place: Place, log: PolicyLog, sources: Sources) -> PolicyRow:
+def _shown(reload: ReloadRow | None, shown: Callable[[str], str]) -> ReloadRow | None:
+    if reload is None:
+        return None
+    changes = tuple(msgspec.structs.replace(change, file=shown(change.file)) for change in reload.changes)
+    return msgspec.structs.replace(reload, changes=changes)
+
+
+def _row(lazy: LazyPolicy, file: str, log: PolicyLog, sources: Sources) -> PolicyRow:
+    policy = lazy.stub
     key = policy.name, policy.mutating
     count, time = log.counts.get(key) or PolicyCount(), sources.times.get(key) or PolicyTime()
     return PolicyRow(
         policy.name,
         policy.mutating,
-        place.file,
-        place.line,
+        file,
+        lazy.place.line,
         "Ignore" if policy.ignore_failure else "Fail",
         policy.mode,
         count.evaluated,
@@ -110,9 +139,31 @@ def _row(policy: Policy, place: Place, log: PolicyLog, sources: Sources) -> Poli
     )
 
 
-def _digests(policies: Policies) -> dict[PolicyKey, str]:
-    return {(lazy.stub.name, lazy.stub.mutating): lazy.digest for lazy in policies.lazy.policies}
+def _parts(policies: Policies) -> dict[PartKey, FilePart]:
+    """Give what a set has, by kind and name."""
+    found: dict[PartKey, FilePart] = {}
+    for lazy in policies.lazy.policies:
+        kind: PartKind = "MutatingAdmissionPolicy" if lazy.stub.mutating else "ValidatingAdmissionPolicy"
+        found[kind, lazy.stub.name] = FilePart(lazy.digest, lazy.place.file, lazy.place.line)
+    for document in policies.bundle.queue_policies:
+        found["QueuePolicy", str(document.at(("metadata", "name")))] = _part(document)
+    for one in policies.bundle.exceptions:
+        found["PolicyException", one.name] = _part(one.document)
+    return found
 
 
-def _names(keys: Iterable[PolicyKey]) -> tuple[str, ...]:
-    return tuple(sorted({name for name, _ in keys}))
+def _part(document: Document) -> FilePart:
+    place = document.place(("metadata", "name"))
+    return FilePart(digest_of((document.value,)), place.file, place.line)
+
+
+def _changes(before: Mapping[PartKey, FilePart], after: Mapping[PartKey, FilePart]) -> Iterator[ReloadChange]:
+    for (kind, name), part in after.items():
+        old = before.get((kind, name))
+        if old is None:
+            yield ReloadChange("added", kind, name, part.file, part.line)
+        elif old.digest != part.digest:
+            yield ReloadChange("changed", kind, name, part.file, part.line)
+    for (kind, name), part in before.items():
+        if (kind, name) not in after:
+            yield ReloadChange("removed", kind, name, part.file, part.line)

@@ -3,14 +3,20 @@
 import msgspec
 
 from tests.dashboard.browser.two_teams.queues import GPU, HOUR, MINUTE, now
-from webhook.dashboard.model.policies import ExceptionRow, PoliciesView, PolicyRow, ReloadRow, RuleFileRow
+from webhook.dashboard.model.policies import (
+    ExceptionRow,
+    PoliciesView,
+    PolicyRow,
+    ReloadChange,
+    ReloadRow,
+    RuleFileRow,
+)
 from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries, SimulationView, TraceView
 
 
 def policies() -> PoliciesView:
     """Four policies, one with a mode, an exception that ends and one that did."""
     at = now()
-    folder = "policies"
     names = [
         ("gpu-defaults", True, "enforce", 48_210, 0, 3_112, 41, 980),
         ("queue-name", True, "enforce", 48_210, 0, 12_044, 28, 410),
@@ -21,7 +27,7 @@ def policies() -> PoliciesView:
         PolicyRow(
             name,
             mutating,
-            f"{folder}/{name}/policy.yaml",
+            f"{name}/policy.yaml",
             1,
             "Fail",
             mode,
@@ -53,7 +59,14 @@ def policies() -> PoliciesView:
             9,
         ),
     )
-    reload = ReloadRow(at - 3 * HOUR, "sha256:41cc9e0d1a7f", ("team-limits",), (), ("gpu-integer",))
+    reload = ReloadRow(
+        at - 3 * HOUR,
+        "sha256:41cc9e0d1a7f",
+        (
+            ReloadChange("changed", "ValidatingAdmissionPolicy", "gpu-integer", "gpu-integer/policy.yaml", 1),
+            ReloadChange("added", "ValidatingAdmissionPolicy", "team-limits", "team-limits/policy.yaml", 1),
+        ),
+    )
     return PoliciesView(
         "sha256:9f86d081884c",
         at - 3 * HOUR,

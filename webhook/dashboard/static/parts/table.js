@@ -6,13 +6,13 @@ import { words } from "../page/words.js";
 
 /**
  * A table. A column is `{head, cell(row), kind}`: `kind` is `number`, `text` (takes what room there is) or nothing. On a
- * narrow screen each row is a card, so that its roles are said outright: as blocks, rows would lose them.
+ * narrow screen each row is a card, or with `lines` a line as elsewhere; its roles are said outright, which blocks lack.
  */
-export function table({ caption, columns, rows, key, empty }) {
+export function table({ caption, columns, rows, key, empty, lines = false }) {
   if (!rows.length) return h("p", { class: "quiet" }, empty ?? words().none);
   const headings = columns.map(({ head, kind }) => h("th", { scope: "col", role: "columnheader", class: kind }, head));
   const cells = (row) => columns.map((column) => cell(column, row));
-  return h("table", { role: "table", class: "list", onkeydown: alongRows },
+  return h("table", { role: "table", class: lines ? "list lines" : "list", onkeydown: alongRows },
     h("caption", { class: "unseen" }, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings)),
     h("tbody", { role: "rowgroup" }, rows.map((row) => h("tr", { role: "row", "data-key": key(row) }, cells(row)))));

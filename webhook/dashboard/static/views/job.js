@@ -78,7 +78,7 @@ function running({ workload: row, at, events = [] }) {
   ].filter(Boolean);
 }
 
-const runFor = ({ from, to }, { ended }) => (ended ? words().spanTold(words().doing.runs, duration(to - from)) : duration(to - from));
+const runFor = ({ from, to }, { ended }) => (ended ? words().ran(duration(to - from)) : duration(to - from));
 
 function pending(answer) {
   const { workload: row, rule } = answer;

@@ -6,40 +6,58 @@ import { clock, duration, moment, number } from "../page/units.js";
 import { listed, words, worded } from "../page/words.js";
 import { facts, section, table } from "../parts/table.js";
 
-function draw(answer) {
+const NARROW = 700; // pixels: below that a policy is one line, with the rest to unfold
+
+function draw(answer, route, { width }) {
   return [
     h("div", { class: "heading" },
       h("h1", { tabindex: "-1" }, words().policies),
       h("p", { class: "quiet" }, words().inForceSince(moment(answer.at)))),
     answer.problem && h("div", { class: "notice", role: "alert" }, h("strong", {}, words().filesNotUsed), h("pre", { tabindex: 0 }, answer.problem)),
+    section(words().lastReload, reload(answer.reload)),
     facts([
-      [words().digest, h("code", {}, answer.digest)],
+      [words().digest, digest(answer.digest)],
       [words().countsSince, moment(answer.since)],
     ]),
-    section(words().policiesInForce(answer.policies.length), policyTable(answer.policies)),
+    section(words().policiesInForce(answer.policies.length), policyTable(answer.policies, width < NARROW)),
     section(words().queueRules, ruleTable(answer.rules)),
     section(words().exceptions, exceptionTable(answer)),
-    section(words().lastReload, reload(answer.reload)),
   ];
 }
+
+const digest = (text) => h("code", { title: text }, text.slice(0, "sha256:".length + 12));
 
 const place = ({ file, line }) => file && h("code", { class: "place" }, line ? `${file}:${line}` : file);
 const count = (field) => (row) => number(row[field] ?? 0);
 
-function policyTable(rows) {
+/** Those that denied first, then those that changed something, then the others. */
+function policyTable(rows, narrow) {
   const time = (field) => (row) => (row.timed ? words().micros(number(row[field] ?? 0)) : "–");
-  const columns = [
-    { head: words().name, cell: (row) => h("strong", {}, row.name) },
+  const name = { head: words().name, kind: narrow ? "text" : null, cell: (row) => h("strong", {}, row.name) };
+  const more = [
     { head: words().does, cell: (row) => (row.mutating ? words().changesObjects : words().checksObjects) },
     { head: words().file, kind: "text", cell: place },
     { head: words().mode, cell: (row) => listed([worded("modes", row.mode), worded("failures", row.failurePolicy)]) },
+  ];
+  const counts = [
     { head: words().reviews, kind: "number", cell: count("evaluated") },
     { head: words().denied, kind: "number", cell: count("denied") },
     { head: words().changed, kind: "number", cell: count("changed") },
+  ];
+  const times = [
     { head: words().meanTime, kind: "number", cell: time("mean") },
     { head: words().slowest, kind: "number", cell: time("slowest") },
   ];
-  return table({ caption: words().policies, columns, rows, key: (row) => `${row.mutating} ${row.name}` });
+  const rank = (row) => [row.denied ?? 0, row.changed ?? 0];
+  const sorted = [...rows].sort((one, other) => rank(other)[0] - rank(one)[0] || rank(other)[1] - rank(one)[1]);
+  const columns = narrow ? [unfolded(name, [...more, ...times]), ...counts] : [name, ...more, ...counts, ...times];
+  return table({ caption: words().policies, columns, rows: sorted, key: (row) => `${row.mutating} ${row.name}`, lines: narrow });
+}
+
+/** A column whose cells unfold what other columns would show. */
+function unfolded(column, others) {
+  const rest = (row) => facts(others.map(({ head, cell }) => [head, cell(row)]));
+  return { ...column, cell: (row) => h("details", {}, h("summary", {}, column.cell(row)), rest(row)) };
 }
 
 function ruleTable(rows) {
@@ -70,13 +88,21 @@ function exceptionTable({ exceptions = [] }) {
 
 function reload(last) {
   if (!last) return h("p", { class: "quiet" }, words().neverReloaded);
-  return facts([
-    [words().time, moment(last.at)],
-    [words().digestBefore, h("code", {}, last.before)],
-    [words().added, listed(last.added)],
-    [words().removed, listed(last.removed)],
-    [words().otherNow, listed(last.changed)],
-  ]);
+  const changes = last.changes ?? [];
+  return [
+    h("p", { class: "quiet" }, moment(last.at), " · ", words().digestBefore, " ", digest(last.before)),
+    changes.length
+      ? h("ul", { class: "diff" }, changes.map(change))
+      : h("p", { class: "quiet" }, words().otherFiles),
+  ];
+}
+
+const SIGNS = { added: "+", removed: "−", changed: "~" };
+
+function change({ change: what, kind, name, file, line }) {
+  return h("li", {},
+    h("span", { class: "sign", role: "img", "aria-label": worded("reloaded", what) }, SIGNS[what]),
+    h("span", {}, h("strong", {}, name), " ", h("small", {}, kind), " ", place({ file, line })));
 }
 
 export const policies = {

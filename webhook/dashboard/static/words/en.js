@@ -132,6 +132,7 @@ export default {
   startsAt: (when) => `expected start ${when}`,
   startUnknown: (why) => (why ? `expected start not known: ${why}` : "expected start not known"),
   expectedEnd: (when) => `expected end ${when}`,
+  ran: (duration) => `ran for ${duration}`,
   endedAt: (when) => `ended ${when}`,
   decidedBy: (rule) => ["Decided by ", rule],
   clause: "The rule",
@@ -240,9 +241,8 @@ export default {
   lastReload: "Last reload",
   neverReloaded: "The files have not changed since the start.",
   digestBefore: "Digest before",
-  added: "Added",
-  removed: "Removed",
-  otherNow: "Changed",
+  reloaded: { added: "added", removed: "removed", changed: "changed" },
+  otherFiles: "Nothing that is in force here: tests, or objects.",
 
   // Simulate
   simulateHint: "Runs the recorded jobs of this cluster again: with today's quota and rules, and with new ones. Nothing is changed.",

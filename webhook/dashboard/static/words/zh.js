@@ -132,6 +132,7 @@ export default {
   startsAt: (when) => `预计开始 ${when}`,
   startUnknown: (why) => (why ? `预计开始时间未知：${why}` : "预计开始时间未知"),
   expectedEnd: (when) => `预计结束 ${when}`,
+  ran: (duration) => `运行了 ${duration}`,
   endedAt: (when) => `结束于 ${when}`,
   decidedBy: (rule) => ["由 ", rule, " 决定"],
   clause: "规则",
@@ -240,9 +241,8 @@ export default {
   lastReload: "最近一次重新加载",
   neverReloaded: "启动以来文件没有变化。",
   digestBefore: "之前的摘要",
-  added: "新增",
-  removed: "移除",
-  otherNow: "有变化",
+  reloaded: { added: "新增", removed: "移除", changed: "有变化" },
+  otherFiles: "没有影响生效的内容：只有测试或对象。",
 
   // Simulate
   simulateHint: "把本集群记录的作业重新运行两遍：一遍用当前的配额和规则，一遍用修改后的。不会改变任何对象。",
