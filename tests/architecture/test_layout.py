@@ -17,6 +17,22 @@ GROUP = 3
 """So many files of one folder that begin with the same word are a folder."""
 TEST_GROUPS_LEFT = {("tests/cluster", "live"), ("tests/queue", "rule")}
 """Groups of test files that are not folders yet; it only gets shorter."""
+PARAMETERS = 6
+MANY_PARAMETERS_LEFT = {
+    "cel/lib/rows.py member",
+    "cel/standard.py _one",
+    "certificate_secret.py __init__",
+    "cli/commands/cluster/stop.py stop",
+    "cli/commands/policies/test.py once",
+    "cluster/api/client.py request",
+    "cluster/api/leader.py __init__",
+    "cluster/controller.py __init__",
+    "cluster/cycle.py __init__",
+    "kube/conditions.py with_condition",
+    "queue/cycle/order.py _by_tournament",
+    "queue/cycle/order.py ordered",
+}
+"""Functions with more parameters, which are to become values; it only gets shorter."""
 SHARED_NAMES = 10
 """Names that more than one public class outside of `api/` has, at most. It only goes down."""
 
@@ -60,6 +76,24 @@ def test_groups_are_folders():
     """No group of files in one folder is held together by a prefix, be it of the sources or of the tests."""
     assert groups_of(SOURCES) == set()
     assert groups_of(sorted((ROOT / "tests").rglob("*.py"))) <= TEST_GROUPS_LEFT
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the parameters of a function; those of a command are its options, which stand one by one."""
+    if any("command" in ast.unparse(decorator) for decorator in function.decorator_list):
+        return 0
+    given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return sum(argument.arg not in ("self", "cls") for argument in given)
+
+
+def test_functions_have_few_parameters():
+    """What belongs together is one value."""
+    functions = [
+        (path, node) for path in SOURCES for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]  # fmt: skip
+    found = {f"{place(path)} {node.name}" for path, node in functions if parameters(node) > PARAMETERS}
+    assert found <= MANY_PARAMETERS_LEFT
 
 
 def test_a_name_is_one_class():

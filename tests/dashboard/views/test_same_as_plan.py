@@ -39,7 +39,7 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, str]:
 def at_rest(snapshot, rules):
     """What the page reads, where the core has come to rest over these facts."""
     state = State.from_snapshot(snapshot)
-    settle(state, snapshot, rules, NOW)
+    settle(state, rules, NOW)
     core = SimpleNamespace(state=state, revision=1, rules=rules)
     view = View(MemoryStore(), ())
     return Sources(core, view, WorkloadCounts(), None, Configured(), lambda: NOW, lambda: True, "test")

@@ -15,7 +15,7 @@ from webhook.cli import exits
 from webhook.cli.commands.policies.test import test as command
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite import run_suite
-from webhook.offline.suite.session import run_session
+from webhook.offline.suite.session import SessionOptions, run_session
 from webhook.offline.suite.suite_file import suites_of
 from webhook.offline.suite.workers import worker_count
 
@@ -84,7 +84,7 @@ def test_a_lost_worker_is_a_failure_with_a_name(repository, monkeypatch):
         return real(case, *rest)
 
     monkeypatch.setattr(run_suite, "run_case", dying)
-    session = run_session([repository], jobs=2)
+    session = run_session([repository], SessionOptions(jobs=2))
     broken = {r.case.title: r for r in session.results if r.outcome is CaseOutcome.ERROR}
     assert list(broken) == ["own-2//pod of 2", "own-2//pod of 3", "own-2//pod of 4"]
     assert "SIGKILL (out of memory?)" in broken["own-2//pod of 2"].findings[0].message

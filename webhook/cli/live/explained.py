@@ -54,9 +54,8 @@ def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) ->
     Raises ValueError where the objects cannot be read.
     """
     objects = tuple(objects)
-    read = snapshot(objects)
-    state = State.from_snapshot(read)
-    settle(state, read, rules, int(now.timestamp() * 1000))
+    state = State.from_snapshot(snapshot(objects))
+    settle(state, rules, int(now.timestamp() * 1000))
     told, entry = explain(state, key), state.entries.get(key)
     if told is None or entry is None:
         return {"message": NEXT_ROUND}

@@ -148,7 +148,7 @@ def outlook(
     others = (other for other in snapshot.workloads if other.key != workload.key)
     facts = replace(snapshot, workloads=(*others, workload))
     state = State.from_snapshot(facts)
-    made, _ = settle(state, facts, rules, now, reporter=deadline)
+    made, _ = settle(state, rules, now, reporter=deadline)
     entry = state.entries[workload.key]
     if entry.status == Status.HOLDING and entry.admission is not None:
         flavors = {r: flavor for pods in entry.admission.pod_set_assignments for r, flavor in pods.flavors.items()}

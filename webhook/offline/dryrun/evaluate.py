@@ -90,6 +90,42 @@ def _ref(document: Document, value: Object, sender: Sender) -> ObjectRef:
 
 
 @dataclass(frozen=True, slots=True)
+class DryRunContext:
+    """What objects are tried under: policies, the facts of the files, who sends the objects, and what the queue says.
+
+    `clock` is the time, for exceptions with an expiry date. `resources` are read off the objects' CRDs.
+    """
+
+    bundle: Bundle
+    facts: FileFacts
+    sender: Sender
+    resources: Resources
+    gate: Gate | None
+    clock: Callable[[], float]
+
+    @classmethod
+    def of(
+        cls,
+        objects: Iterable[Object],
+        bundle: Bundle,
+        facts: FileFacts,
+        sender: Sender,
+        gate: Gate | None,
+        clock: Callable[[], float],
+    ) -> DryRunContext:
+        """Make the context in which some objects are tried together."""
+        return cls(bundle, facts, sender, Resources.of([*bundle.objects, *objects], facts), gate, clock)
+
+    def received(self, item: Input) -> Object:
+        """Give an object as admission sees it."""
+        return item.obj if item.request else received(item.obj, self.resources, self.sender)
+
+    def request_for(self, item: Input, obj: Object) -> Request:
+        """Make the request for an object that was `received`. Raises BadReview where it cannot be one."""
+        return item.request or request_for(obj, self.resources, self.sender)
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """Outcomes of all objects under one set of policies, what was assumed on the way, and what was missing."""
 
@@ -108,31 +144,22 @@ def dry_run(
 ) -> Trial:
     """Say what would happen to each object. `clock` is the time, for exceptions with an expiry date."""
     given = list(found)
-    resources = Resources.of([*bundle.objects, *(i.obj for i in given)], facts)
-    outcomes = [outcome(item, bundle, facts, resources, sender, gate, clock) for item in given]
+    context = DryRunContext.of((item.obj for item in given), bundle, facts, sender, gate, clock)
+    outcomes = [outcome(item, context) for item in given]
     missing = (*missing_facts(facts, bundle), *(missing_queues(outcomes) if gate is None else ()))
     notes = (*_notes(facts, bundle), *_unasked(outcomes))
     return Trial(tuple(outcomes), notes, tuple(dict.fromkeys(missing)))
 
 
-def outcome(
-    item: Input,
-    bundle: Bundle,
-    facts: FileFacts,
-    resources: Resources,
-    sender: Sender,
-    gate: Gate | None,
-    clock: Callable[[], float],
-    observer: Observer | None = None,
-) -> ObjectOutcome:
+def outcome(item: Input, context: DryRunContext, observer: Observer | None = None) -> ObjectOutcome:
     """Try one object."""
-    obj = item.obj if item.request else received(item.obj, resources, sender)
+    obj = context.received(item)
     try:
-        request = item.request or request_for(obj, resources, sender)
+        request = context.request_for(item, obj)
     except BadReview as error:
         return ObjectOutcome(item.ref, allowed=False, denials=(str(error),), before=obj, code=400, reason="BadRequest")
     ref = replace(item.ref, namespace=request.namespace, name=request.name or item.ref.name)
-    verdict = review(request, bundle, facts, gate, observer=observer, clock=clock)
+    verdict = review(request, context.bundle, context.facts, context.gate, observer=observer, clock=context.clock)
     assert not isinstance(verdict, NeedsFacts), "file facts answer every check"
     return _outcome(ref, verdict, request)
 

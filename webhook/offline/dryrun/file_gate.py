@@ -21,7 +21,7 @@ CLASSES: Final = ("WorkloadPriorityClass", "PriorityClass")
 
 @dataclass(frozen=True, slots=True)
 class SettledCore:
-    """The state that the objects of files come to rest in, and the rules that led there."""
+    """The state in which nothing changes any more, made of the objects of files, and the rules that led there."""
 
     state: State
     rules: Rules
@@ -68,7 +68,7 @@ def file_gate(
         return None
     facts, now_ms = snapshot(cluster.objects), int(now * 1000)
     state = State.from_snapshot(facts)
-    settle(state, facts, rules, now_ms)
+    settle(state, rules, now_ms)
     return QueueGate(FileObjects(cluster.objects), SettledCore(state, rules), lambda: now_ms)
 
 

@@ -15,10 +15,10 @@ from webhook.cel.program import Program
 from webhook.cel.trace import TracedPart, trace
 from webhook.diagnostics import Place
 from webhook.jobs.describe import describe
-from webhook.offline.dryrun.evaluate import Input, outcome
+from webhook.offline.dryrun.evaluate import DryRunContext, Input, outcome
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectOutcome
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import Sender
 from webhook.offline.explain.why_not import why_not
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
@@ -102,11 +102,10 @@ def explain(
     gate: Gate | None = None,
 ) -> tuple[ObjectOutcome, tuple[PolicyTrace, ...]]:
     """Say what would happen to an object and why, policy by policy in the order they run. Raises BadReview."""
-    resources = Resources.of([*bundle.objects, item.obj], facts)
-    obj = item.obj if item.request else received(item.obj, resources, sender)
-    request = item.request or request_for(obj, resources, sender)
+    context = DryRunContext.of([item.obj], bundle, facts, sender, gate, clock)
+    request = context.request_for(item, context.received(item))
     listener = _Listener(request_object=request.object)
-    found = outcome(item, _listening(bundle, listener), facts, resources, sender, gate, clock, listener)
+    found = outcome(item, replace(context, bundle=_listening(bundle, listener)), listener)
     traces = []
     for policy in sorted(bundle.policies, key=lambda p: (not p.mutating, p.name)):
         clauses = tuple(listener.policies.get((policy.name, policy.mutating), ()))

@@ -43,7 +43,7 @@ def make_plan(
     the number of each.
     """
     state = State.from_snapshot(snapshot)
-    taken, stable = settle(state, snapshot, rules, now, cycles, watch)
+    taken, stable = settle(state, rules, now, cycles, watch)
     return QueuePlan(
         tuple(a for d in taken for a in d.admitted),
         tuple(p for d in taken for p in d.preempted),
@@ -56,24 +56,22 @@ def make_plan(
 
 def settle(
     state: State,
-    snapshot: Snapshot,
     rules: Rules,
     now: int,
     cycles: int | None = None,
     watch: Callable[[int], None] | None = None,
     reporter: Reporter = SILENT,
 ) -> tuple[list[Decisions], bool]:
-    """Bring a state made of the snapshot to rest: give the decisions on the way, and whether it did.
+    """Decide until nothing changes any more: give the decisions on the way, and whether it came to that.
 
     What `watch` or the `reporter` raises ends it.
     """
-    born = {w.key: w.created for w in snapshot.workloads}
     taken: list[Decisions] = []
     stable = False
     while not stable and len(taken) < (cycles or MOST_ROUNDS):
         for before in taken[-1:]:
             for key in (*(p.workload for p in before.preempted), *(e.workload for e in before.evicted)):
-                state.apply(WorkloadEvicted(key, born.get(key, now)))
+                state.apply(WorkloadEvicted(key, state.entries[key].workload.created))
         made = decide(state, rules, now, reporter, cycles=1 if cycles else None)
         taken.append(made)
         stable = not (made.admitted or made.preempted or made.evicted or state.ready)

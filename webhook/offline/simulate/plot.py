@@ -81,6 +81,16 @@ class Column:
     panels: tuple[Panel, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What all columns share: the time of the end, the resource, the queues by name, and the most that wait at once."""
+
+    end: int
+    resource: str
+    names: tuple[str, ...]
+    most: float
+
+
 def plot(outcomes: Sequence[SimulationResult]) -> str:
     """Draw the outcomes beside each other on the same axes, as the text of an SVG file."""
     end = max((o.end for o in outcomes), default=0) or 1
@@ -88,7 +98,8 @@ def plot(outcomes: Sequence[SimulationResult]) -> str:
     names = _largest(outcomes, resource)
     waiting = [_series(o, end, lambda s: float(sum(s.pending.values()))) for o in outcomes]
     most = max((max(w, default=0.0) for w in waiting), default=0.0) or 1.0
-    columns = [_column(i, o, end, resource, names, most, waiting[i]) for i, o in enumerate(outcomes)]
+    axes = Axes(end, resource, tuple(names), most)
+    columns = [_column(i, o, axes, waiting[i]) for i, o in enumerate(outcomes)]
     legend = [(name, COLOURS[i % MOST], 150 * (i % 6), 18 * (i // 6)) for i, name in enumerate(names)]
     environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True)
     return environment.from_string(TEMPLATE).render(
@@ -103,35 +114,28 @@ def plot(outcomes: Sequence[SimulationResult]) -> str:
     )
 
 
-def _column(
-    i: int,
-    outcome: SimulationResult,
-    end: int,
-    resource: str,
-    names: Sequence[str],
-    most: float,
-    waiting: Sequence[float],
-) -> Column:
+def _column(i: int, outcome: SimulationResult, axes: Axes, waiting: Sequence[float]) -> Column:
     summary = summarise(outcome, ())
-    quota = capacity(outcome.snapshot).get(resource) or 1
+    resource, most = axes.resource, axes.most
     return Column(
         x=50 + i * (WIDTH + 70),
         title=outcome.name,
         subtitle=f"mean wait {seconds(summary.total.wait_mean)}, {summary.total.preemptions} preemptions, "
         f"fairness (Jain) {summary.fairness:.3f}, {summary.utilisation.get(resource, 0):.0%} of {resource} used",
-        end=seconds(end),
+        end=seconds(axes.end),
         panels=(
-            Panel(f"{resource} usage by queue", 70, "100%", _stack(outcome, end, resource, names, quota)),
+            Panel(f"{resource} usage by queue", 70, "100%", _stack(outcome, axes)),
             Panel("pending workloads", 310, f"{most:.0f}", (_line(waiting, most),)),
         ),
     )
 
 
-def _stack(outcome: SimulationResult, end: int, resource: str, names: Sequence[str], quota: int) -> tuple[Area, ...]:
+def _stack(outcome: SimulationResult, axes: Axes) -> tuple[Area, ...]:
+    quota = capacity(outcome.snapshot).get(axes.resource) or 1
     base = [0.0] * BUCKETS
     areas = []
-    for i, name in enumerate(names):
-        part = [n / quota for n in _series(outcome, end, _use_of(name, resource))]
+    for i, name in enumerate(axes.names):
+        part = [n / quota for n in _series(outcome, axes.end, _use_of(name, axes.resource))]
         top = [b + p for b, p in zip(base, part, strict=True)]
         points = [*_points(top, 1.0), *reversed(_points(base, 1.0))]
         areas.append(Area("M" + " L".join(points) + " Z", COLOURS[i % MOST], "none"))

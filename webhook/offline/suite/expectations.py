@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -22,31 +23,36 @@ from webhook.policy.request import Request
 _NO_FIELD: Final = re.compile(r"no such key: ([A-Za-z_]\w*)")
 
 
-def problems(
-    case: Case,
-    request: Request,
-    verdict: Verdict,
-    queue: QueueResult | None,
-    why: Callable[[], str],
-    restless: Iterable[str],
-    resources: Resources,
-) -> Iterator[Diagnostic]:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of a case. `why` says why no policy is for the object; `restless` names policies that would change
+    again what they made; `resources` are those the request was made with.
+    """
+
+    request: Request
+    verdict: Verdict
+    queue: QueueResult | None
+    why: Callable[[], str]
+    restless: tuple[str, ...]
+    resources: Resources
+
+
+def problems(case: Case, judged: Judged) -> Iterator[Diagnostic]:
     """Give what is not as expected: SUI010 verdict, SUI011 words, SUI012 object, SUI013 queue, SUI014 unmatched.
 
-    `why` says why no policy is for the object. Where that is not as expected nothing else is told. `restless` names
-    policies that would change again what they made, `resources` are those the request was made with.
+    Where no policy is for the object, and one should be, nothing else is reported.
     """
-    expect = case.spec.get("expect") or {}
-    if unmatched := list(_matched(case, verdict, expect, why)):
+    expect, verdict = case.spec.get("expect") or {}, judged.verdict
+    if unmatched := list(_matched(case, verdict, expect, judged.why)):
         yield from unmatched
         return
     yield from _verdict(case, verdict, expect)
     yield from _words(case, verdict, expect)
     if verdict.allowed:
-        yield from _restless(case, restless)
-        yield from _object(case, request, verdict, expect, resources)
-    if "queue" in expect and queue is not None:
-        yield from _queue(case, queue, expect["queue"])
+        yield from _restless(case, judged.restless)
+        yield from _object(case, judged, expect)
+    if "queue" in expect and judged.queue is not None:
+        yield from _queue(case, judged.queue, expect["queue"])
 
 
 def _matched(case: Case, verdict: Verdict, expect: dict[str, Any], why: Callable[[], str]) -> Iterator[Diagnostic]:
@@ -106,16 +112,15 @@ def _restless(case: Case, names: Iterable[str]) -> Iterator[Diagnostic]:
         yield case.diagnostic("SUI012", f"{name} changes the object on every pass (not idempotent)", hint=hint)
 
 
-def _object(
-    case: Case, request: Request, verdict: Verdict, expect: dict[str, Any], resources: Resources
-) -> Iterator[Diagnostic]:
+def _object(case: Case, judged: Judged, expect: dict[str, Any]) -> Iterator[Diagnostic]:
+    request, verdict = judged.request, judged.verdict
     made = verdict.object if verdict.object is not None else request.object
     if "patch" in expect:
         steps = [step.wire() for step in verdict.patch]
         if not same(steps, expect["patch"] or []):
             yield case.diagnostic("SUI012", "the patch differs", "expect", "patch", hint=shown(steps))
     if "patched" in expect:
-        wanted = whole(case, expect["patched"], request, resources)
+        wanted = whole(case, expect["patched"], request, judged.resources)
         if not same(wanted, made):
             steps = [step.wire() for step in diff(wanted, made)]
             yield case.diagnostic("SUI012", "the object differs", "expect", "patched", hint=shown(steps))

@@ -21,7 +21,7 @@ from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.dryrun.requests import Resources, Sender, received
 from webhook.offline.laws.search import TRIES, counterexample
 from webhook.offline.reports.junit import CaseOutcome
-from webhook.offline.suite.expectations import finds, problems
+from webhook.offline.suite.expectations import Judged, finds, problems
 from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_of
 from webhook.offline.suite.suite_file import LAW, Case, resolve
 from webhook.offline.suite.unmatched import unmatched
@@ -97,10 +97,9 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
         compiled = rules or partial(rules_of, bundle)
         queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
-    restless = _restless(request, verdict, bundle, facts, now)
-    found = tuple(
-        problems(case, request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless, resources)
-    )
+    restless = tuple(_restless(request, verdict, bundle, facts, now))
+    judged = Judged(request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless, resources)
+    found = tuple(problems(case, judged))
     return Result(case, CaseOutcome.FAILURE if found else CaseOutcome.PASSED, found, verdict, queue)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from webhook.diagnostics import Diagnostic
 from webhook.offline.laws.search import TRIES
@@ -48,32 +49,42 @@ class Session:
         return tuple(branch for branch in self.branches if not branch.ran)
 
 
-def run_session(
-    paths: Sequence[Path],
-    pattern: str = "",
-    *,
-    cover: bool = True,
-    jobs: int | None = None,
-    examples: int = TRIES,
-    rules: tuple[str, ...] = (),
-    tell: Callable[[Result, int], None] | None = None,
-) -> Session:
-    """Run the suites below some paths; `pattern` picks cases by `suite//case`, `jobs` is how many processes to use.
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """`pattern` picks cases by `suite//case`, `jobs` is how many processes to use (None: as many as are worth it).
 
-    Laws of queue rules are tried on so many `examples`; `rules` are those of suites that bring none. `tell` hears each
-    result as it comes, with how many there will be. Raises re.error where the pattern is none.
+    Laws of queue rules are tried on so many `examples`; `rules` are those of suites that bring none.
+    """
+
+    pattern: str = ""
+    cover: bool = True
+    jobs: int | None = None
+    examples: int = TRIES
+    rules: tuple[str, ...] = ()
+
+
+DEFAULTS: Final = SessionOptions()
+
+
+def run_session(
+    paths: Sequence[Path], options: SessionOptions = DEFAULTS, tell: Callable[[Result, int], None] | None = None
+) -> Session:
+    """Run the suites below some paths. `tell` hears each result as it comes, with how many there will be.
+
+    Raises re.error where the pattern is none.
     """
     start = time.perf_counter()
     wrong: list[Diagnostic] = []
-    suites = suites_of(paths, wrong, rules)
+    pattern = options.pattern
+    suites = suites_of(paths, wrong, options.rules)
     total = sum(len(picked(suite, pattern)) for suite in suites)
 
     def heard(result: Result) -> None:
         if tell:
             tell(result, total)
 
-    processes = worker_count(suites, pattern, jobs)
-    parts = run_parts(suites, pattern, processes, cover=cover, examples=examples, tell=heard)
+    processes = worker_count(suites, pattern, options.jobs)
+    parts = run_parts(suites, pattern, processes, cover=options.cover, examples=options.examples, tell=heard)
     broken = tuple(dict.fromkeys((*wrong, *(d for part in parts for d in part.broken))))
     results = tuple(result for part in parts for result in part.results)
     left = sum(len(suite.cases) for suite in suites) - total

@@ -21,7 +21,7 @@ from webhook.offline.laws.search import TRIES
 from webhook.offline.lint.hints import with_hints
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
-from webhook.offline.suite.session import Session, report, run_session
+from webhook.offline.suite.session import Session, SessionOptions, report, run_session
 from webhook.offline.suite.show import TITLES, as_json, findings_of, lines
 from webhook.offline.suite.update import update
 
@@ -116,16 +116,9 @@ def once(
 
     def once() -> Session:
         with Progress() as progress:
-            return run_session(
-                paths,
-                pattern,
-                jobs=jobs,
-                examples=examples,
-                rules=sources,
-                tell=lambda result, total: progress.step(total, result.case.title),
-            )
+            return run_session(paths, options, lambda result, total: progress.step(total, result.case.title))
 
-    sources = rule_sources(repository())
+    options = SessionOptions(pattern, jobs=jobs, examples=examples, rules=rule_sources(repository()))
     session = once()
     written = update(session.results) if rewrite else {}
     for file, count in written.items():
