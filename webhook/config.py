@@ -18,6 +18,7 @@ from webhook.api.configuration.field_readers import Reading
 from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
+from webhook.journal.users import UserNames
 from webhook.policy.loading.shipped import located
 
 PREFIX: Final = "SLUICE_"
@@ -95,6 +96,10 @@ class Config:
     """Disk space of all recordings, in MiB. The oldest are deleted first."""
     journal_folder: Path | None = None
     """The folder of the journal of decisions, for `sluice journal`; none: no journal."""
+    journal_users: UserNames = UserNames.KEEP
+    """Whether the journal keeps the names of users, or hashes them."""
+    journal_users_key: Path | None = None
+    """The file of the key of these hashes; none: `users.key` in the folder of the journal, which is made."""
     journal_days: float = 31.0
     journal_megabytes: float = 1024.0
     """Disk space of the journal, in MiB. The oldest files are deleted first."""
@@ -264,6 +269,10 @@ def _page_mode(value: Any) -> PageMode:
     return PageMode(_one_of(value, tuple(PageMode)))
 
 
+def _user_names(value: Any) -> UserNames:
+    return UserNames(_one_of(value, tuple(UserNames)))
+
+
 def _selector(value: Any) -> str:
     setting_values.labels(value)
     return str(value)
@@ -285,6 +294,8 @@ _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "record_folder": _path,
     "kueue_config": _path,
     "journal_folder": _path,
+    "journal_users": _user_names,
+    "journal_users_key": _path,
     "mode": _mode,
     "ui": _page_mode,
     "ui_listen": setting_values.address,
@@ -317,6 +328,7 @@ def _absolute(config: Config) -> Config:
         record_folder=config.record_folder.absolute() if config.record_folder else None,
         kueue_config=config.kueue_config.absolute() if config.kueue_config else None,
         journal_folder=config.journal_folder.absolute() if config.journal_folder else None,
+        journal_users_key=config.journal_users_key.absolute() if config.journal_users_key else None,
     )
 
 

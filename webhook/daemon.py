@@ -41,6 +41,7 @@ from webhook.dashboard.page import Page
 from webhook.dashboard.sources import Sources
 from webhook.journal.compare import ComparingJournal
 from webhook.journal.journal import Decider, Journal
+from webhook.journal.users import UserHashes, UserNames, read_key
 from webhook.journal.writer import JournalLimits, JournalWriter
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.selectors import compile_selector
@@ -225,7 +226,11 @@ class Daemon:
         if config.journal_folder is None:
             return None
         limits = JournalLimits(int(config.journal_megabytes * 2**20), int(config.journal_days))
-        writer = JournalWriter(config.journal_folder, limits)
+        users = None
+        if config.journal_users is UserNames.HASH:
+            key = read_key(config.journal_users_key) if config.journal_users_key else b""
+            users = UserHashes(config.journal_folder, key)
+        writer = JournalWriter(config.journal_folder, limits, users=users)
         if not compares:
             return Journal(writer, self._decider, BUDGET)
         return ComparingJournal(writer, self._decider, BUDGET, ComparisonMetrics(self.registry).told)

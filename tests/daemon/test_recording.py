@@ -11,6 +11,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.config import QueueMode
 from webhook.journal.read import journal_files
 from webhook.journal.replay import replay as replay_journal
+from webhook.journal.users import KEY_FILE, UserNames, read_key
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.offline.record.replay import read_recording, replay
@@ -72,16 +73,18 @@ def test_a_full_disk_stops_recording_and_nothing_else(tmp_path, policies):
 
 
 def test_decisions_are_written_down_and_decided_again(tmp_path, policies):
-    """With a folder for it the queues keep a journal: it has the job's admission, and replays to the same."""
+    """With a folder for it the queues keep a journal: it has the job's admission, no user, and replays to the same."""
 
     async def go():
-        async with queueing(tmp_path, policies, journal_folder=tmp_path / "journal") as (store, kubelet, talk):
+        settings = {"journal_folder": tmp_path / "journal", "journal_users": UserNames.HASH}
+        async with queueing(tmp_path, policies, **settings) as (store, kubelet, talk):
             await store.create(job("a"))
             await until(has_ended(kubelet, "a"), "a has ended")
             return (await talk.get("/metrics"))[1]
 
     assert 'sluice_journal_records_total{result="dropped"} 0.0' in asyncio.run(go())
     (file,) = journal_files([tmp_path / "journal"])
+    assert (file.begin.users, len(read_key(tmp_path / "journal" / KEY_FILE))) == ("hash", 64)
     calls = list(replay_journal(file.records(), rules_of(file.begin.rules)))
     assert [a.cluster_queue for call in calls for a in call.then.admitted] == ["cq"]
     assert all(call.same for call in calls)

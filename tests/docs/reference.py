@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 
 import click
 from prometheus_client import CollectorRegistry
@@ -20,7 +21,7 @@ from webhook.cli.commands.server.serve import serve
 from webhook.cli.group import cli
 from webhook.cluster.beside_kueue import ComparisonMetrics
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config, QueueMode
+from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config
 from webhook.server.metrics import ServerMetrics
 from webhook.server.policy_measures import PolicyMeasures
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
@@ -98,9 +99,9 @@ ERRORS = """
 
 | code | severity | meaning |
 |---|---|---|
-| CFG001 | error; in Kueue's file a warning | The setting is unknown. The nearest name is shown. |
-| CFG002 | error | The value is wrong. What is allowed is shown. |
-| CFG003 | warning | The field of Kueue's Configuration has no effect here. |
+| [CFG001](../findings/CFG001.md) | error; in Kueue's file a warning | The setting is unknown; the nearest is shown. |
+| [CFG002](../findings/CFG002.md) | error | The value is wrong. What is allowed is shown. |
+| [CFG003](../findings/CFG003.md) | warning | The field of Kueue's Configuration has no effect here. |
 """
 
 METRICS_HEAD = """\
@@ -181,13 +182,15 @@ def _allowed(name: str) -> str:
         allowed = RANGES[name]
         return f"{allowed.low:g} to {allowed.high:,.0f} {allowed.unit}".strip()
     names: dict[str, Iterable[str]] = {
-        "mode": [mode.value for mode in QueueMode],
         "log_level": LEVELS,
         "log_format": LOG_FORMATS,
     }
     if name in names:
         return ", ".join(f"`{value}`" for value in names[name])
-    return "`true`, `false`" if isinstance(getattr(Config(), name), bool) else ""
+    value = getattr(Config(), name)
+    if isinstance(value, StrEnum):
+        return ", ".join(f"`{one}`" for one in type(value))
+    return "`true`, `false`" if isinstance(value, bool) else ""
 
 
 def metrics() -> dict[str, list[tuple[str, str, tuple[str, ...], str]]]:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from tests.cluster.test_core_revision import workload
 from webhook.cli.group import cli
 from webhook.cluster.core.queue_core import BUDGET, QueueCore
 from webhook.journal.journal import Decider, Journal
+from webhook.journal.users import UserHashes
 from webhook.journal.writer import JournalWriter
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.policy.queue_rules.configured import Configured
@@ -72,6 +74,24 @@ def test_show_tells_what_happened_in_order(journal):
         "2026-01-05T12:10:00Z  finished  team-a/first  main",
         "2026-01-05T12:10:00Z  admitted  team-a/second  cq  1 cpu (f)",
     ]
+
+
+@pytest.mark.parametrize("hashes", [None, UserHashes(Path(), b"a key of 16 bytes")])
+def test_show_names_users_or_their_hashes(tmp_path, hashes):
+    """Who asked stands with the arrival; the line of the file says that names are hashed."""
+    writer = JournalWriter(tmp_path, users=hashes)
+    core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: Decider("me", 1, Configured(), ""), BUDGET))
+    for obj in queues("2"):
+        core.heard(None, obj)
+    core.decide(MONDAY)
+    made = told("first", "2")
+    made["metadata"]["annotations"] = {"sluice.dev/user": "alice"}
+    core.heard(None, made)
+    core.decide(MONDAY + 1_000)
+    writer.close()
+    began, arrived, *_ = sluice("show", str(tmp_path)).stdout.splitlines()
+    assert began.endswith("; user names hashed") == bool(hashes)
+    assert arrived.endswith(f"2 cpu, user {hashes.hashed('alice') if hashes else 'alice'}")
 
 
 def test_show_of_one_workload_and_time(journal):

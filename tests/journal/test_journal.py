@@ -36,8 +36,11 @@ class Queues:
 
     def __init__(self, folder: Path, world: Snapshot, names: tuple[str, tuple[str, ...]]) -> None:
         self.rules, self.state, self.now, self.decisions = rules_of(*names), State.from_snapshot(world), MONDAY, 0
-        self.writer = JournalWriter(folder)
+        self.writer = self.writer_of(folder)
         self.journal = Journal(self.writer, lambda: Decider("me", 1, Configured(), "sha256:0"), BUDGET)
+
+    def writer_of(self, folder: Path) -> JournalWriter:
+        return JournalWriter(folder)
 
     def tell(self, event: Event) -> None:
         self.state.apply(event)

@@ -61,6 +61,8 @@ class Begin:
     budget: int
     snapshot: Snapshot
     memory: Memory
+    users: str = "keep"
+    """Whether user names are kept or hashed (`users.UserNames`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from webhook.api.amounts import text
 from webhook.journal.records import Begin, Decided, Record
+from webhook.journal.users import UserNames
 from webhook.queue.decisions import Admitted
 from webhook.queue.events import (
     DefinitionChanged,
@@ -66,7 +67,10 @@ def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[
 def _began(begin: Begin) -> str:
     waiting = sum(w.admission is None and not w.finished for w in begin.snapshot.workloads)
     held = sum(w.admission is not None for w in begin.snapshot.workloads)
-    return f"leader {begin.identity}, rules {', '.join(begin.rules)}; {waiting} pending, {held} with quota reserved"
+    users = "; user names hashed" if begin.users == UserNames.HASH else ""
+    return (
+        f"leader {begin.identity}, rules {', '.join(begin.rules)}; {waiting} pending, {held} with quota reserved{users}"
+    )
 
 
 def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happening]:
@@ -89,11 +93,15 @@ def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happen
 
 def _changed(before: Workload | None, workload: Workload, at: int) -> Iterator[Happening]:
     if before is None:
-        yield Happening(at, EventKind.ARRIVED, workload.key, workload.queue_name, requests(workload))
+        yield Happening(at, EventKind.ARRIVED, workload.key, workload.queue_name, _asked(workload))
     if workload.finished and not (before is not None and before.finished):
         yield Happening(at, EventKind.FINISHED, workload.key, workload.queue_name)
     elif before is not None and before.admission is not None and workload.admission is None:
         yield Happening(at, EventKind.REQUEUED, workload.key, workload.queue_name)
+
+
+def _asked(workload: Workload) -> str:
+    return ", ".join(filter(None, (requests(workload), f"user {workload.user}" if workload.user else "")))
 
 
 def _decided(made: Decided) -> Iterator[Happening]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from webhook.journal.records import Begin, Record, line_of
+from webhook.journal.users import UserHashes
 
 log = logging.getLogger(__name__)
 
@@ -55,9 +56,14 @@ class JournalWriter:
     """
 
     def __init__(
-        self, folder: Path, limits: JournalLimits | None = None, clock: Callable[[], float] = time.time
+        self,
+        folder: Path,
+        limits: JournalLimits | None = None,
+        clock: Callable[[], float] = time.time,
+        users: UserHashes | None = None,
     ) -> None:
-        self._folder, self._limits, self._clock = folder, limits or JournalLimits(), clock
+        """Write into a folder; with `users` their names are hashed."""
+        self._folder, self._limits, self._clock, self._users = folder, limits or JournalLimits(), clock, users
         self._waiting: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
         self._began: int | None = None
         self._not_before = 0
@@ -133,9 +139,9 @@ class JournalWriter:
                 if stream is None:
                     self.dropped += 1
                     continue
-                stream.write(line_of(record))
-            except OSError as error:
-                self._lose(error.strerror or str(error), 1)
+                stream.write(line_of(record if self._users is None else self._users.record(record)))
+            except (OSError, ValueError) as error:
+                self._lose(getattr(error, "strerror", None) or str(error), 1)
                 _close(stream)
                 stream = None
                 continue

@@ -23,6 +23,7 @@ from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
 from webhook.config import LEVELS, LOG_FORMATS, Config, PageMode, QueueMode, load, typed
 from webhook.daemon import Daemon, replica_name, system_clocks
 from webhook.diagnostics import Diagnostic
+from webhook.journal.users import UserNames
 from webhook.policy_reload.policies import LoaderError
 from webhook.server.deadlines import start_timer, stop_timer
 from webhook.store.no_cluster import NoCluster
@@ -136,6 +137,16 @@ Examples:
     "--journal-folder",
     type=FOLDER,
     help="Folder of the journal of queue decisions, for `sluice journal`.  [default: none]",
+)
+@click.option(
+    "--journal-users",
+    type=click.Choice([names.value for names in UserNames]),
+    help="Whether the journal keeps user names or hashes them.  [default: keep]",
+)
+@click.option(
+    "--journal-users-key",
+    type=FILE,
+    help="File with the key of hashed user names.  [default: users.key in the journal's folder, created if missing]",
 )
 @click.option("--journal-days", type=NUMBER, help="Days that the journal is kept.  [default: 31]")
 @click.option("--journal-megabytes", type=NUMBER, help="Maximum size of the journal, in MiB.  [default: 1024]")
