@@ -248,9 +248,9 @@ _JOBS: Final = (
     ),
     Feature(
         "a ClusterQueue whose onFlavors name no flavor",
-        State.PART,
-        "lint reports it; the API server accepts it",
-        "tests/offline/lint",
+        State.YES,
+        "denied by the policy valid-quotas, but where it is stored already and neither onFlavors nor flavors change",
+        "policies/queue/valid-quotas/suite.yaml",
         ("RejectUpdatesToCQWithInvalidOnFlavors",),
     ),
 )
