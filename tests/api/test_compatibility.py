@@ -1,11 +1,13 @@
 """The table of features is whole, and the page is the table."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from webhook.api.compatibility.feature import State
+from webhook.api.compatibility.gates import FIXED, READ, SAME
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.page import page
 from webhook.api.compatibility.volcano import VOLCANO
@@ -24,6 +26,29 @@ def test_every_feature_gate_of_kueue_has_one_row():
     counted = Counter(gate for feature in KUEUE for gate in feature.gates)
     assert set(counted) == set(GATES.read_text().split())
     assert set(counted.values()) == {1}
+
+
+def test_of_every_gate_it_is_said_what_it_does():
+    """It is read, makes no difference, or is fixed: one of these."""
+    said = Counter([*READ, *SAME, *FIXED])
+    assert set(said) == set(GATES.read_text().split())
+    assert set(said.values()) == {1}
+
+
+RULES = {gate[0].lower() + gate[1:]: gate for gate in READ}
+"""How parameters of rule files are named after gates."""
+
+
+def test_a_gate_that_is_read_is_read_somewhere():
+    """In the code, as a variable of a shipped policy, or as a parameter of a rule file; and no other is."""
+    table = ROOT / "webhook/api/compatibility"
+    code = [p.read_text() for p in (ROOT / "webhook").rglob("*.py") if not p.is_relative_to(table)]
+    rules = [p.read_text() for p in (ROOT / "policies").rglob("policy.yaml")]
+    text = "\n".join([*code, *rules])
+    written = {gate for gate in (*READ, *SAME, *FIXED) if f'"{gate}"' in text or f"name: {gate}\n" in text}
+    named = {RULES[name] for name in re.findall(r"parameters\.(\w+)", text) if name in RULES}
+    of_features = {feature.ignored_without for feature in KUEUE} - {""}
+    assert written | named | of_features == set(READ)
 
 
 @pytest.mark.parametrize("feature", [*KUEUE, *VOLCANO], ids=lambda f: f.name)

@@ -3,6 +3,7 @@
 import pytest
 
 from webhook import config
+from webhook.api.compatibility import gates
 from webhook.api.configuration.read import SECTIONS, from_configuration
 from webhook.api.configuration.sections import (
     AdmissionFairSharing,
@@ -22,7 +23,7 @@ from webhook.documents import read
 from webhook.policy.queue_rules.configured import Configured, configured
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
-NOTHING = {"wait_for_pods_ready": WaitForPodsReady(), "integrations": Integrations()}
+NOTHING = {"wait_for_pods_ready": WaitForPodsReady(), "integrations": Integrations(), "of_kueue": True}
 READ = [
     ("", {}),
     ("manageJobsWithoutQueueName: true", {"manage_jobs_without_queue_name": True}),
@@ -40,23 +41,30 @@ READ = [
      {"wait_for_pods_ready": WaitForPodsReady(300)}),
     ("featureGates: {DisableWaitForPodsReady: true}",
      {"wait_for_pods_ready": None, "feature_gates": {"DisableWaitForPodsReady": True}}),
+    ("waitForPodsReady: {timeout: 0s, recoveryTimeout: 0s}",
+     {"wait_for_pods_ready": WaitForPodsReady(1_800_000, recovery_timeout=0)}),
     ("integrations: {frameworks: [pod], labelKeysToCopy: [team]}",
      {"integrations": Integrations(("pod",), (), ("team",))}),
+    ("integrations: {frameworks: [], externalFrameworks: [Foo.v1.example.com]}",
+     {"integrations": Integrations(external_frameworks=(("example.com", "Foo"),))}),
+    ("admissionFairSharing: {usageSamplingInterval: 0s}",
+     {"admission_fair_sharing": AdmissionFairSharing(0, 300_000)}),
     ("fairSharing: {preemptionStrategies: [LessThanInitialShare]}",
      {"fair_sharing": FairSharing(("LessThanInitialShare",))}),
     ("admissionFairSharing: {usageHalfLifeTime: 168h, resourceWeights: {cpu: 0.5}}",
      {"admission_fair_sharing": AdmissionFairSharing(604_800_000, 300_000, {"cpu": 0.5})}),
     (
-        "resources: {excludeResourcePrefixes: [example.com/], quotaCheckStrategy: IgnoreUndeclared, transformations:"
+        "resources: {excludeResourcePrefixes: [example.com/], quotaCheckStrategy: BlockUndeclared, transformations:"
         " [{input: a, strategy: Replace, multiplyBy: pods, outputs: {cpu: 500m}}, {input: b}]}",
         {
             "resources": Resources(
                 ("example.com/",),
                 (Transformation("a", {"cpu": 500_000_000}, False, "pods"), Transformation("b")),
-                QuotaCheckStrategy.IGNORE,
             )
         },
     ),
+    ("resources: {quotaCheckStrategy: IgnoreUndeclared}",
+     {"resources": Resources(quota_check_strategy=QuotaCheckStrategy.IGNORE)}),
     ("objectRetentionPolicies: {workloads: {afterFinished: 1h, afterDeactivatedByKueue: 90s}}",
      {"retention": Retention(3_600_000, 90_000)}),
 ]  # fmt: skip
@@ -97,6 +105,14 @@ def test_v1beta1_says_enable(section, expected):
         ("fairSharing: {preemptionStrategies: [Any]}", "3:38: error[CFG002]: fairSharing.preemptionStrategies[0]: "),
         ("managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: Is}]}", 'unknown operator "Is"'),
         ("fairSharing: [a]", "3:14: error[CFG002]: fairSharing must be a map"),
+        ("fairSharing: {preemptionStrategies: []}", "fairSharing.preemptionStrategies: must be one of "),
+        ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanOrEqualToFinalShare]}", "must be one of "),
+        ("integrations: {frameworks: [batch/jobs]}", "integrations.frameworks[0]: 'batch/jobs' is not one of "),
+        ("integrations: {frameworks: [pod, pod]}", "integrations.frameworks: a framework is there twice"),
+        ("integrations: {externalFrameworks: [Foo.v1]}", "ernalFrameworks[0]: 'Foo.v1' is not a kind, version and"),
+        ("resources: {transformations: [{input: a}, {input: a}]}", "resources.transformations: duplicate input a"),
+        ("resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}", "resources: excludeResour"),
+        ("managedJobsNamespaceSelector: {matchLabels: {}}", "must not match the namespace kube-system"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_an_error_at_its_place(text, finding):
@@ -110,7 +126,10 @@ def test_what_is_wrong_is_an_error_at_its_place(text, finding):
     [
         ("waitForPodReady: {}", 'unknown setting "waitForPodReady"'),
         ("integrations: {framework: [pod]}", 'unknown setting "integrations.framework"'),
-        ("webhook: {port: 9443}", "webhook is not used: set it by an option of `sluice serve`"),
+        ("webhook: {port: 9443}", "webhook is not used: set listen and certDir of Sluice"),
+        ("controller: {groupKindConcurrency: {Job.batch: 5}}", "controller is not used: Sluice has no such setting"),
+        ("featureGates: {CustomMetricLabels: true}", "CustomMetricLabels is not used: it is always off (metrics)"),
+        ("featureGates: {FinishOrphanedWorkloads: false}", "is not used: it is always on (orphaned workloads)"),
         ("multiKueue: {gcInterval: 1m}", "multiKueue is not used: jobs run in their own cluster"),
         ("featureGates: {MultiKueue: true}", "featureGates.MultiKueue is not used: MultiKueue is not supported"),
         ("featureGates: {Nobodys: true}", "featureGates.Nobodys is not used: no feature of Sluice has this gate"),
@@ -122,6 +141,13 @@ def test_what_has_no_effect_is_told(text, told):
     _, reading = from_configuration(*read(HEAD + text))
     assert reading.findings == []
     assert [told in found.render() for found in reading.told] == [True]
+
+
+@pytest.mark.parametrize("gate", sorted({*gates.READ, *gates.SAME, *(gate for gate, on in gates.FIXED.items() if on)}))
+def test_a_gate_that_is_as_sluice_does_is_not_told(gate):
+    """Nor one that something reads, or that makes no difference; of what is not supported, where it is off."""
+    on = "true" if gate in gates.FIXED else "false"
+    assert from_configuration(*read(f"{HEAD}featureGates: {{{gate}: {on}}}"))[1].told == []
 
 
 def test_the_own_file_has_the_same_sections(tmp_path):
@@ -143,11 +169,13 @@ def test_the_own_file_has_the_same_sections(tmp_path):
 
 def test_the_file_of_an_option_is_read_and_told(tmp_path):
     """An unreadable file is an error that names it, warnings are handed over."""
-    (tmp_path / "kueue.json").write_text('{"fairSharing": {"preemptionStrategies": []}, "metrics": {}}')
+    (tmp_path / "kueue.json").write_text('{"fairSharing": {}, "metrics": {}}')
     told = []
     loaded = config.load(None, {"SLUICE_KUEUE_CONFIG": str(tmp_path / "kueue.json")}, {}, told)
     assert loaded.queues.fair_sharing == FairSharing()
-    assert [found.message for found in told] == ["metrics is not used: set it by an option of `sluice serve`"]
+    assert [found.message for found in told] == [
+        "metrics is not used: all metrics are served, at stateListen of Sluice, without labels of your own"
+    ]
     with pytest.raises(SourceError, match=r"none\.yaml: error\[FILE001\]: cannot be read"):
         config.load(None, {}, {"kueue_config": tmp_path / "none.yaml"})
 

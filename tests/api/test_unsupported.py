@@ -13,6 +13,7 @@ from webhook.jobs.describe import describe
 from webhook.store.objects import merge
 
 KEY = "kueue.x-k8s.io/"
+TOPOLOGY = {"spec": {"nodeLabels": {"pool": "a"}, "topologyName": "racks"}}
 CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
 
 
@@ -100,6 +101,31 @@ def test_a_flavor_with_a_topology_is_passed_over():
     flavors.append({**flavors[0], "name": "plain"})
     plain = merge(objects[1], {"metadata": {"name": "plain"}, "spec": {"topologyName": None}})
     assert told(*objects, plain, workload())[0] == ["team-a/w"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "objects", "wanted"),
+    [
+        ("TopologyAwareScheduling", queues(), workload(topologyRequest={"required": "rack"})),
+        ("TopologyAwareScheduling", [merge(o, TOPOLOGY) if o["kind"] == "ResourceFlavor" else o for o in queues()],
+         workload()),
+        ("ConcurrentAdmission", queues(concurrentAdmissionPolicy={"migration": {"mode": "RetainFirstAdmission"}}),
+         workload()),
+    ],
+)  # fmt: skip
+def test_what_kueue_ignores_with_its_gate_off_is_ignored(gate, objects, wanted):
+    """A gate that is set to false says that nobody relies on the feature."""
+    settings = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    assert told(*objects, wanted)[0] == []
+    assert told(*objects, wanted, {**settings, "featureGates": {gate: False}})[0] == ["team-a/w"]
+
+
+def test_a_gate_by_annotation_is_one_as_well():
+    """`admission-gated-by` is ignored without AdmissionGatedBy."""
+    gated = merge(workload(), {"metadata": {"annotations": {KEY + "admission-gated-by": "x"}}})
+    settings = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    assert told(*queues(), gated)[0] == []
+    assert told(*queues(), gated, {**settings, "featureGates": {"AdmissionGatedBy": False}})[0] == ["team-a/w"]
 
 
 @pytest.mark.parametrize("controller", ["kueue.x-k8s.io/multikueue"])

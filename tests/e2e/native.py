@@ -97,6 +97,8 @@ class ClusterFacts:
         """No settings leave anything out."""
         return True
 
+    external = ()
+
     def switch(self, name: str) -> bool | None:
         """Nothing is set."""
         return None

@@ -140,6 +140,34 @@ def test_a_reference_that_is_not_true_counts_as_none(change):
     assert not owned(child, "ns", facts)
 
 
+FOO = ("example.com/v1", "Foo")
+CONFIGURED = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "kind": "Configuration",
+    "integrations": {"externalFrameworks": ["Foo.v1.example.com"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("objects", "held", "expected"),
+    [
+        pytest.param(["admitted"], False, True, id="its Workload is admitted"),
+        pytest.param(["waiting"], True, True, id="it waits, and its child with it"),
+        pytest.param(["waiting"], False, False, id="it waits, and its child runs"),
+        pytest.param([], True, False, id="nobody made a Workload for it"),
+        pytest.param([], False, False, id="nor for the owner of one that runs"),
+    ],
+)
+def test_of_an_external_kind_the_workload_stands_for_the_object(objects, held, expected):
+    """Its controller makes the Workload; the object itself is not read."""
+    owner = obj(*FOO, "u0", "free")
+    made = {"admitted": workload(owner), "waiting": {**workload(owner), "status": {}}}
+    child = obj(*JOB, "child", "held" if held else "free", owner)
+    found = [made[name] for name in objects]
+    assert owned(child, "ns", MemoryFacts([CONFIGURED, *found])) is expected
+    assert not owned(child, "ns", MemoryFacts(found))
+
+
 def test_a_circle_of_owners_ends():
     """Two AppWrappers that hold and own each other are nobody's."""
     one, two = obj(*APPWRAPPER, "a"), obj(*APPWRAPPER, "b")
@@ -168,6 +196,8 @@ def test_malformed_objects_are_nobodys(broken):
 
 class Found:
     """Finds one owner, whatever is asked for."""
+
+    external = ()
 
     def __init__(self, owner):
         self._owner = owner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Selector
@@ -10,8 +10,9 @@ from webhook.api.configuration.managed import Managed, managed
 from webhook.api.configuration.read import settings_among
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.scopes import Scopes
+from webhook.jobs.job import GroupKind
 from webhook.jobs.normalise import normalise
-from webhook.jobs.owners import admits
+from webhook.jobs.owners import admits, controls, is_external, stand_in
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 from webhook.kube.typed.defaulted import defaulted
@@ -115,8 +116,17 @@ class MemoryFacts:
         return self._settings
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
-        """Give the object with the UID of a reference."""
+        """Give the object with the UID of a reference; of an external kind, what stands for it."""
+        if is_external(reference, self):
+            made = any(controls(w, str(reference.get("uid"))) for w in self._objects.get(_WORKLOAD, {}).values())
+            return stand_in(reference, namespace) if made else None
         return self._by_uid.get(str(reference.get("uid")))
+
+    @property
+    def external(self) -> Collection[GroupKind]:
+        """Give the external kinds of a Configuration among the objects."""
+        settings = self._configured()
+        return settings.external if settings is not None else ()
 
     def admitted(self, job: dict[str, Any]) -> bool:
         """Say whether the Workload of this object is among the objects, and admitted."""

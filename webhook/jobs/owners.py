@@ -1,17 +1,19 @@
 """Whose an object is: whether a job above it holds, or was given, its quota, so that it needs none of its own.
 
 An ownerReference is a field that anybody writes. It counts where the object that it names is there, makes objects of
-this kind (`Kind.makes`), has not ended, and is itself held or admitted by a queue.
+this kind (`Kind.makes`), has not ended, and is itself held or admitted by a queue. Of a kind that another controller
+integrates (`externalFrameworks`) the Workload stands for the object: what that controller made for it is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, Protocol
 
 from webhook.jobs.app_wrapper import wraps
 from webhook.jobs.describe import queue_of, row_of, suspended
 from webhook.jobs.finish import finish_of
+from webhook.jobs.job import GroupKind
 from webhook.kube.gvk import POD, gvk_of, split_api_version
 
 DEPTH: Final = 10
@@ -24,8 +26,15 @@ Object = dict[str, Any]
 class Owners(Protocol):
     """Where owners and their Workloads are looked up: the local view, or the objects of files."""
 
+    @property
+    def external(self) -> Collection[GroupKind]:
+        """Group and kind of the objects whose Workloads other controllers make."""
+
     def owner(self, reference: Object, namespace: str) -> Object | None:
-        """Give the object with the UID of a reference, None where there is none."""
+        """Give the object with the UID of a reference, None where there is none.
+
+        Of an external kind: `stand_in` of the reference where its Workload is there.
+        """
 
     def admitted(self, job: Object) -> bool:
         """Say whether the Workload of this object is admitted."""
@@ -40,11 +49,12 @@ def owned(obj: Object, namespace: str, owners: Owners, managed: Callable[[Object
     if controller_of(obj) is None:
         return False
     above, _ = ancestors(obj, namespace, owners)
+    counted = [job for job in above if is_external(job, owners) or managed(job)]
     row = row_of(obj)
     still = row is not None and row.suspend_path is not None and suspended(obj, row) is True
-    if still and any(_held(job) and managed(job) for job in above):
+    if still and any(is_external(job, owners) or _held(job) for job in counted):
         return True
-    return any(owners.admitted(job) for job in above if managed(job))
+    return any(map(owners.admitted, counted))
 
 
 def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object], Object | None]:
@@ -55,11 +65,14 @@ def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object]
     found: list[Object] = []
     for _ in range(DEPTH):
         reference = controller_of(obj)
-        if reference is None or not _may_make(reference, obj):
+        if reference is None or not (is_external(reference, owners) or _may_make(reference, obj)):
             break
         owner = owners.owner(reference, namespace)
         if owner is None:
             return found, reference
+        if is_external(owner, owners):
+            found.append(owner)
+            break
         if not _is(owner, reference, namespace) or not _makes(owner, obj) or finish_of(owner) is not None:
             break
         if gvk_of(owner) != POD:
@@ -78,13 +91,32 @@ def controller_of(obj: Object) -> Object | None:
     return None
 
 
+def controls(workload: Object, uid: str) -> bool:
+    """Say whether this is the Workload of the object with this UID."""
+    return bool(uid) and (controller_of(workload) or {}).get("uid") == uid
+
+
 def admits(workload: Object, uid: str) -> bool:
     """Say whether this is the Workload of the object with this UID, and admitted."""
     status = workload.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
-    return (controller_of(workload) or {}).get("uid") == uid and any(
+    return controls(workload, uid) and any(
         c.get("type") == ADMITTED and c.get("status") == "True" for c in conditions or () if isinstance(c, dict)
     )
+
+
+def is_external(obj: Object, owners: Owners) -> bool:
+    """Say whether an object, or what a reference names, is of a kind whose Workloads another controller makes."""
+    if not owners.external:
+        return False
+    kind = gvk_of(obj)
+    return (kind.group, kind.kind) in owners.external
+
+
+def stand_in(reference: Object, namespace: str) -> Object:
+    """Give what stands for an object of an external kind: as much of it as a reference says."""
+    metadata = {"name": reference.get("name"), "uid": reference.get("uid"), "namespace": namespace}
+    return {"apiVersion": reference.get("apiVersion"), "kind": reference.get("kind"), "metadata": metadata}
 
 
 def _may_make(reference: Object, obj: Object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -99,6 +99,10 @@ class Facts(Protocol):
 
     def holds(self, obj: dict[str, Any], namespace: str) -> bool:
         """Say whether the queues hold such objects there, as their settings say. Raises Unanswered, FactError."""
+
+    @property
+    def external(self) -> Collection[tuple[str, str]]:
+        """Group and kind of the objects whose Workloads other controllers make (`externalFrameworks`)."""
 
     def switch(self, name: str) -> bool | None:
         """Give a setting of the queues, or a feature gate, that is on or off; None where nothing is said of it."""

@@ -33,7 +33,8 @@ class Feature:
     """A feature of Kueue or Volcano. `note` says what is so, or what is given up and the way out.
 
     `gates` are the feature gates of Kueue that belong to it, `test` is a file of the repository that shows it. One of
-    state `no` with `signs` makes what asks for it wait, and is an error to lint.
+    state `no` with `signs` makes what asks for it wait, and is an error to lint; but where the gate `ignored_without`
+    is set to false, as Kueue then ignores what asks for it.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Feature:
     test: str = ""
     gates: tuple[str, ...] = ()
     signs: tuple[Sign, ...] = ()
+    ignored_without: str = ""

@@ -86,6 +86,7 @@ _QUOTA: Final = (
         "flavors are tried one after the other; remove the field",
         gates=("ConcurrentAdmission",),
         signs=(Sign("ClusterQueue", ("spec", "concurrentAdmissionPolicy")),),
+        ignored_without="ConcurrentAdmission",
     ),
     Feature(
         "dynamic resource allocation",
@@ -147,6 +148,7 @@ _PLACES: Final = (
             ),
             Sign("ResourceFlavor", ("spec", "topologyName")),
         ),
+        ignored_without="TopologyAwareScheduling",
     ),
     Feature(
         "MultiKueue",

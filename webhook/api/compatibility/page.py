@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from webhook.api.compatibility.differences import DIFFERENCES
 from webhook.api.compatibility.feature import Feature, State
+from webhook.api.compatibility.gates import effect
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.unsupported import written
 from webhook.api.compatibility.volcano import VOLCANO
@@ -54,10 +55,12 @@ def _differences() -> Iterator[str]:
 def _gates() -> Iterator[str]:
     """Give Kueue's feature gates, in the order of their names, each with the feature it belongs to."""
     yield "## Feature gates of Kueue\n"
-    yield "| gate | feature | state |"
-    yield "|---|---|---|"
+    yield "What a gate in `featureGates` does: `as in Kueue` means that it has its effect. `always on` and `always off`"
+    yield "are what Sluice does in any case; `sluice serve` warns if a gate is set to the other value.\n"
+    yield "| gate | feature | state | effect |"
+    yield "|---|---|---|---|"
     for gate, feature in sorted(((g, f) for f in KUEUE for g in f.gates), key=lambda row: row[0]):
-        yield f"| {gate} | {feature.name} | {feature.state.value} |"
+        yield f"| {gate} | {feature.name} | {feature.state.value} | {effect(gate)} |"
     yield ""
 
 

@@ -10,6 +10,8 @@ from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.volcano import VOLCANO
 
 Path = tuple[str, ...]
+Gates = Mapping[str, bool]
+NO_GATES: Final[Gates] = {}
 _Keys = dict[str, list[tuple[str, Feature]]]
 """The last step of a sign -> the values that ask for a feature ("" for any), each with it."""
 
@@ -26,10 +28,11 @@ def _by_parent() -> dict[str, dict[Path, _Keys]]:
 _SIGNS: Final = _by_parent()
 
 
-def asked(of: str, obj: Mapping[str, Any]) -> Iterator[tuple[Path, Feature]]:
+def asked(of: str, obj: Mapping[str, Any], gates: Gates = NO_GATES) -> Iterator[tuple[Path, Feature]]:
     """Give the features an object asks for that are not supported, with the path of the field that does.
 
-    `of` as in `Sign`. Looks at few fields, whatever the object's size; stands values of any type.
+    `of` as in `Sign`, `gates` are the feature gates that are set. Looks at few fields, whatever the object's size;
+    stands values of any type.
     """
     for parent, keys in _SIGNS.get(of, {}).items():
         node: Any = obj
@@ -40,26 +43,26 @@ def asked(of: str, obj: Mapping[str, Any]) -> Iterator[tuple[Path, Feature]]:
         for key, rows in keys.items():
             found = node.get(key)
             for value, feature in rows if found else ():
-                if not value or str(found).lower() == value:
+                if (not value or str(found).lower() == value) and gates.get(feature.ignored_without) is not False:
                     yield (*parent, key), feature
 
 
-def reason(of: str, obj: Mapping[str, Any], where: str = "") -> str:
+def reason(of: str, obj: Mapping[str, Any], gates: Gates = NO_GATES, where: str = "") -> str:
     """Say what an object asks for that is not supported, "" where there is nothing; `where` goes before the field."""
-    for path, feature in asked(of, obj):
+    for path, feature in asked(of, obj, gates):
         return f"{where}{written(path)} uses {feature.name}, which is not supported: {feature.note}"
     return ""
 
 
-def reason_of_workload(obj: Mapping[str, Any]) -> str:
+def reason_of_workload(obj: Mapping[str, Any], gates: Gates = NO_GATES) -> str:
     """Say the same of a Workload: of what it took over from its job, and of its spec without the pod sets."""
-    return reason("job", obj) or reason("Workload", obj)
+    return reason("job", obj, gates) or reason("Workload", obj, gates)
 
 
-def reason_of_pod_sets(obj: Mapping[str, Any]) -> str:
+def reason_of_pod_sets(obj: Mapping[str, Any], gates: Gates = NO_GATES) -> str:
     """Say the same of the pod sets of a Workload."""
     for number, pod_set in enumerate((obj.get("spec") or {}).get("podSets") or ()):
-        if isinstance(pod_set, dict) and (found := reason("podSet", pod_set, f"spec.podSets[{number}].")):
+        if isinstance(pod_set, dict) and (found := reason("podSet", pod_set, gates, f"spec.podSets[{number}].")):
             return found
     return ""
 

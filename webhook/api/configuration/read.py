@@ -9,10 +9,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from webhook.api.compatibility.feature import State
+from webhook.api.compatibility.gates import FIXED, SAME
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.configuration import field_readers
 from webhook.api.configuration.field_readers import Read, Reading, Table
 from webhook.api.configuration.sections import (
+    FRAMEWORKS,
+    SYSTEM,
     AdmissionFairSharing,
     FairSharing,
     Integrations,
@@ -26,7 +29,10 @@ from webhook.api.configuration.sections import (
     WaitForPodsReady,
 )
 from webhook.documents import Document, Path
+from webhook.jobs.kinds import KINDS
 from webhook.kube import quantity
+from webhook.kube.selectors import compile_selector
+from webhook.kube.well_known import NAMESPACE_NAME
 
 GROUP: Final = "config.kueue.x-k8s.io"
 KIND: Final = "Configuration"
@@ -35,12 +41,29 @@ VERSIONS: Final = (V1BETA1, f"{GROUP}/v1beta2")
 NO_WAITING: Final = "DisableWaitForPodsReady"
 """The gate that turns waitForPodsReady off whatever the section says."""
 STRATEGIES: Final = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-_OWN_OPTION: Final = "set it by an option of `sluice serve`"
-_ELSEWHERE: Final = ("webhook", "leaderElection", "metrics", "health", "controller", "tls", "clientConnection",
-                     "internalCertManagement", "pprofBindAddress", "visibilityServer", "gracefulShutDown",
-                     "syncPeriod", "cacheNamespace")  # fmt: skip
-"""Fields of how Kueue runs as a process, which is the part of Sluice's own options."""
+_SETS: Final = (STRATEGIES[:1], STRATEGIES[1:], STRATEGIES)
+"""The lists of strategies that Kueue takes."""
+_NONE: Final = "Sluice has no such setting"
+_ELSEWHERE: Final = {
+    "webhook": "set listen and certDir of Sluice",
+    "leaderElection": "set leaderElection and leaseSeconds of Sluice",
+    "metrics": "all metrics are served, at stateListen of Sluice, without labels of your own",
+    "health": "set stateListen of Sluice",
+    "controller": _NONE,
+    "tls": "Sluice accepts TLS 1.2 and newer",
+    "clientConnection": "set writesPerSecond of Sluice",
+    "internalCertManagement": "set certificateSecret of Sluice",
+    "pprofBindAddress": _NONE,
+    "visibilityServer": "set visibilityListen of Sluice",
+    "gracefulShutDown": "set shutdownDelay of Sluice",
+    "syncPeriod": _NONE,
+    "cacheNamespace": _NONE,
+}
+"""Fields of how Kueue runs as a process, and what Sluice has for them."""
 _GATES: Final = {gate: feature for feature in KUEUE for gate in feature.gates}
+_FRAMEWORKS: Final = tuple(
+    row.framework for row in KINDS if row.held or row.group in ("apps", "leaderworkerset.x-k8s.io")
+)
 
 
 def _record(made: type[Any], table: Table) -> Read:
@@ -90,11 +113,69 @@ def _gates(reader: Reading, value: Any, path: Path) -> Mapping[str, bool]:
     gates: dict[str, bool] = field_readers.by_name(field_readers.boolean)(reader, value, path)
     for gate, on in gates.items():
         feature = _GATES.get(gate)
-        if feature is None and gate != NO_WAITING:
+        if feature is None:
             reader.unused((*path, gate), "no feature of Sluice has this gate")
-        elif feature is not None and on and feature.state is State.NO:
+        elif on and feature.state is State.NO and not FIXED.get(gate, gate in SAME):
             reader.unused((*path, gate), f"{feature.name} is not supported: {feature.note}")
+        elif FIXED.get(gate, on) is not on:
+            reader.unused((*path, gate), f"it is always {'off' if on else 'on'} ({feature.name})")
     return gates
+
+
+def _sampling(reader: Reading, value: Any, path: Path) -> int:
+    """Read a sampling interval; 0 is the default, as in Kueue."""
+    return field_readers.duration(reader, value, path) or AdmissionFairSharing().usage_sampling_interval
+
+
+def _timeout(reader: Reading, value: Any, path: Path) -> int:
+    """Read the time-out of pods; 0 is the default, as in Kueue."""
+    return field_readers.duration(reader, value, path) or WaitForPodsReady().timeout
+
+
+def _frameworks(reader: Reading, value: Any, path: Path) -> tuple[str, ...]:
+    """Read the frameworks; none are the default, as in Kueue."""
+    found: tuple[str, ...] = field_readers.items(field_readers.one_of(*_FRAMEWORKS))(reader, value, path)
+    if len(set(found)) < len(found):
+        raise ValueError("a framework is there twice")
+    return found or FRAMEWORKS
+
+
+def _external(reader: Reading, value: Any, path: Path) -> tuple[str, str]:
+    kind, _, rest = field_readers.text(reader, value, path).partition(".")
+    version, _, group = rest.partition(".")
+    if not (kind and version and group):
+        raise ValueError(f"{value!r} is not a kind, version and group, such as Foo.v1.example.com")
+    return group, kind
+
+
+def _strategies(reader: Reading, value: Any, path: Path) -> tuple[str, ...]:
+    found: tuple[str, ...] = field_readers.items(field_readers.one_of(*STRATEGIES))(reader, value, path)
+    if len(found) == len(value) and found not in _SETS:
+        raise ValueError(f"must be one of {', '.join(str(list(each)) for each in _SETS)}")
+    return found
+
+
+def _selector(reader: Reading, value: Any, path: Path) -> Mapping[str, Any]:
+    """Read the selector of the namespaces of jobs, which may not take in the API server's own."""
+    found = field_readers.selector(reader, value, path)
+    if compile_selector(found)({NAMESPACE_NAME: SYSTEM}):
+        raise ValueError(f"must not match the namespace {SYSTEM}")
+    return found
+
+
+def _transformations(reader: Reading, value: Any, path: Path) -> tuple[Transformation, ...]:
+    found: tuple[Transformation, ...] = field_readers.items(_transformation)(reader, value, path)
+    inputs = [each.source for each in found]
+    if twice := sorted({name for name in inputs if inputs.count(name) > 1}):
+        raise ValueError(f"duplicate input {', '.join(twice)}")
+    return found
+
+
+def _resources(reader: Reading, value: Any, path: Path) -> Resources:
+    found = Resources(**reader.fields(value, path, _RESOURCES))
+    if found.exclude_resource_prefixes and found.quota_check_strategy is QuotaCheckStrategy.IGNORE:
+        raise ValueError("excludeResourcePrefixes is not allowed when quotaCheckStrategy is IgnoreUndeclared")
+    return found
 
 
 _REQUEUING: Final[Table] = {
@@ -104,23 +185,21 @@ _REQUEUING: Final[Table] = {
     "backoffMaxSeconds": ("backoff_max_seconds", field_readers.whole),
 }
 _WAITING: Final[Table] = {
-    "timeout": ("timeout", field_readers.duration),
+    "timeout": ("timeout", _timeout),
     "blockAdmission": ("block_admission", field_readers.boolean),
     "recoveryTimeout": ("recovery_timeout", field_readers.duration),
     "requeuingStrategy": ("requeuing", _record(RequeuingStrategy, _REQUEUING)),
 }
 _INTEGRATIONS: Final[Table] = {
-    "frameworks": ("frameworks", field_readers.texts),
-    "externalFrameworks": ("external_frameworks", field_readers.texts),
+    "frameworks": ("frameworks", _frameworks),
+    "externalFrameworks": ("external_frameworks", field_readers.items(_external)),
     "labelKeysToCopy": ("label_keys_to_copy", field_readers.texts),
     "podOptions": ("", field_readers.not_used("set managedJobsNamespaceSelector")),
 }
-_FAIR: Final[Table] = {
-    "preemptionStrategies": ("preemption_strategies", field_readers.items(field_readers.one_of(*STRATEGIES)))
-}
+_FAIR: Final[Table] = {"preemptionStrategies": ("preemption_strategies", _strategies)}
 _HISTORY: Final[Table] = {
     "usageHalfLifeTime": ("usage_half_life_time", field_readers.duration),
-    "usageSamplingInterval": ("usage_sampling_interval", field_readers.duration),
+    "usageSamplingInterval": ("usage_sampling_interval", _sampling),
     "resourceWeights": ("resource_weights", field_readers.by_name(_weight)),
 }
 _TRANSFORMATION: Final[Table] = {
@@ -131,7 +210,7 @@ _TRANSFORMATION: Final[Table] = {
 }
 _RESOURCES: Final[Table] = {
     "excludeResourcePrefixes": ("exclude_resource_prefixes", field_readers.texts),
-    "transformations": ("transformations", field_readers.items(_transformation)),
+    "transformations": ("transformations", _transformations),
     "quotaCheckStrategy": (
         "quota_check_strategy",
         lambda *at: QuotaCheckStrategy(field_readers.one_of(*QuotaCheckStrategy)(*at)),
@@ -153,11 +232,11 @@ def _retention(reader: Reading, value: Any, path: Path) -> Retention:
 SECTIONS: Final[Table] = {
     "waitForPodsReady": ("wait_for_pods_ready", _enabled(WaitForPodsReady, _WAITING, block_admission=True)),
     "manageJobsWithoutQueueName": ("manage_jobs_without_queue_name", field_readers.boolean),
-    "managedJobsNamespaceSelector": ("managed_jobs_namespace_selector", field_readers.selector),
+    "managedJobsNamespaceSelector": ("managed_jobs_namespace_selector", _selector),
     "integrations": ("integrations", _record(Integrations, _INTEGRATIONS)),
     "fairSharing": ("fair_sharing", _enabled(FairSharing, _FAIR)),
     "admissionFairSharing": ("admission_fair_sharing", _record(AdmissionFairSharing, _HISTORY)),
-    "resources": ("resources", _record(Resources, _RESOURCES)),
+    "resources": ("resources", _resources),
     "objectRetentionPolicies": ("retention", _retention),
     "featureGates": ("feature_gates", _gates),
 }
@@ -168,7 +247,7 @@ _CONFIGURATION: Final[Table] = {
     "metadata": ("", lambda *at: None),
     "namespace": ("namespace", field_readers.text),
     "multiKueue": ("", field_readers.not_used("jobs run in their own cluster")),
-    **{field: ("", field_readers.not_used(_OWN_OPTION)) for field in _ELSEWHERE},
+    **{field: ("", field_readers.not_used(why)) for field, why in _ELSEWHERE.items()},
     **SECTIONS,
 }
 
@@ -182,7 +261,7 @@ def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
     if found.get("feature_gates", {}).get(NO_WAITING):
         found["wait_for_pods_ready"] = None
     found.setdefault("integrations", Integrations())
-    return QueueSettings(**found), reader
+    return QueueSettings(**found, of_kueue=True), reader
 
 
 def of_queues(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from webhook.kube.well_known import NAMESPACE_NAME
 
 MINUTE: Final = 60_000
 FRAMEWORKS: Final = ("batch/job",)
+SYSTEM: Final = "kube-system"
 MANAGE_UNNAMED: Final = "manageJobsWithoutQueueName"
 
 
@@ -61,10 +62,13 @@ class WaitForPodsReady:
 
 @dataclass(frozen=True, slots=True)
 class Integrations:
-    """The job kinds that are queued, and the labels of jobs that their Workloads carry (None: all)."""
+    """The job kinds that are queued, and the labels of jobs that their Workloads carry (None: all).
+
+    `external_frameworks` are (group, kind) of objects whose Workloads other controllers make.
+    """
 
     frameworks: tuple[str, ...] = FRAMEWORKS
-    external_frameworks: tuple[str, ...] = ()
+    external_frameworks: tuple[tuple[str, str], ...] = ()
     label_keys_to_copy: tuple[str, ...] | None = None
 
 
@@ -135,6 +139,13 @@ class QueueSettings:
     """Seconds that Pods on unreachable nodes get to end, before those that allow it are ended by force."""
     namespace: str = ""
     """The namespace of Kueue's controller, where a Configuration names it."""
+    of_kueue: bool = False
+    """Whether they are those of a Configuration: what it leaves out is as in Kueue."""
+
+    @property
+    def external(self) -> frozenset[tuple[str, str]]:
+        """Group and kind of the objects whose Workloads other controllers make."""
+        return frozenset(self.integrations.external_frameworks if self.integrations else ())
 
     @property
     def copied_labels(self) -> tuple[str, ...] | None:
@@ -150,6 +161,15 @@ class QueueSettings:
         return self.manage_jobs_without_queue_name if name == MANAGE_UNNAMED else self.feature_gates.get(name)
 
     @property
+    def orders_by_usage(self) -> bool:
+        """Whether what LocalQueues used counts where `admissionScope` asks for it.
+
+        In Kueue it does beside the section admissionFairSharing alone.
+        """
+        asked = self.admission_fair_sharing is not None or not self.of_kueue
+        return asked and self.enabled("AdmissionFairSharing", default=True)
+
+    @property
     def ignores_undeclared(self) -> bool:
         """Whether resources that no resource group covers are left out of what quota counts."""
         asked = self.resources.quota_check_strategy is QuotaCheckStrategy.IGNORE
@@ -159,5 +179,5 @@ class QueueSettings:
         """Give the LabelSelector of the namespaces whose jobs are managed; `own` is Sluice's namespace."""
         if self.managed_jobs_namespace_selector is not None:
             return self.managed_jobs_namespace_selector
-        apart = sorted({"kube-system", own, self.namespace} - {""})
+        apart = sorted({SYSTEM, own, self.namespace} - {""})
         return {"matchExpressions": [{"key": NAMESPACE_NAME, "operator": "NotIn", "values": apart}]}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from webhook.api.amounts import amount, usage_text
 from webhook.api.compatibility import unsupported
+from webhook.api.compatibility.unsupported import NO_GATES, Gates
 from webhook.api.crds import validity
 from webhook.kube import quantity
 from webhook.kube.well_known import NAMESPACE_NAME
@@ -40,7 +41,7 @@ OLD_WORDS: Final = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 """v1beta1's words for `whenCanBorrow` and `whenCanPreempt`, in v1beta2's."""
 
 
-def flavor(obj: Object) -> Flavor:
+def flavor(obj: Object, gates: Gates = NO_GATES) -> Flavor:
     """Read a ResourceFlavor."""
     spec = obj.get("spec") or {}
     return Flavor(
@@ -50,11 +51,11 @@ def flavor(obj: Object) -> Flavor:
             Taint(t.get("key") or "", t.get("value") or "", t.get("effect") or "") for t in spec.get("nodeTaints") or ()
         ),
         tolerations=tolerations(spec.get("tolerations")),
-        problem=_problem(obj),
+        problem=_problem(obj, gates),
     )
 
 
-def cluster_queue(obj: Object) -> ClusterQueue:
+def cluster_queue(obj: Object, gates: Gates = NO_GATES) -> ClusterQueue:
     """Read a ClusterQueue of v1beta1 or v1beta2."""
     spec = obj.get("spec") or {}
     status = (obj.get("status") or {}).get("fairSharing") or {}
@@ -71,12 +72,12 @@ def cluster_queue(obj: Object) -> ClusterQueue:
         admission_checks_strategy=AdmissionChecksStrategy(_checks(spec)),
         admission_mode=((spec.get("admissionScope") or {}).get("admissionMode") or ""),
         history=history(status.get("admissionFairSharingStatus")),
-        problem=_problem(obj) or ("it is being deleted" if obj["metadata"].get("deletionTimestamp") else ""),
+        problem=_problem(obj, gates) or ("it is being deleted" if obj["metadata"].get("deletionTimestamp") else ""),
         **labelled(obj),
     )
 
 
-def cohort(obj: Object) -> Cohort:
+def cohort(obj: Object, gates: Gates = NO_GATES) -> Cohort:
     """Read a Cohort of v1alpha1, v1beta1 or v1beta2."""
     spec = obj.get("spec") or {}
     return Cohort(
@@ -84,12 +85,12 @@ def cohort(obj: Object) -> Cohort:
         parent=spec.get("parentName") or spec.get("parent") or "",
         resource_groups=groups(spec.get("resourceGroups")),
         weight=weight(spec.get("fairSharing")),
-        problem=_problem(obj),
+        problem=_problem(obj, gates),
         **labelled(obj),
     )
 
 
-def local_queue(obj: Object) -> LocalQueue:
+def local_queue(obj: Object, gates: Gates = NO_GATES) -> LocalQueue:
     """Read a LocalQueue."""
     spec = obj.get("spec") or {}
     status = (obj.get("status") or {}).get("fairSharing") or {}
@@ -100,22 +101,22 @@ def local_queue(obj: Object) -> LocalQueue:
         stop_policy=spec.get("stopPolicy") or "None",
         weight=weight(spec.get("fairSharing")),
         history=history(status.get("admissionFairSharingStatus")),
-        problem=_problem(obj),
+        problem=_problem(obj, gates),
         **labelled(obj),
     )
 
 
-def check(obj: Object) -> AdmissionCheck:
+def check(obj: Object, gates: Gates = NO_GATES) -> AdmissionCheck:
     """Read an AdmissionCheck; one without an `Active` condition counts as active."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     active = all(c.get("status") == "True" for c in conditions if c.get("type") == "Active")
     controller = (obj.get("spec") or {}).get("controllerName") or ""
-    return AdmissionCheck(obj["metadata"]["name"], controller, active, _problem(obj))
+    return AdmissionCheck(obj["metadata"]["name"], controller, active, _problem(obj, gates))
 
 
-def _problem(obj: Object) -> str:
+def _problem(obj: Object, gates: Gates) -> str:
     """Say what in a definition is not allowed, or not supported; "" where all is well."""
-    return validity.problem_of(obj) or unsupported.reason(str(obj.get("kind")), obj)
+    return validity.problem_of(obj) or unsupported.reason(str(obj.get("kind")), obj, gates)
 
 
 def namespace(obj: Object, quotas: Iterable[Object] = ()) -> Namespace:

@@ -41,7 +41,9 @@ from webhook.queue.model import (
 Object = Mapping[str, Any]
 _Key = tuple[type[Definition], str]
 VOLCANO: Final = "scheduling.volcano.sh"
-QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], Callable[[Object], Definition]]]] = {
+_Read = Callable[[Object, Mapping[str, bool]], Definition]
+"""From an object, and the feature gates that are set, to the definition."""
+QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], _Read]]] = {
     "ResourceFlavor": (Flavor, quota.flavor),
     "ClusterQueue": (ClusterQueue, quota.cluster_queue),
     "Cohort": (Cohort, quota.cohort),
@@ -161,9 +163,7 @@ class Reader:
         concerned = [key for key, workload in found.items() if load.goes_by(workload, kind, obj)]
         return [event for key in concerned for event in self._one(key, found[key])]
 
-    def _one_definition(
-        self, made: type[Definition], read: Callable[[Object], Definition], kind: str, name: str
-    ) -> list[Event]:
+    def _one_definition(self, made: type[Definition], read: _Read, kind: str, name: str) -> list[Event]:
         obj = self._objects.get(kind, {}).get(name)
         definition = self._definition(made, read, obj) if obj is not None else None
         return self._redefined({(made, name): definition} if definition is not None else {}, {(made, name)})
@@ -183,7 +183,7 @@ class Reader:
         self._of_volcano = dict.fromkeys(definitions)
         return definitions
 
-    def _namespace(self, obj: Object) -> Definition:
+    def _namespace(self, obj: Object, gates: Mapping[str, bool]) -> Definition:
         space = str(obj["metadata"]["name"])
         return quota.namespace(obj, [q for q in self._all("ResourceQuota") if q["metadata"].get("namespace") == space])
 
@@ -255,14 +255,12 @@ class Reader:
         except MALFORMED:
             return Workload(namespace, name, problem=problem)
 
-    def _definition(
-        self, made: type[Definition], read: Callable[[Object], Definition], obj: Object
-    ) -> Definition | None:
+    def _definition(self, made: type[Definition], read: _Read, obj: Object) -> Definition | None:
         if not self._tolerant:
-            return self._counting(read(obj))
+            return self._counting(read(obj, self._around.settings.feature_gates))
         key = f"{made.__name__} {_name(obj)}"
         try:
-            definition = self._counting(read(obj))
+            definition = self._counting(read(obj, self._around.settings.feature_gates))
         except MALFORMED as error:
             self.problems[key] = repr(error)
             return self._sent.get((made, _name(obj)))
@@ -270,9 +268,12 @@ class Reader:
         return definition
 
     def _counting(self, definition: Definition) -> Definition:
-        """Give a ClusterQueue with what the settings say of resources that none of its groups covers."""
-        if isinstance(definition, ClusterQueue) and self._around.settings.ignores_undeclared:
-            return replace(definition, ignores_undeclared=True)
+        """Give a ClusterQueue with what the settings say: of resources that no group covers, and of past usage."""
+        settings = self._around.settings
+        if isinstance(definition, ClusterQueue) and settings.ignores_undeclared:
+            definition = replace(definition, ignores_undeclared=True)
+        if isinstance(definition, ClusterQueue) and not settings.orders_by_usage:
+            definition = replace(definition, admission_mode="")
         return definition
 
     def _all_workloads(self) -> dict[str, Workload]:

@@ -152,8 +152,8 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         evicted_reason=str(evicted.get("reason") or "") if evicted else "",
         requeue_at=milliseconds(requeue.get("requeueAt")),
         requeue_count=int(requeue.get("count") or 0),
-        problem=pods.invalid or _unsupported(obj, labels["annotations"]) or pods.refused,
-        held=_gated(labels["annotations"]) or _held(status),
+        problem=pods.invalid or _unsupported(obj, labels["annotations"], around.settings.feature_gates) or pods.refused,
+        held=_gated(labels["annotations"], around.settings) or _held(status),
         deadline=_deadline(spec, status, conditions),
         **_readiness(status, conditions, admission, waits=around.settings.wait_for_pods_ready is not None),
         checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},
@@ -176,7 +176,7 @@ def _pods(obj: Object, namespace: str, done: Mapping[str, int], around: Surround
     ranges = around.limit_ranges.get(namespace, ())
     specs = [_filled(p, ranges, around) for p in pod_sets]
     sets = tuple(_pod_set(p, s, done, around) for p, s in zip(pod_sets, specs, strict=True))
-    refused = unsupported.reason_of_pod_sets(obj) or problem_of(specs, ranges)
+    refused = unsupported.reason_of_pod_sets(obj, around.settings.feature_gates) or problem_of(specs, ranges)
     pods = Pods(sets, validity.problem_of_workload(obj), refused)
     if key is not None:
         if len(around.known) >= MOST:
@@ -315,12 +315,13 @@ def is_on_hold(workload: dict[str, Any]) -> bool:
     return (told.get("status"), told.get("reason")) == ("False", ON_HOLD)
 
 
-def _unsupported(obj: Object, annotations: Mapping[str, str]) -> str:
-    return annotations.get(UNSUPPORTED, "") or unsupported.reason_of_workload(obj)
+def _unsupported(obj: Object, annotations: Mapping[str, str], gates: Mapping[str, bool]) -> str:
+    return annotations.get(UNSUPPORTED, "") or unsupported.reason_of_workload(obj, gates)
 
 
-def _gated(annotations: Mapping[str, str]) -> str:
-    return f"gated by {gate}" if (gate := annotations.get(GATE)) else ""
+def _gated(annotations: Mapping[str, str], settings: QueueSettings) -> str:
+    gate = annotations.get(GATE)
+    return f"gated by {gate}" if gate and settings.enabled("AdmissionGatedBy", default=True) else ""
 
 
 def deadline_of(obj: Object) -> int:

@@ -13,7 +13,7 @@ from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, PARENTS, WORKL
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import at, describe, is_held
 from webhook.jobs.job import Job
-from webhook.jobs.owners import admits, controller_of
+from webhook.jobs.owners import admits, controller_of, is_external, stand_in
 from webhook.jobs.pod_groups import group_of
 from webhook.jobs.pod_parents import is_shaped, parent_of
 from webhook.jobs.train_job import RUNTIME
@@ -169,12 +169,16 @@ def is_followed(job: Object) -> bool:
 class ViewOwners:
     """Looks owners and their Workloads up in the view."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, settings: QueueSettings) -> None:
         self._view = view
+        self.external = settings.external
 
     def owner(self, reference: Object, namespace: str) -> Object | None:
         """Give the managed job with the uid of a reference, None where it is not in view."""
-        return self._view.by_uid(str(reference.get("uid")), MANAGED)
+        uid = str(reference.get("uid"))
+        if is_external(reference, self):
+            return stand_in(reference, namespace) if self._view.mirror(WORKLOAD).of(namespace, uid) else None
+        return self._view.by_uid(uid, MANAGED)
 
     def admitted(self, job: Object) -> bool:
         """Say whether the job's Workload is admitted; one of Kueue's (mode external) has another name than ours."""

@@ -41,7 +41,7 @@ from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
-from webhook.jobs.owners import DEPTH, ancestors, controller_of, owned
+from webhook.jobs.owners import DEPTH, ancestors, controller_of, is_external, owned
 from webhook.jobs.pod_groups import is_tracked
 from webhook.jobs.pod_parents import parent_of
 from webhook.jobs.reclaimable import reclaimable
@@ -73,7 +73,8 @@ class Reconciler:
     ) -> None:
         self._view, self._writer, self._settings = view, writer, settings
         self._managed = ManagedJobs(view, opted, settings)
-        self._owners = ViewOwners(view)
+        self._owners = ViewOwners(view, settings)
+        self._reclaims = settings.enabled("ReclaimablePods", default=True)
         self.workloads = JobWorkloads(view, settings)
         self.actions = Actions(view, writer, events, settings)
         self._ungater = SliceUngater(view, writer)
@@ -170,7 +171,7 @@ class Reconciler:
             spec=waits and not lacks and self.actions.is_other(job, described, workload),
             priority=not waits and not lacks and self.actions.has_other_priority(described, workload),
             checks=not waits and self.actions.has_other_checks(workload),
-            reclaimable=not waits and reclaimable(job, described) not in (None, reclaimed(workload)),
+            reclaimable=not waits and self._reclaims and reclaimable(job, described) not in (None, reclaimed(workload)),
             bigger=not waits and not is_elastic(job) and is_bigger(described, workload),
             templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
         )
@@ -205,7 +206,10 @@ class Reconciler:
         if finish_of(job) is not None or await self._is_owned(job):
             return False
         above, unknown = ancestors(job, key_of(job)[0], self._owners)
-        return unknown is None and any(self._managed.read_owner(owner) for owner in above)
+        return unknown is None and any(map(self._holds, above))
+
+    def _holds(self, owner: Object) -> bool:
+        return is_external(owner, self._owners) or self._managed.read_owner(owner) is not None
 
     async def _is_unnamed_child(self, job: Object, described: Job) -> bool:
         """Say whether a job that names no queue is part of one that a queue holds, and so waits with it."""
@@ -213,7 +217,7 @@ class Reconciler:
             return False
         await self._is_owned(job)  # which asks for owners that are not in view yet
         above, _ = ancestors(job, key_of(job)[0], self._owners)
-        return any(self._managed.read_owner(owner) for owner in above)
+        return any(map(self._holds, above))
 
     async def _without_job(self, key: JobKey, workload: Object | None) -> float | None:
         """See to a Workload whose job is gone: not only from our view, which may be behind, but from the store."""
