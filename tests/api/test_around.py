@@ -67,7 +67,7 @@ def test_a_change_around_has_those_read_that_go_by_it(monkeypatch, around, read)
     monkeypatch.setattr(load, "workload", lambda obj, by: names.append(obj["metadata"]["name"]) or found(obj, by))
     for objects, change in (([*WORKLOADS, around], reader.changed), (WORKLOADS, reader.gone)):
         names.clear()
-        events = change(around)
+        events = list(change(around))
         assert list(dict.fromkeys(names)) == read
         facts |= {e.workload.key: e.workload for e in events if isinstance(e, WorkloadChanged)}
         assert facts == {w.key: w for w in Reader(objects, tolerant=True).snapshot().workloads}

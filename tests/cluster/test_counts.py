@@ -30,11 +30,15 @@ def workloads(draw):
 
 
 @settings(deadline=None)
-@given(st.lists(st.one_of(workloads(), st.sampled_from(NAMES)), max_size=30))
+@given(st.lists(st.one_of(workloads(), st.sampled_from(NAMES), st.tuples(st.sampled_from(NAMES), st.booleans()))))
 def test_counts_after_events_are_those_of_a_fresh_count(steps):
-    """Arrivals, changes and ends (a name stands for its end), in any order; nothing is left of what is gone."""
-    living, there = WorkloadCounts(), {}
+    """Arrivals, changes, ends (a name stands for its end), explanations that say who is parked, in any order."""
+    living, there, parked = WorkloadCounts(), {}, {}
     for step in steps:
+        if isinstance(step, tuple):
+            living.parked(f"n/{step[0]}", step[1])
+            parked[f"n/{step[0]}"] = step[1]
+            continue
         name = step if isinstance(step, str) else step["metadata"]["name"]
         new = None if isinstance(step, str) else step
         if there.get(name) is not None or new is not None:
@@ -44,8 +48,11 @@ def test_counts_after_events_are_those_of_a_fresh_count(steps):
     for workload in there.values():
         if workload is not None:
             fresh.heard(None, workload)
+    for key, is_parked in parked.items():
+        fresh.parked(key, is_parked)
     assert living.by_way == fresh.by_way
-    assert living.local_of == fresh.local_of
+    assert living.inadmissible == fresh.inadmissible
+    assert all(0 < number <= 3 for number in living.inadmissible.values())
 
 
 def test_a_local_queue_without_its_cluster_queue_counts_nothing():
@@ -53,7 +60,7 @@ def test_a_local_queue_without_its_cluster_queue_counts_nothing():
     counts = WorkloadCounts()
     counts.heard(None, {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}})
     door = {"metadata": {"name": "q", "namespace": "n"}, "spec": {"clusterQueue": "gone"}}
-    found = at_once(tally([], [door], Known.of([], [], {}), counts, [])).local_queues["n/q"]
+    found = at_once(tally([], [door], Known.of([], [], {}), counts)).local_queues["n/q"]
     assert (found.pending, found.activity.reason) == (0, "ClusterQueueDoesNotExist")
     assert "flavorsUsage" not in status_of(door, found, "2026-01-01T00:00:00Z", None, local=True)
 
@@ -68,7 +75,7 @@ def test_gauges_show_the_queues_that_are_there():
     waits.heard(None, {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}})
     registry = CollectorRegistry()
     report = QueueMetrics(registry)
-    report.tallies(at_once(tally([queue], [door], Known.of([], [], {}), waits, [])), 0)
+    report.tallies(at_once(tally([queue], [door], Known.of([], [], {}), waits)), 0)
     cell = {"cohort": "all", "cluster_queue": "cq", "flavor": "f", "resource": "cpu", "replica_role": "standalone"}
     assert registry.get_sample_value("kueue_cluster_queue_nominal_quota", cell) == 2
     assert registry.get_sample_value("kueue_cluster_queue_borrowing_limit", cell) == 1.5
@@ -77,7 +84,7 @@ def test_gauges_show_the_queues_that_are_there():
     pending = {**local, "status": "inadmissible"}
     assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) == 1, "the flavor is missing"
     assert registry.get_sample_value("kueue_local_queue_status", {**local, "active": "False"}) == 1
-    report.tallies(at_once(tally([], [], Known.of([], [], {}), WorkloadCounts(), [])), 0)
+    report.tallies(at_once(tally([], [], Known.of([], [], {}), WorkloadCounts())), 0)
     assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) is None
 
 
@@ -99,14 +106,14 @@ def test_a_cluster_queue_that_is_gone_has_no_series():
     report = QueueMetrics(registry)
     workload = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}
     known = Known.of([], [], {})
-    report.tallies(at_once(tally(both, [], known, WorkloadCounts(), [])), 0)
+    report.tallies(at_once(tally(both, [], known, WorkloadCounts())), 0)
     for name in ("gone", "stays"):
         report.admitted(workload, Admitted("n/w", name, ()), 1_767_225_660_000)
         report.evicted({**workload, "status": {"admission": {"clusterQueue": name}}}, "Preempted")
         report.preempted(Preempted("n/v", name, Why.IN_CLUSTER_QUEUE, "n/w"))
     before = shown(registry)
     assert {("cluster_queue", "gone"), ("preempting_cluster_queue", "gone")} <= {pair for row in before for pair in row}
-    report.tallies(at_once(tally(both[1:], [], known, WorkloadCounts(), [])), 0)
+    report.tallies(at_once(tally(both[1:], [], known, WorkloadCounts())), 0)
     assert shown(registry) == {row for row in before if not any("gone" in pair for pair in row)}
     report.admitted(workload, Admitted("n/w", "gone", ()), 1_767_225_660_000)
     labels = {"cluster_queue": "gone", "priority_class": "", "replica_role": "standalone"}
@@ -123,10 +130,12 @@ def test_totals_are_right_after_deletes():
     report = QueueMetrics(registry)
     for workload in waits:
         counts.heard(None, workload)
-    report.tallies(at_once(tally([queue], [door], known, counts, [])), 0)
+    report.tallies(at_once(tally([queue], [door], known, counts)), 0)
+    for name in ("n/a", "n/b"):
+        counts.parked(name, True)
     counts.heard(waits[0], None)
     counts.heard(waits[1], None)
-    report.tallies(at_once(tally([queue], [door], known, counts, ["n/a", "n/b"])), 0)
+    report.tallies(at_once(tally([queue], [door], known, counts)), 0)
     role = {"replica_role": "standalone"}
     for name, labels in (("", {"cluster_queue": "cq"}), ("local_queue_", {"name": "q", "namespace": "n"})):
         statuses = [{**labels, **role, "status": status} for status in ("active", "inadmissible")]
@@ -139,7 +148,7 @@ def test_a_replica_that_leads_no_more_shows_no_queues():
     registry = CollectorRegistry()
     report = QueueMetrics(registry, "follower")
     report.leads(True)
-    report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), [])), 3)
+    report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts())), 3)
     assert shown(registry)
     report.leads(False)
     assert shown(registry) == set()

@@ -10,13 +10,14 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.core import pending_reasons
-from webhook.cluster.core.pending_reasons import Explainer
+from webhook.cluster.core import explanations
+from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.pace import Pass
 from webhook.cluster.workloads.upkeep import AGAIN, Acts, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
-from webhook.queue.explain import pending
+from webhook.queue.explain import Gathered, pending
 from webhook.queue.model import PodSet
 from webhook.store.memory import MemoryStore
 
@@ -39,19 +40,27 @@ class Core:
     def pod_sets(self, key: str) -> tuple[PodSet, ...]:
         return ()
 
-    def explain(self, key: str) -> Pending | None:
+    def stirred(self) -> Pass[list[str]]:
+        yield
+        return self.workloads()
+
+    def explain(self, key: str, gathered: Gathered) -> Pending | None:
         self.asked += 1
         return Pending(key, "cq", Place.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, self.message)
 
 
+def nothing(*_: object) -> None:
+    """Evicts nobody, counts nobody."""
+
+
 def test_one_more_does_not_cost_what_all_cost(monkeypatch):
     """Of many that wait, the new one is explained at once, beside so many others a run; all are in the end."""
-    monkeypatch.setattr(pending_reasons, "OTHERS", 40)
+    monkeypatch.setattr(explanations, "OTHERS", 40)
     core = QueueCore(KueueRules())
     for obj in [*queues("1"), *(workload(f"w-{number}", "5") for number in range(200))]:
         core.heard(None, obj)
-    explainer, asked, explain = Explainer(core), [], core.explain
-    monkeypatch.setattr(core, "explain", lambda key: asked.append(key) or explain(key))
+    explainer, asked, explain = Explainer(core, nothing), [], core.explain
+    monkeypatch.setattr(core, "explain", lambda key, gathered=None: asked.append(key) or explain(key, gathered))
 
     def run():
         asked.clear()
@@ -78,10 +87,6 @@ def test_one_more_does_not_cost_what_all_cost(monkeypatch):
     assert len(explainer.told) == 200
 
 
-def nothing(_: object) -> None:
-    """Evicts nobody."""
-
-
 def test_new_numbers_come_later_but_come():
     """A message with other numbers is held back for a minute, and then written though nothing else happens."""
 
@@ -94,7 +99,7 @@ def test_new_numbers_come_later_but_come():
         await store.create({**head, "metadata": {"name": "w", "namespace": "team-a"}, "spec": {"queueName": "main"}})
         view.start()
         await view.wait()
-        explainer, writer = Explainer(core), LeaderWriter(view, lambda: True, CLOCKS.now)
+        explainer, writer = Explainer(core, nothing), LeaderWriter(view, lambda: True, CLOCKS.now)
         events = EventRecorder(store, CLOCKS.now)
         acts = Acts(writer, events, nothing, lambda: clock[0])
         upkeep = Upkeep(view, core, explainer.told, acts, Retention())

@@ -11,6 +11,7 @@ from tests.cluster.small_cluster import CLOCKS, make_controller, queues
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.publish import Publisher
 from webhook.kube.conditions import find
@@ -35,7 +36,7 @@ class Stage:
         self.now = 0
         writer = LeaderWriter(self.view, lambda: True, CLOCKS.now)
         report = QueueMetrics(CollectorRegistry())
-        self.publisher = Publisher(self.view, writer, report, self.core, {}, lambda: self.now)
+        self.publisher = Publisher(self.view, writer, report, self.core, WorkloadCounts(), lambda: self.now)
 
     async def patch(self, gvk, name, *rest, **options):
         """Refuse the status of Cohorts, and of them alone."""

@@ -94,7 +94,7 @@ def test_gauges_have_it_as_it_is():
     report = QueueMetrics(registry)
 
     def shown(shares):
-        report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), [], shares)), 0)
+        report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), shares)), 0)
         labels = {"cohort": "all", "replica_role": "standalone"}
         of_queue = registry.get_sample_value("kueue_cluster_queue_weighted_share", {**labels, "cluster_queue": "cq"})
         return of_queue, registry.get_sample_value("kueue_cohort_weighted_share", labels)

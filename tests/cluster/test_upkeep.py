@@ -1,44 +1,151 @@
-"""What is looked at again when something changes around Workloads: each of them once, however much changed."""
+"""What is looked at again when something changes around Workloads, and how often what is written of them."""
 
 import asyncio
-from collections import Counter
-from types import SimpleNamespace
+from typing import Any
 
+import pytest
+
+from tests.cluster.small_cluster import CLOCKS, make_controller
 from tests.dashboard.serving import cluster_queue, local_queue, workload
 from webhook.api.configuration.sections import Retention
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from webhook.cluster.workloads.upkeep import Acts, Upkeep
-
-QUEUES, WORKLOADS = 50, 20
-
-
-class Read:
-    """A mirror of Workloads that counts how often one of them is read."""
-
-    def __init__(self):
-        ended = {"conditions": [{"type": "Finished", "status": "True"}]}
-        self.objects = {f"w-{n}": {**workload(f"w-{n}"), "status": ended} for n in range(WORKLOADS)}
-        self.listed, self.found = 0, Counter()
-
-    def all(self):
-        self.listed += len(self.objects)
-        return list(self.objects.values())
-
-    def get(self, name, namespace):
-        self.found[namespace, name] += 1
-        return self.objects[name]
+from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.workloads.upkeep import AGAIN, TURN, Acts, Upkeep
+from webhook.kube.conditions import find
+from webhook.kube.gvk import gvk_of
+from webhook.queue.decisions import Pending, Place, Reason
+from webhook.store.errors import Refused
+from webhook.store.memory import MemoryStore
+from webhook.store.objects import merge
 
 
-def test_every_workload_is_looked_at_once_however_many_queues_are_new():
-    """A leader that takes over hears of every queue: it went through all Workloads for each of them."""
-    read, core = Read(), SimpleNamespace(inactive=dict)
-    acts = Acts(writer=None, events=None, evict=None, clock_ms=lambda: 0)
-    upkeep = Upkeep(SimpleNamespace(mirror=lambda _: read), core, {}, acts, Retention())
-    for number in range(QUEUES):
-        upkeep.heard(CLUSTER_QUEUE, None, cluster_queue(f"q-{number}", "1"))
-        upkeep.heard(LOCAL_QUEUE, None, local_queue("team-a", f"q-{number}", f"q-{number}"))
-    asyncio.run(upkeep.run(()))
-    assert read.listed == WORKLOADS
-    assert read.found == dict.fromkeys((("team-a", name) for name in read.objects), 1)
-    asyncio.run(upkeep.run(()))
-    assert read.listed == WORKLOADS
+class Stage:
+    """Upkeep over a store, with a clock that stands still and explanations as they are set."""
+
+    def __init__(self) -> None:
+        self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * AGAIN, 0
+        self._patch, self.error = self.store.patch, None
+        self.store.patch = self.patch  # type: ignore[method-assign]
+        _, self.view, _ = make_controller(self.store)
+        writer = LeaderWriter(self.view, lambda: True, CLOCKS.now)
+        acts = Acts(writer, EventRecorder(self.store, CLOCKS.now), lambda _: None, lambda: self.now)
+        self.upkeep = Upkeep(self.view, self, self.told, acts, Retention())
+        self.looked: list[str] = []
+
+    async def patch(self, *request: Any, **options: Any) -> Any:
+        """Count a write."""
+        self.writes += 1
+        if self.error is not None:
+            raise self.error
+        return await self._patch(*request, **options)
+
+    def inactive(self) -> dict[str, str]:
+        return {}
+
+    def pod_sets(self, key: str) -> tuple[()]:
+        return ()
+
+    async def create(self, *objects: Any) -> None:
+        """Put objects into store and view."""
+        for obj in objects:
+            made = await self.store.create(obj)
+            self.view.mirror(gvk_of(made)).keep(made)
+
+    def tell(self, number: int, message: str, reason: Reason = Reason.WAITING_FOR_QUOTA) -> list[str]:
+        """Set the explanations of so many Workloads; give their keys."""
+        keys = [f"team-a/w-{n}" for n in range(number)]
+        self.told |= {key: Pending(key, "cq", Place.INADMISSIBLE, reason, message) for key in keys}
+        return keys
+
+
+def waiting(name: str, queue: str, **spec: Any) -> dict[str, Any]:
+    """A Workload of a queue."""
+    return merge(workload(name), {"spec": {"queueName": queue, **spec}})
+
+
+ADMITTED = {"conditions": [{"type": "QuotaReserved", "status": "True"}], "admission": {"clusterQueue": "q-1"}}
+THERE = [
+    *(cluster_queue(f"q-{n}", "1") for n in (1, 2)),
+    *(local_queue("team-a", f"l-{n}", f"q-{n}") for n in (1, 2)),
+    waiting("one", "l-1"),
+    waiting("two", "l-2"),
+    waiting("high", "l-2", priorityClassRef={"kind": "WorkloadPriorityClass", "name": "high"}),
+    {**waiting("moved", "l-2"), "status": ADMITTED},
+]
+HIGH = {"apiVersion": WORKLOAD_CLASS.api_version, "kind": WORKLOAD_CLASS.kind, "metadata": {"name": "high"}, "value": 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "looked"),
+    [
+        ([], set()),
+        ([(LOCAL_QUEUE, local_queue("team-a", "l-1", "q-1"))], {"one"}),
+        ([(LOCAL_QUEUE, local_queue("team-b", "l-1", "q-1"))], set()),
+        ([(CLUSTER_QUEUE, cluster_queue("q-1", "1"))], {"one", "moved"}),
+        ([(CLUSTER_QUEUE, cluster_queue("q-2", "1"))], {"two", "high", "moved"}),
+        ([(WORKLOAD_CLASS, HIGH)], {"high"}),
+        ([(LOCAL_QUEUE, local_queue("team-a", "l-2", "q-2")), (CLUSTER_QUEUE, cluster_queue("q-2", "1"))],
+         {"two", "high", "moved"}),
+    ],
+)  # fmt: skip
+def test_a_change_has_those_looked_at_that_it_concerns(monkeypatch, changes, looked):
+    """Those of a LocalQueue, of a ClusterQueue (also by their admission), of a class; each once."""
+
+    async def go():
+        stage, seen = Stage(), []
+        await stage.create(*THERE)
+
+        async def look(key, *_):
+            seen.append(key.partition("/")[2])
+
+        monkeypatch.setattr(stage.upkeep, "_look", look)
+        for gvk, new in changes:
+            stage.upkeep.heard(gvk, None, new)
+        for _ in range(2):
+            await stage.upkeep.run(())
+        return seen
+
+    assert sorted(asyncio.run(go())) == sorted(looked)
+
+
+def test_messages_have_turns_and_reasons_have_none():
+    """Of twenty Workloads whose numbers changed one is written each turn; where the reason is another, all at once."""
+
+    async def go():
+        stage, writes = Stage(), []
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
+
+        async def run(after, keys=()):
+            stage.now, before = stage.now + after, stage.writes
+            await stage.upkeep.run(keys)
+            writes.append(stage.writes - before)
+
+        await run(0, stage.tell(20, "3 free"))
+        await run(AGAIN, stage.tell(20, "2 free"))
+        for _ in range(3):
+            await run(TURN)
+        await run(30 * TURN)
+        await run(0, stage.tell(20, "1 free", Reason.EXCEEDS_MAX_QUOTA))
+        found = [find(w, "sluice.dev/Waiting")["message"] for w in stage.view.mirror(WORKLOAD).all()]
+        return writes, set(found)
+
+    writes, messages = asyncio.run(go())
+    assert writes == [20, 1, 1, 1, 1, 16, 20]
+    assert messages == {"1 free"}
+
+
+def test_a_status_that_is_refused_is_tried_once_a_minute():
+    """It is not sent again in each pass."""
+
+    async def go():
+        stage, writes = Stage(), []
+        await stage.create(*THERE[:4], waiting("w-0", "l-1"))
+        stage.error = Refused("forbidden", 403)
+        for after, keys in ((0, stage.tell(1, "3 free")), (1, ()), (AGAIN - 1, ()), (1, ())):
+            stage.now += after
+            await stage.upkeep.run(keys)
+            writes.append(stage.writes)
+        return writes
+
+    assert asyncio.run(go()) == [1, 1, 2, 2]

@@ -66,7 +66,7 @@ def published(core, objects, now):
     """The queues with the status that is written for them."""
     known = [o for o in objects if o["kind"] in ("ClusterQueue", "LocalQueue")]
     shown = [[o for o in known if o["kind"] == kind] for kind in ("ClusterQueue", "LocalQueue")]
-    counts = at_once(tally(*shown, Known.of([], [], {}), WorkloadCounts(), []))
+    counts = at_once(tally(*shown, Known.of([], [], {}), WorkloadCounts()))
     out = []
     for obj in objects:
         if obj in known:

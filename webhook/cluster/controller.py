@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
-from webhook.cluster.core.pending_reasons import Explainer
+from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.cycle import Cycle
 from webhook.cluster.failure_recovery import GATE, FailureRecovery
@@ -39,7 +39,7 @@ from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.cluster.workloads.upkeep import Acts, Upkeep
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD, GroupVersionKind
-from webhook.queue.decisions import Evicted, Pending
+from webhook.queue.decisions import Evicted
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 
@@ -102,27 +102,18 @@ class Controller:
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._affected = AffectedJobs(view, self._reconciler.workloads, self._jobs.add)
-        self._explainer = Explainer(core)
-        told = self._explainer.told
+        self.counts = WorkloadCounts()
+        """The counts of Workloads, by the queue that they came through; kept whether this replica leads or not."""
+        self._explainer = Explainer(core, self.counts.parked)
         acts = Acts(self._writer, self._events, self._evict, clocks.milliseconds)
-        self._upkeep = Upkeep(view, core, told, acts, settings.retention)
+        self._upkeep = Upkeep(view, core, self._explainer.told, acts, settings.retention)
         self._recovery = None
         if settings.enabled(GATE):
             after, milliseconds = settings.force_delete_after, clocks.milliseconds
             self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
-        self._publisher = Publisher(view, self._writer, report, core, told, clocks.milliseconds)
+        self._publisher = Publisher(view, self._writer, report, core, self.counts, clocks.milliseconds)
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def told(self) -> Mapping[str, Pending]:
-        """The latest explanations of what waits, by `namespace/name`; empty while another replica leads."""
-        return self._explainer.told
-
-    @property
-    def counts(self) -> WorkloadCounts:
-        """The counts of Workloads, by the queue that they came through; kept whether this replica leads or not."""
-        return self._publisher.counts
 
     @property
     def leads(self) -> bool:
@@ -201,7 +192,7 @@ class Controller:
             while not waiting.done():
                 if self._dirty.is_set():
                     self._dirty.clear()
-                    self._cycle.follow()
+                    await self._cycle.follow()
                 await asyncio.wait({waiting}, timeout=FOLLOW_EVERY)
             waiting.result()
         finally:
@@ -293,6 +284,7 @@ class Controller:
             return
 
     async def _publish(self) -> None:
+        self._explainer.begin()
         self._upkeep.look_at_all()
         self._provisioner.look_at_all()
         while True:

@@ -21,6 +21,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.fencing import AT_ONCE, Fence, insist
+from webhook.cluster.pace import in_slices
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads import conditions as workload_conditions
@@ -99,6 +100,7 @@ class Cycle:
         """
         await self._settle()
         started = self._clock_ms()
+        await in_slices(self._core.catch_up(started))
         decisions = self._core.decide(started)
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
@@ -117,9 +119,11 @@ class Cycle:
         """Evict one that the core cannot see in the next round: writes are settled one round after the other."""
         self._asked.append(decision)
 
-    def follow(self) -> None:
+    async def follow(self) -> None:
         """Let the core know how things stand, without deciding."""
-        self._core.follow(self._clock_ms())
+        now = self._clock_ms()
+        await in_slices(self._core.catch_up(now))
+        self._core.follow(now)
 
     async def _claim(self, admitted: Sequence[Admitted]) -> None:
         """Have everybody claimed who is admitted now, and those in front as well. Raises NotLeading, StoreError."""

@@ -17,6 +17,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.steps import EPOCH
+from webhook.cluster.pace import Pass, in_slices
 from webhook.cluster.workloads.conditions import FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import holds
@@ -54,14 +55,14 @@ class Fence:
         self._view, self._writer, self._claim = view, writer, claim
         self._claimed: dict[str, str] = {}
 
-    async def claim(self, wanted: set[str], unsettled: Iterable[str], front: Callable[[int], Iterable[str]]) -> None:
+    async def claim(self, wanted: set[str], unsettled: Iterable[str], front: Callable[[int], Pass[list[str]]]) -> None:
         """Have those claimed whom this round admits, before any of that is written; those in front as well.
 
         So one write lasts for some rounds, until another leader has stamped one of them. Raises NotLeading, StoreError.
         """
         if self._claim is None or all(self.is_claimed(key) for key in wanted):
             return
-        claimed = {key: self._stamp(key) for key in (*wanted, *unsettled, *front(CLAIMS))}
+        claimed = {key: self._stamp(key) for key in (*wanted, *unsettled, *await in_slices(front(CLAIMS)))}
         claim, names = self._claim, sorted(claimed)
         if not await insist(lambda: claim(names)):
             raise NotLeading

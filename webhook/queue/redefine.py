@@ -104,6 +104,7 @@ def _move_queues(state: State, regrown: Regrown) -> list[Entry]:
     before = {tree: state.by_tree.pop(tree, []) for tree in regrown.gone}
     for tree, pending_queues in before.items():
         state.ready.pop(tree, None)
+        state.stirred.pop(tree, None)
         for pending_queue in pending_queues:
             del state.pending_queues[pending_queue.node]
     for name in [name for name in state.by_queue if name not in state.cluster_queues]:

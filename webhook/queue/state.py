@@ -38,7 +38,10 @@ from webhook.queue.workload_facts import facts_of, helps_others, replace_workloa
 
 
 class State(Definitions):
-    """Everything the core knows. Times are milliseconds; `bind` must be called before anything is decided."""
+    """Everything the core knows. Times are milliseconds; `bind` must be called before anything is decided.
+
+    `ready` are the trees to decide in, `stirred` those that were decided in since somebody took note of them.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,6 +54,7 @@ class State(Definitions):
         self.by_queue: dict[str, PendingQueue] = {}
         self.by_tree: dict[Tree, list[PendingQueue]] = {}
         self.ready: dict[Tree, None] = {}
+        self.stirred: dict[Tree, None] = {}
         self.cycle = 0
         self.suspended: dict[Tree, Suspended[Any]] = {}
         self.echo = Echo()

@@ -6,7 +6,7 @@ know it leaves alone. Nothing is checked here: that is admission's, and `lint`'s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -70,6 +70,8 @@ _NAMESPACED: Final = frozenset(
     for kind in kinds
     if not Scopes().clustered(GroupVersionKind(group, "", kind))
 )
+PASSED_OVER: Final = 500
+"""So many Workloads that do not go by what changed are one step."""
 SURROUNDINGS: Final = "surroundings"
 """Among the problems: of those kinds."""
 
@@ -123,25 +125,29 @@ class Reader:
 
     def changed(self, obj: Object) -> list[Event]:
         """Take note of an object that was added or changed, and give the events for a state built from `snapshot`."""
-        kind = _kind(obj)
-        if not kind:
-            return []
-        self._objects.setdefault(kind, {})[_name(obj)] = obj
-        return self._events(kind, obj)
+        return [event for step in self.in_steps(obj) for event in step]
 
     def gone(self, obj: Object) -> list[Event]:
         """Take note of an object that was deleted, and give the events."""
-        kind = _kind(obj)
-        if not kind or self._objects.get(kind, {}).pop(_name(obj), None) is None:
-            return []
-        return self._events(kind, obj)
+        return [event for step in self.in_steps(obj, gone=True) for event in step]
+
+    def in_steps(self, obj: Object, *, gone: bool = False) -> Iterator[Sequence[Event]]:
+        """Give the same events in steps: a Workload each, where many go by the object."""
+        kind, name = _kind(obj), _name(obj)
+        found = self._objects.setdefault(kind, {}) if kind else {}
+        if not kind or (gone and found.pop(name, None) is None):
+            return
+        if not gone:
+            found[name] = obj
+        if kind in AROUND:
+            yield from self._around_changed(kind, obj)
+        else:
+            yield self._events(kind, obj)
 
     def _events(self, kind: str, obj: Object) -> list[Event]:
         """Give what the change of one object comes to; only what depends on it is read again."""
         if kind == "Workload":
             return self._one(_name(obj), self._objects[kind].get(_name(obj)))
-        if kind in AROUND:
-            return self._around_changed(kind, obj)
         if kind in VOLCANO_KINDS:
             before = self._of_volcano
             events = self._redefined(self._volcano(), before)
@@ -152,16 +158,19 @@ class Reader:
         space = _name(obj).partition("/")[0]
         return self._one_definition(Namespace, self._namespace, "Namespace", space)
 
-    def _around_changed(self, kind: str, obj: Object) -> list[Event]:
+    def _around_changed(self, kind: str, obj: Object) -> Iterator[Sequence[Event]]:
         """Read the Workloads again that go by an object around them; all, where what is around cannot be read."""
         is_odd, known = SURROUNDINGS in self.problems, self._around.known
         self._around = self._surroundings()
         if is_odd or SURROUNDINGS in self.problems or kind == "Configuration" or "PodGroup" in self._objects:
-            return self._differences(self._all_workloads())
+            yield self._differences(self._all_workloads())
+            return
         self._around.known.update(load.still_known(known, kind, obj))
-        found = self._objects.get("Workload", {})
-        concerned = [key for key, workload in found.items() if load.goes_by(workload, kind, obj)]
-        return [event for key in concerned for event in self._one(key, found[key])]
+        for number, (key, workload) in enumerate(list(self._objects.get("Workload", {}).items()), 1):
+            if load.goes_by(workload, kind, obj):
+                yield self._one(key, workload)
+            elif number % PASSED_OVER == 0:
+                yield ()
 
     def _one_definition(self, made: type[Definition], read: _Read, kind: str, name: str) -> list[Event]:
         obj = self._objects.get(kind, {}).get(name)

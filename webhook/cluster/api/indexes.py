@@ -1,7 +1,7 @@
 """What the view keeps of an object, and by what else than its name it finds it.
 
-Pods are found by their group or parent, Workloads by their owner. A value is a pair of what it is (an annotation, a
-kind) and a name; an owner's is its uid. All are within a namespace.
+Pods are found by their group or parent, Workloads by their owner or LocalQueue. A value is a pair of what it is (an
+annotation, a label, a kind) and a name; an owner's is its uid. All are within a namespace.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 from typing import Final
 
 from webhook.cluster.api.kinds import NODE, WORKLOAD
-from webhook.jobs.describe import at
+from webhook.jobs.describe import QUEUE, at
 from webhook.jobs.elastic import SLICE, annotation
 from webhook.jobs.pod_groups import GROUP, group_of
 from webhook.jobs.pod_parents import parent_of
@@ -34,6 +34,8 @@ def _of_workload(workload: Object) -> Iterator[Hashable]:
             yield str(owner["uid"])
     if chain := annotation(workload, SLICE):
         yield SLICE, chain
+    if queue := at(workload, ("spec", "queueName")):
+        yield QUEUE, str(queue)
 
 
 def _taints_only(node: Object) -> Object:

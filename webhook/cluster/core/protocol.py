@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from webhook.cluster.pace import Pass
 from webhook.queue.decisions import Decisions, Pending
+from webhook.queue.explain import Gathered
 from webhook.queue.model import History, PodSet
 from webhook.queue.quota.shares import StandingShares
 from webhook.store.objects import Object
@@ -20,8 +22,11 @@ class Core(Protocol):
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Take note of a change of an object; None stands for one that was not there, or is gone."""
 
+    def catch_up(self, now: int) -> Pass[None]:
+        """Take in the objects as they were last heard of; `now` in milliseconds since the epoch."""
+
     def decide(self, now: int) -> Decisions:
-        """Give the decisions over the objects as they were last heard of; `now` in milliseconds since the epoch."""
+        """Give the decisions over the objects as they were last heard of."""
 
     def follow(self, now: int) -> None:
         """Know the objects as they were last heard of, without deciding anything."""
@@ -38,7 +43,7 @@ class Core(Protocol):
     def shares(self) -> StandingShares | None:
         """Give the shares of ClusterQueues and cohorts; None where the rules do not share fairly."""
 
-    def front(self, most: int) -> list[str]:
+    def front(self, most: int) -> Pass[list[str]]:
         """Name up to `most` that wait in front of their queues: those who may be admitted next."""
 
     def pod_sets(self, key: str) -> Sequence[PodSet]:
@@ -47,8 +52,11 @@ class Core(Protocol):
     def workloads(self) -> list[str]:
         """Give the keys of all Workloads that may have to be explained."""
 
+    def stirred(self) -> Pass[list[str]]:
+        """Give the keys of those who may have another explanation since this was last asked: many have the same."""
+
     def looked_at(self) -> Iterable[str]:
         """Give the keys of those that changed, came, went or were decided about since this was last asked."""
 
-    def explain(self, key: str) -> Pending | None:
+    def explain(self, key: str, gathered: Gathered) -> Pending | None:
         """Explain one as of the last decision; None where there is nothing to tell of it."""

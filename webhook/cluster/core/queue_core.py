@@ -7,7 +7,8 @@ round costs what was heard since the one before: no object is looked at that did
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -15,12 +16,14 @@ from typing import Final
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import Reader
 from webhook.api.snapshot.workload import ARRIVAL
+from webhook.cluster.pace import CHUNK, Pass, at_once, every
 from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import Gathered, explain, in_order
 from webhook.queue.model import History, PodSet, Snapshot, Workload
+from webhook.queue.pending.queue import Entry, Status
 from webhook.queue.quota.shares import StandingShares, standing
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -49,13 +52,14 @@ class QueueCore:
         self._journal = journal
         self._state = State()
         self._reader: Reader | None = None
-        self._changes: dict[_Key, tuple[Object, bool]] = {}
+        self._changes: OrderedDict[_Key, tuple[Object, bool]] = OrderedDict()
+        self._steps: Iterator[Sequence[Event]] | None = None
         self._facts: dict[str, Workload] = {}
         self._arrivals: dict[str, str] = {}
         self._doubtful: set[str] = set()
         self._told: dict[str, str] = {}
         self._looked_at: dict[str, None] = {}
-        self._gathered = -1, Gathered()
+        self._redefined = False
         self.revision = 0
 
     @property
@@ -101,7 +105,7 @@ class QueueCore:
 
     def decide(self, now: int) -> Decisions:
         """Bring the state up to date and decide. Where nothing changed and nobody was looked at, `revision` stays."""
-        self._follow()
+        at_once(self.catch_up(now))
         if self._journal is not None:
             self._journal.round(self._state, self._rules, now)
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
@@ -116,7 +120,7 @@ class QueueCore:
 
     def follow(self, now: int) -> None:
         """Bring the state up to date without deciding anything: what a replica does that does not lead."""
-        self._follow()
+        at_once(self.catch_up(now))
         self._looked_at = {}
         self._state.bind(self._rules, now)
         if self._journal is not None:
@@ -144,12 +148,19 @@ class QueueCore:
         rules = self._state.rules
         return standing(self._state.trees, rules) if rules is not None and rules.fair else None
 
-    def front(self, most: int) -> list[str]:
+    def front(self, most: int) -> Pass[list[str]]:
         """Name up to `most` that wait in front of their queues, as many of each."""
-        queues = [queue for queue in self._state.by_queue.values() if any(queue.waiting())]
+        queues = [queue for queue in self._state.by_queue.values() if queue.classes]
         each = -(-most // max(1, len(queues)))
-        found = (entry.key for queue in queues for entry in nsmallest(each, queue.waiting(), key=queue.place_of()))
-        return list(islice(found, most))
+        found: list[str] = []
+        for queue in queues:
+            place, waiting = queue.place_of(), queue.waiting()
+            first: list[Entry] = []
+            while chunk := list(islice(waiting, CHUNK)):
+                first = nsmallest(each, (*first, *chunk), key=place)
+                yield
+            found += (entry.key for entry in first[: most - len(found)])
+        return found
 
     def in_order(self, queue: str) -> list[str] | None:
         """Give the keys of what waits in a ClusterQueue, the next first; None where there is no such queue."""
@@ -164,29 +175,53 @@ class QueueCore:
         """Give the keys of all Workloads."""
         return list(self._state.entries)
 
+    def stirred(self) -> Pass[list[str]]:
+        """Give the keys of who waits in trees that were decided in since this was last asked: numbers are a tree's.
+
+        After a change of definitions those as well who wait in no queue, or hold what their queue may not have.
+        """
+        trees, self._state.stirred = self._state.stirred, {}
+        redefined, self._redefined = self._redefined, False
+        keys: list[str] = []
+        for queue in [queue for tree in trees for queue in self._state.by_tree.get(tree, ())]:
+            for equivalence in list(queue.classes.values()):
+                keys += equivalence.members
+                yield
+        for pause, entry in every(list(self._state.entries.values()) if redefined else ()):
+            if entry.status is not Status.WAITING:
+                keys.append(entry.key)
+            if pause:
+                yield
+        return keys
+
     def looked_at(self) -> Iterable[str]:
         """Give the keys of those that changed, came, went or were decided about since this was last asked."""
         found, self._looked_at = self._looked_at, {}
         return found
 
-    def explain(self, key: str) -> Pending | None:
-        """Explain one as of the last decision; what many share is gathered once a revision."""
-        if self._gathered[0] != self.revision:
-            self._gathered = self.revision, Gathered()
-        return explain(self._state, key, self._gathered[1])
+    def explain(self, key: str, gathered: Gathered | None = None) -> Pending | None:
+        """Explain one as of the last decision; what many share is gathered once, for who asks for many."""
+        return explain(self._state, key, gathered)
 
-    def _follow(self) -> None:
-        """Apply what was heard since the last time. What was decided may not have come to be: it is told again."""
-        changes, self._changes = self._changes, {}
-        reader = self._reader
-        if reader is None:
-            reader = self._begin([obj for obj, gone in changes.values() if not gone])
-        else:
-            for obj, gone in changes.values():
-                self._apply(reader.gone(obj) if gone else reader.changed(self._in_order(obj)))
+    def catch_up(self, now: int) -> Pass[None]:
+        """Apply what was heard since the last time, an object a step. What was decided may not be: it is told again.
+
+        Between two steps the state is one of some of the changes, and what comes meanwhile is taken in as well.
+        """
+        reader = self._reader or self._begin(now)
+        while self._steps is not None or self._changes:
+            if self._steps is None:
+                _, (obj, gone) = self._changes.popitem(last=False)
+                self._steps = reader.in_steps(self._in_order(obj), gone=gone)
+            for step in self._steps:  # kept: a pass that is given up in between is gone on with by the next
+                for event in step:
+                    self._apply(event)
+                yield
+            self._steps = None
         self._tell(reader)
-        self._apply([WorkloadChanged(self._facts[key]) for key in self._doubtful if key in self._facts])
-        self._doubtful = set()
+        doubtful, self._doubtful = self._doubtful, set()
+        for name in doubtful & self._facts.keys():
+            self._apply(WorkloadChanged(self._facts[name]))
 
     def _tell(self, reader: Reader) -> None:
         """Log what cannot be read, once each."""
@@ -195,27 +230,32 @@ class QueueCore:
                 log.error("%s is malformed; its last good version stays in force: %s", name, problem)
         self._told = dict(reader.problems)
 
-    def _begin(self, objects: Iterable[Object]) -> Reader:
+    def _begin(self, now: int) -> Reader:
+        """Build the state of the definitions heard of; Workloads are many, and are left to be applied one by one."""
         self.revision += 1
-        ordered = map(self._in_order, objects)
-        reader = self._reader = Reader(ordered, tolerant=True, settings=self._settings)
+        others = [key for key in self._changes if key[0] != "Workload"]
+        found = [self._changes.pop(key) for key in others]
+        definitions = [obj for obj, gone in found if not gone]
+        reader = self._reader = Reader(definitions, tolerant=True, settings=self._settings)
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
+        self._state.bind(self._rules, now)
         self._facts = {workload.key: workload for workload in facts.workloads}
         return reader
 
-    def _apply(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self.revision += 1
-            if isinstance(event, WorkloadChanged):
-                self._looked_at[event.workload.key] = None
-                self._facts[event.workload.key] = event.workload
-            elif isinstance(event, WorkloadGone):
-                self._looked_at[event.key] = None
-                self._facts.pop(event.key, None)
-            self._state.apply(event)
-            if self._journal is not None:
-                self._journal.event(event)
+    def _apply(self, event: Event) -> None:
+        self.revision += 1
+        if isinstance(event, WorkloadChanged):
+            self._looked_at[event.workload.key] = None
+            self._facts[event.workload.key] = event.workload
+        elif isinstance(event, WorkloadGone):
+            self._looked_at[event.key] = None
+            self._facts.pop(event.key, None)
+        else:
+            self._redefined = True
+        self._state.apply(event)
+        if self._journal is not None:
+            self._journal.event(event)
 
 
 def in_order_of_arrival(obj: Object, heard: str = "") -> Object:

@@ -63,13 +63,15 @@ class Provisioner:
 
     async def run(self) -> None:
         """Look at what changed. Raises NotLeading."""
-        served = self._view.mirror(PROVISIONING_REQUEST).synced.is_set()
+        served, this = self._view.mirror(PROVISIONING_REQUEST).synced.is_set(), Slice()
         if self._all or served != self._served:
             self._all, self._served = False, served
             await self._checks()
-            self._due.update(dict.fromkeys(key_of(w) for w in self._view.mirror(WORKLOAD).all()))
+            for each in self._view.mirror(WORKLOAD).all():
+                await this.give_way()
+                if self._concerns(each):
+                    self._due[key_of(each)] = None
         due, self._due = self._due, {}
-        this = Slice()
         for namespace, name in due:
             await this.give_way()
             workload = self._view.mirror(WORKLOAD).get(name, namespace)
@@ -78,7 +80,7 @@ class Provisioner:
             try:
                 await self._look(workload)
             except StoreError as error:
-                log.info("%s/%s is looked at again: %s", namespace, name, error)
+                log.info("%s/%s will be retried: %s", namespace, name, error)
                 self._due[namespace, name] = None
             except MALFORMED as error:
                 log.error("%s/%s is malformed and is skipped: %r", namespace, name, error)

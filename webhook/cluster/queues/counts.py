@@ -32,17 +32,39 @@ class WorkloadCount:
 
 
 class WorkloadCounts:
-    """Counts of all Workloads that have not finished; `local_of` has the LocalQueue of each that waits."""
+    """Counts of all Workloads that have not finished; `inadmissible` has how many of a LocalQueue are parked."""
 
     def __init__(self) -> None:
         self.by_way: dict[Way, WorkloadCount] = {}
-        self.local_of: dict[str, str] = {}
+        self.inadmissible: Counter[str] = Counter()
+        self._local_of: dict[str, str] = {}
+        self._parked: set[str] = set()
 
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Take note of a Workload as it was and as it is; None where it was not there, or is gone."""
         for workload, sign in ((old, -1), (new, 1)):
             if workload is not None and not holds(workload, FINISHED):
                 self._count(workload, sign)
+
+    def parked(self, key: str, is_parked: bool) -> None:
+        """Take note of whether a Workload, `namespace/name`, waits for something to change."""
+        if is_parked != (key in self._parked):
+            (self._parked.add if is_parked else self._parked.remove)(key)
+            if (local := self._local_of.get(key)) is not None:
+                self._park(local, 1 if is_parked else -1)
+
+    def _park(self, local: str, sign: int) -> None:
+        self.inadmissible[local] += sign
+        if not self.inadmissible[local]:
+            del self.inadmissible[local]
+
+    def _wait(self, key: str, local: str, sign: int) -> None:
+        if sign > 0:
+            self._local_of[key] = local
+        else:
+            self._local_of.pop(key, None)
+        if key in self._parked:
+            self._park(local, sign)
 
     def _count(self, workload: Object, sign: int) -> None:
         namespace, name = key_of(workload)
@@ -51,10 +73,7 @@ class WorkloadCounts:
         count = self.by_way.setdefault(way, WorkloadCount())
         if not holds(workload, QUOTA_RESERVED):
             count.pending += sign
-            if sign > 0:
-                self.local_of[f"{namespace}/{name}"] = local
-            else:
-                self.local_of.pop(f"{namespace}/{name}", None)
+            self._wait(f"{namespace}/{name}", local, sign)
         else:
             _hold(count, workload, sign)
         if not (count.pending or count.reserving):

@@ -6,7 +6,7 @@ What is being deleted and no longer in use is let go. A write that the API serve
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -22,7 +22,6 @@ from webhook.cluster.queues.in_use import unheld, unmarked, unnamed
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import QueueCounts, status_of, tally, with_share
 from webhook.kube.gvk import GroupVersionKind
-from webhook.queue.decisions import Pending, Place
 from webhook.store.errors import NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of
 
@@ -49,12 +48,11 @@ class Publisher:
         writer: LeaderWriter,
         report: QueueMetrics,
         core: Core,
-        told: Mapping[str, Pending],
+        counts: WorkloadCounts,
         clock_ms: Callable[[], int],
     ) -> None:
-        self._view, self._writer, self._report, self._core, self._told = view, writer, report, core, told
-        self._clock_ms = clock_ms
-        self.counts = WorkloadCounts()
+        self._view, self._writer, self._report, self._core = view, writer, report, core
+        self._counts, self._clock_ms = counts, clock_ms
         self._changed, self._revision, self._last = True, -1, 0
         self._refused: dict[tuple[str, str, str, str], int] = {}
 
@@ -64,7 +62,7 @@ class Publisher:
             return
         self._changed = True
         if gvk.kind == WORKLOAD.kind:
-            self.counts.heard(old, new)
+            self._counts.heard(old, new)
         elif new is None and old is not None:
             for what in (_STATUS, _FINALIZERS):
                 self._refused.pop((what, gvk.kind, *key_of(old)), None)
@@ -81,11 +79,10 @@ class Publisher:
         """Bring the status of every queue up to date that the core knows, with what is in use."""
         if not self._is_news():
             return
-        parked = [key for key, told in self._told.items() if told.place is not Place.ACTIVE]
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
-        counts = await in_slices(tally(queues, doors, known, self.counts, parked, self._core.shares()))
+        counts = await in_slices(tally(queues, doors, known, self._counts, self._core.shares()))
         self._report.tallies(counts, self._writer.count)
         stamp, this = self._writer.stamp(), Slice()
         for queue in queues:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
-from webhook.cluster.pace import Pass, every
+from webhook.cluster.pace import Pass
 from webhook.cluster.queues.conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
 from webhook.jobs.describe import at
@@ -67,10 +67,9 @@ def tally(
     local_queues: Iterable[Object],
     known: Known,
     workloads: WorkloadCounts,
-    parked: Iterable[str],
     shares: StandingShares | None = None,
 ) -> Pass[QueueCounts]:
-    """Count the Workloads of each queue; `parked` are the keys of those that wait for something to change.
+    """Count the Workloads of each queue.
 
     A Workload that changes meanwhile may be missed, or counted in both of its states; its change has all counted again.
     """
@@ -84,11 +83,6 @@ def tally(
         targets[key] = target = str(at(queue, ("spec", "clusterQueue")) or "")
         doors[key] = _local_queue(queue, key, by_name.get(target))
         yield
-    inadmissible: Counter[str] = Counter()
-    for pause, key in every(parked):
-        inadmissible[workloads.local_of.get(key, "")] += 1
-        if pause:
-            yield
     for (local, holder), count in list(workloads.by_way.items()):
         target = targets.get(local, "")
         door = doors.get(local) if target in by_name else None  # as in Kueue, one without a ClusterQueue has nothing
@@ -96,7 +90,7 @@ def tally(
             if found is not None:
                 found.add(count)
         yield
-    for local, number in inadmissible.items():
+    for local, number in list(workloads.inadmissible.items()):
         if (target := targets.get(local, "")) in by_name:
             number = min(number, doors[local].pending)
             by_name[target].inadmissible += number

@@ -1,7 +1,8 @@
 """Keeps the status of each Workload as its queues and the core say: what Kueue's Workload controller does.
 
 A Workload is looked at when it, its queues or its explanation changed, and when its time has come. A status that
-differs only in its messages is written once a minute.
+differs only in its messages is written once a minute at most, and of all Workloads five such in a second: with 10,000
+that wait the numbers in a message may be half an hour old, while a new reason is written at once.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.pace import Slice
+from webhook.cluster.pace import Slice, in_slices
 from webhook.cluster.workloads import reserved, waiting
+from webhook.cluster.workloads.affected import Cause, affected, every_workload
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
     DEACTIVATED,
@@ -43,13 +45,15 @@ from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
-from webhook.store.errors import NotFound, StoreError
+from webhook.store.errors import NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of, merge
 
 log = logging.getLogger(__name__)
 
 AGAIN: Final = 60_000
-"""Milliseconds between two writes of one Workload where only messages differ."""
+"""Milliseconds between two writes of one Workload where only messages differ, and after a write that was refused."""
+TURN: Final = 200
+"""Milliseconds between two such writes of any Workloads."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
@@ -70,27 +74,34 @@ class Upkeep:
         self._view, self._core, self._told, self._retention = view, core, told, retention
         self._writer, self._events, self._evict, self._clock_ms = acts.writer, acts.events, acts.evict, acts.clock_ms
         self._due: dict[str, None] = {}
-        self._all = False
+        self._all, self._causes = False, dict[Cause, None]()
         self._later: list[tuple[int, str]] = []
         self._alarms: dict[str, int] = {}
         self._written: dict[str, int] = {}
+        self._turns: dict[str, int] = {}
+        self._last_turn = 0
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        """Take note of a change in the view."""
+        """Take note of a change in the view; what it concerns is named by the next run."""
+        obj = new if new is not None else old
+        if obj is None:
+            return
         if (gvk.group, gvk.kind) == (WORKLOAD.group, WORKLOAD.kind):
+            key = "/".join(key_of(obj))
             if new is not None:
-                self._due["/".join(key_of(new))] = None
-            elif old is not None:
-                self._written.pop("/".join(key_of(old)), None)
+                self._due[key] = None
+            else:
+                self._forget(key)
         elif (gvk.group, gvk.kind) in _AROUND and matters_to_core(gvk, old, new):
-            self.look_at_all()
+            self._causes[gvk.kind, *key_of(obj)] = None
 
     def look_at_all(self) -> None:
-        """Look at every Workload the next time.
-
-        They are named then: whoever takes over hears of every queue, and each would name them all again.
-        """
+        """Look at every Workload the next time."""
         self._all = True
+
+    def _forget(self, key: str) -> None:
+        self._written.pop(key, None)
+        self._turns.pop(key, None)
 
     def _look_at(self, key: str, when: int) -> None:
         """Look at a Workload at a time, though nothing changed by then; one alarm each is enough, the earliest."""
@@ -106,9 +117,10 @@ class Upkeep:
             _, key = heapq.heappop(self._later)
             self._alarms.pop(key, None)
             self._due[key] = None
-        if self._all:
-            self._all = False
-            self._due.update(dict.fromkeys("/".join(key_of(w)) for w in self._view.mirror(WORKLOAD).all()))
+        causes, self._causes = self._causes, {}
+        named = every_workload(self._view) if self._all else affected(self._view, causes)
+        self._all = False
+        self._due.update(dict.fromkeys(await in_slices(named)))
         due, self._due = self._due, {}
         inactive = self._core.inactive()
         this = Slice()
@@ -120,8 +132,11 @@ class Upkeep:
                 continue
             try:
                 await self._look(key, workload, inactive)
+            except Refused as error:
+                log.error("cannot write the status of Workload %s: %s", key, error)
+                self._look_at(key, self._clock_ms() + AGAIN)
             except StoreError as error:
-                log.debug("%s is looked at again: %s", key, error)
+                log.debug("%s will be retried: %s", key, error)
                 self._due[key] = None
             except MALFORMED as error:
                 log.error("%s is malformed and is skipped: %r", key, error)
@@ -203,11 +218,20 @@ class Upkeep:
         if merge(old, status) == old:
             return
         now = self._clock_ms()
-        if _skeleton(workload) == _skeleton({"status": status}) and now < self._written.get(key, -AGAIN) + AGAIN:
-            self._look_at(key, self._written[key] + AGAIN)
+        if _skeleton(workload) == _skeleton({"status": status}) and (turn := self._turn(key, now)) > now:
+            self._look_at(key, turn)
             return
+        self._forget(key)
         self._written[key] = now
         self._tell(workload, await self._writer.status(workload, status))
+
+    def _turn(self, key: str, now: int) -> int:
+        """Give the time from which the messages of a Workload may be written, or at which to ask again."""
+        if (again := self._written.get(key, -AGAIN) + AGAIN) > now:
+            return again
+        if key not in self._turns:
+            self._turns[key] = self._last_turn = max(now, self._last_turn + TURN)
+        return self._turns[key]
 
     def _tell(self, before: Object, after: Object) -> None:
         """Tell by an Event why one waits, where that is another reason than before."""
@@ -225,7 +249,7 @@ class Upkeep:
 
     async def _retire(self, key: str, workload: Object) -> None:
         """Delete one that has finished, and was kept for long enough."""
-        self._written.pop(key, None)
+        self._forget(key)
         if self._retention.after_finished is None or at(workload, ("metadata", "deletionTimestamp")):
             return
         ended = milliseconds((find(workload, FINISHED) or {}).get("lastTransitionTime"))

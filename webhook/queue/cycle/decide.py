@@ -43,6 +43,7 @@ def decide(
     for tree in _trees(state, counted=cycles is not None):
         if left <= 0:
             break
+        state.stirred[tree] = None
         this = Round(state, rules, tree, now, reporter, log, first, cycles is not None)
         left = _run(this, left, UNLIMITED if cycles is None else cycles)
         last = max(last, this.cycle)

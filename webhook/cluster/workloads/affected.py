@@ -1,0 +1,50 @@
+"""Which Workloads a change of a queue or a class concerns: its own, named in slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.api.view import View
+from webhook.cluster.pace import Pass, every
+from webhook.jobs.describe import QUEUE, at
+from webhook.store.objects import Object, key_of
+
+Cause = tuple[str, str, str]
+"""Kind, namespace and name of what changed."""
+
+
+def every_workload(view: View) -> Pass[list[str]]:
+    """Name all Workloads."""
+    return _named(view.mirror(WORKLOAD).all(), lambda _: True)
+
+
+def affected(view: View, causes: Collection[Cause]) -> Pass[list[str]]:
+    """Name the Workloads that wait in, or hold quota of, queues that changed, or have their priority from a class."""
+    found: list[str] = []
+    for kind, namespace, name in causes:
+        if kind == LOCAL_QUEUE.kind:
+            found += yield from _named(view.mirror(WORKLOAD).of(namespace, (QUEUE, name)), lambda _: True)
+    queues = {name for kind, _, name in causes if kind == CLUSTER_QUEUE.kind}
+    classes = {name for kind, _, name in causes if kind == WORKLOAD_CLASS.kind}
+    if not queues and not classes:
+        return found
+    doors = {key_of(door) for door in view.mirror(LOCAL_QUEUE).all() if at(door, ("spec", "clusterQueue")) in queues}
+
+    def concerns(workload: Object) -> bool:
+        door = key_of(workload)[0], at(workload, ("spec", "queueName"))
+        holder, class_ = ("status", "admission", "clusterQueue"), ("spec", "priorityClassRef", "name")
+        return door in doors or at(workload, holder) in queues or at(workload, class_) in classes
+
+    found += yield from _named(view.mirror(WORKLOAD).all(), concerns)
+    return found
+
+
+def _named(workloads: list[Object], concerns: Callable[[Object], bool]) -> Pass[list[str]]:
+    names: list[str] = []
+    for pause, workload in every(workloads):
+        if concerns(workload):
+            names.append("/".join(key_of(workload)))
+        if pause:
+            yield
+    return names
