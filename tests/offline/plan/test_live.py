@@ -27,7 +27,7 @@ def test_a_job_of_the_cluster_is_decided_about_and_nothing_is_written(control_pl
     )
     result = CliRunner().invoke(plan, ["--live", "--kubeconfig", str(control_plane.kubeconfig), "-o", "json"])
     assert result.exit_code == 0, result.output
-    told = {p.get("job"): p for p in json.loads(result.output)["pending"]}
+    told = {p.get("job"): p for p in json.loads(result.stdout)["pending"]}
     assert "no-such-queue" in told[f"Job {namespace}/alone"]["message"]
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs/alone"
     assert kube.get(path)["metadata"]["generation"] == made["metadata"]["generation"]

@@ -20,9 +20,10 @@ from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.loading.shipped import located
 from webhook.policy.queue_rules.files import rules_among
 
-SAMPLES: Final = ("cluster/", "policies/")
+SAMPLES: Final = ("cluster/", "jobs/", "policies/")
 """Paths of the scaffold whose files are examples: the cluster's own are written instead."""
 SUITE: Final = "policies/queues/suite.yaml"
+JOB: Final = "jobs/example.yaml"
 FEW: Final = 50
 """Cases that are written at most: one for each LocalQueue, the first ones by name."""
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=../.sluice/schema.json\n"
@@ -39,6 +40,9 @@ def repository_files(setup: KueueSetup, ci: str, wheel: Wheel | None = None) -> 
     texts["README.md"] += _readme(setup).encode()
     if (suite := _suite(setup)) is not None:
         texts[SUITE] = dump(suite).encode()
+    if cases := list(_cases(setup)):
+        probe, namespace = cases[0]["object"], cases[0]["namespace"]
+        texts[JOB] = dump({**probe, "metadata": {**probe["metadata"], "namespace": namespace}}).encode()
     return tuple(Scaffolded(path, data) for path, data in sorted(texts.items()))
 
 
@@ -86,11 +90,8 @@ def _suite(setup: KueueSetup) -> Object | None:
     suite: Object = {"apiVersion": GROUP, "kind": "Suite", "metadata": {"name": "queues"}}
     suite["policies"] = list(setup.policies)
     suite["cluster"] = [f"../../{path}" for path in setup.files if path != CONFIGURATION]
-    doors = [obj for obj in setup.objects if obj["kind"] == "LocalQueue"]
-    queues = {obj["metadata"]["name"]: obj for obj in setup.objects if obj["kind"] == "ClusterQueue"}
     cases = []
-    for door in doors[:FEW]:
-        spec = _case(door, queues.get(door["spec"].get("clusterQueue")))
+    for spec in _cases(setup):
         given = {**spec, "cluster": setup.objects, "expect": {"queue": {"decision": "admitted"}}}
         result = run_case(
             Case("queues", spec["name"], given, (), Document(None, SUITE), Path()), bundle, None, lambda: rules
@@ -100,6 +101,13 @@ def _suite(setup: KueueSetup) -> Object | None:
             told = {"decision": found.decision, **({"queue": found.queue} if found.queue else {})}
             cases.append({**spec, "expect": {"contains": {"spec": {"suspend": True}}, "queue": told}})
     return {**suite, "cases": cases} if cases else None
+
+
+def _cases(setup: KueueSetup) -> Iterator[dict[str, Any]]:
+    """Give a case for each of the first LocalQueues, without its expectation."""
+    queues = {obj["metadata"]["name"]: obj for obj in setup.objects if obj["kind"] == "ClusterQueue"}
+    for door in [obj for obj in setup.objects if obj["kind"] == "LocalQueue"][:FEW]:
+        yield _case(door, queues.get(door["spec"].get("clusterQueue")))
 
 
 def _case(door: Object, queue: Object | None) -> dict[str, Any]:
