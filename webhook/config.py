@@ -63,6 +63,8 @@ class Config:
     from outside."""
     release: str = "sluice"
     """The name of the Service and of the webhook configurations."""
+    keep_registration: bool = False
+    """Whether the leader keeps the webhook configurations of the release as the policies in force need them."""
     client_ca: Path | None = None
     """CAs whose clients get verdicts; none: every client of the port."""
     client_names: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 
+from webhook import readiness
 from webhook.api.conversion.convert import conversion_review
 from webhook.certificate_secret import CertificateSecret
-from webhook.cluster.api.kinds import BUILT_IN, MANAGED, NODE, PARENTS, PROVISIONING, QUEUE_KINDS, RUNTIMES, WORKLOAD
+from webhook.cluster.api.kinds import followed
 from webhook.cluster.api.leader import LEASE_NAME, Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
@@ -36,6 +37,8 @@ from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.registered import Registered, Release
 from webhook.config import Config, PageMode, QueueMode, queue_settings
 from webhook.dashboard.page import Page
 from webhook.dashboard.sources import Sources
@@ -54,7 +57,7 @@ from webhook.policy_reload.reload import PolicyFiles
 from webhook.server.app import make_app, make_state_app, state_routes
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
-from webhook.server.health import Condition, Health
+from webhook.server.health import Health
 from webhook.server.listener import Application, Listener
 from webhook.server.metrics import ServerMetrics
 from webhook.server.policy_measures import PolicyMeasures
@@ -75,12 +78,6 @@ log = logging.getLogger(__name__)
 PARAMETERS_WAIT: Final = 5.0
 """Seconds that a new set of policies waits for its parameters at a time; it tries again at the next look."""
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_OF_QUEUES: Final[Mapping[QueueMode, tuple[GroupVersionKind, ...]]] = {
-    QueueMode.EMBEDDED: (*PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING),
-    QueueMode.EXTERNAL: (WORKLOAD,),  # says whose quota covers what a controller makes
-    QueueMode.NONE: (),
-}
-"""The kinds of the queues that are followed."""
 
 
 def system_clocks() -> Clocks:
@@ -91,11 +88,6 @@ def system_clocks() -> Clocks:
 def replica_name(config: Config) -> str:
     """Give the name by which other replicas know this one: in the lease, and in the Secret of certificates."""
     return config.identity or f"{socket.gethostname()}-{os.getpid()}"
-
-
-def _followed(config: Config, *, compares: bool) -> tuple[GroupVersionKind, ...]:
-    nodes = (NODE,) if config.mode is QueueMode.EMBEDDED and config.queues.enabled(GATE) else ()
-    return (*BUILT_IN, *MANAGED, *(QUEUE_KINDS if compares else _OF_QUEUES[config.mode]), *nodes)
 
 
 class Daemon:
@@ -124,9 +116,9 @@ class Daemon:
         self._identity = replica_name(config)
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         self._self_call = SelfCall(lambda: trust(Folder(config.cert_dir)))
-        embedded = config.mode is QueueMode.EMBEDDED
-        compares = config.mode is QueueMode.EXTERNAL and config.journal_folder is not None
-        self._kinds = _followed(config, compares=compares)
+        embedded, external = (config.mode is mode for mode in (QueueMode.EMBEDDED, QueueMode.EXTERNAL))
+        compares, nodes = external and config.journal_folder is not None, config.queues.enabled(GATE)
+        self._kinds = followed(embedded=embedded, external=external, compares=compares, nodes=nodes)
         self.view = View(store, self._kinds, self._heard)
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic, queue_settings(config))
@@ -137,8 +129,9 @@ class Daemon:
         if self.core is not None:
             gate = view_gate(self.view, self.core, now, config.queues, refuses=config.refuse_impossible)
         self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate, self._measures.watch)
-        self._leader: Leader | None = None
-        self.controller = self._make_controller(store) if self.core is not None else None
+        self._leader = self._make_leader(store) if embedded or config.keep_registration else None
+        self.controller = self._make_controller() if self.core is not None else None
+        self._registered = self._make_registered(store) if config.cluster else None
         self._compared = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
         self.beside_kueue = BesideKueue(self.view, self._compared, now) if self._compared else None
         self._recorder: Recorder | None = None
@@ -175,6 +168,8 @@ class Daemon:
         self._spawn(self.certificate.follow(), "certificate")
         if self._certificates is not None:
             self._spawn(self._certificates.follow(self.certificate.reload), "certificates in the Secret")
+        if self._registered is not None:
+            self._spawn(self._registered.follow(), "registration")
         for part in (self.controller, self.beside_kueue):
             if part is not None:
                 part.start()
@@ -196,6 +191,8 @@ class Daemon:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._leader is not None:
+            await self._leader.release()
         await self.params.stop()
         await self.view.stop()
         if self._recorder is not None:
@@ -206,15 +203,30 @@ class Daemon:
             await asyncio.to_thread(self._traces.close)
         log.info("stopped")
 
-    def _make_controller(self, store: ObjectStore) -> Controller:
+    def _make_leader(self, store: ObjectStore) -> Leader | None:
+        config, clocks, duration = self.config, self._clocks, self.config.lease_seconds
+        times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
+        made = Leader(store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
+        return made if config.leader_election else None
+
+    def _make_registered(self, store: ObjectStore) -> Registered:
+        config = self.config
+        return Registered(
+            store,
+            Release(config.release, config.namespace),
+            lambda: hooks(self.policies.current.lazy.webhooks, gate=config.mode is QueueMode.EMBEDDED),
+            self._may_register if config.keep_registration else None,
+        )
+
+    async def _may_register(self) -> bool:
+        """Say whether this replica is the one that writes what is registered: it leads, or no other is there."""
+        if self.controller is not None:
+            return self.controller.leads
+        return self._leader is None or await self._leader.renew()
+
+    def _make_controller(self) -> Controller:
         config, clocks = self.config, self._clocks
         assert self.core is not None
-        if config.leader_election:
-            duration = config.lease_seconds
-            times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
-            self._leader = Leader(
-                store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now
-            )
         report = QueueMetrics(self.registry, "follower" if self._leader else "standalone")
         if self._traces is not None:
             report.traced = self._traces.round
@@ -280,6 +292,8 @@ class Daemon:
         self._use(policies)
         if self._page is not None:
             self._page.swapped(policies)
+        if self._registered is not None:
+            self._registered.reloaded()
 
     def _use(self, policies: Policies) -> None:
         """Take a set of policies into force: what they ask of the cluster is followed from now on."""
@@ -287,7 +301,7 @@ class Daemon:
         self._facts.give(policies.bundle.objects)
         for core in filter(None, (self.core, self._compared)):
             core.use(policies.rules)
-        if self._leader is not None and isinstance(policies.rules, FileRules):
+        if self.core is not None and self._leader is not None and isinstance(policies.rules, FileRules):
             self._leader.annotations = {PUBLISHED: published(self._rules, policies.rules.digest)}
 
     def _observe(self) -> None:
@@ -296,10 +310,12 @@ class Daemon:
         self.registry.register(self.metrics)
         self.registry.register(self._measures)
         self.registry.register(ProcessMetrics(self._state))
-        self.health.add("policies", self._policies_condition)
-        self.health.add("certificate", self._certificate_condition)
-        self.health.add("view", self._view_condition)
+        self.health.add("policies", readiness.policies(self.policies))
+        self.health.add("certificate", readiness.certificate(self.certificate, self._clocks.now))
+        self.health.add("view", readiness.view(self.view, self._kinds, self.params, self.policies))
         self.health.add("self-call", self._self_call.condition)
+        if self._registered is not None:
+            self.health.add("registration", readiness.registration(self._registered))
 
     def _state(self) -> ProcessState:
         files, bundle = self.policies, self.policies.current.bundle
@@ -315,26 +331,8 @@ class Daemon:
             expires,
             counts,
             None if self._journal is None else self._journal.writer.counts(),
+            None if self._registered is None else self._registered.differs,
         )
-
-    def _policies_condition(self) -> Condition:
-        bundle = self.policies.current.bundle
-        told = f"{len(bundle.policies)} policies, {bundle.digest[:19]}"
-        if self.policies.problem:
-            return Condition(
-                True, f"{told}; the changed files have errors and are not used: {self.policies.problem.splitlines()[0]}"
-            )
-        return Condition(True, told)
-
-    def _certificate_condition(self) -> Condition:
-        expires = self.certificate.expires
-        detail = f"valid until {expires:%Y-%m-%d}" + (f"; {self.certificate.problem}" * bool(self.certificate.problem))
-        return Condition(expires > self._clocks.now(), detail)
-
-    def _view_condition(self) -> Condition:
-        current = self.policies.current.bundle
-        missing = [*self.view.missing(self._kinds), *self.params.missing(current.param_kinds)]
-        return Condition(not missing, f"not listed yet: {', '.join(missing)}" if missing else "")
 
     async def _listen(self, option: str, app: Application, address: str, context: ssl.SSLContext | None = None) -> int:
         listener = Listener(app, *host_and_port(address), context)

@@ -227,7 +227,7 @@ def test_the_api_server_takes_what_the_chart_renders(chosen, kube):
 
 @pytest.mark.cluster
 def test_an_uninstall_takes_the_registration_away_first(rendered):
-    """A pre-delete hook removes the webhooks, a post-install hook registers them with the same name and policies."""
+    """A pre-delete hook removes the webhooks, a post-install hook registers them under the same name."""
     jobs = {o["metadata"]["name"]: o for o in rendered if o["kind"] == "Job"}
     hooks = {name: job["metadata"]["annotations"]["helm.sh/hook"] for name, job in jobs.items()}
     arguments = {name: job["spec"]["template"]["spec"]["containers"][0]["args"] for name, job in jobs.items()}
@@ -235,21 +235,28 @@ def test_an_uninstall_takes_the_registration_away_first(rendered):
     assert arguments["sluice-unregister"] == ["register", "--remove", "--name=sluice"]
     assert hooks["sluice-register"] == "post-install,post-upgrade"
     assert "--name=sluice" in arguments["sluice-register"]
-    assert "--policies=/opt/sluice/policies" in arguments["sluice-register"]
 
 
 @pytest.mark.cluster
 def test_without_an_embedded_queue_no_pod_is_gated():
-    """Where a Kueue decides, all shipped policies are served and registered but those that gate pods."""
+    """Where a Kueue decides, all shipped policies are served but those that gate pods."""
     here = {p.parent.name for p in (ROOT / "policies").glob("*/policy.yaml")}
     wanted = sorted(f"/opt/sluice/policies/{name}" for name in here - {"suspend-pods", "suspend-serving"})
     objects = [d.value for d in read(template(CHART, "--set=mode=external"), "chart")]
     (config,) = [o for o in objects if o["kind"] == "ConfigMap"]
     (served,) = read(config["data"]["sluice.yaml"])
     assert sorted(served.value["policies"]) == wanted
-    (job,) = [o for o in objects if o["kind"] == "Job" and o["metadata"]["name"] == "sluice-register"]
-    arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert sorted(a.removeprefix("--policies=") for a in arguments if a.startswith("--policies=")) == wanted
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("chosen", [["--set=policies.paths[0]=/git/current/policies"], ["--set=policies.image=p:1"]])
+def test_registering_needs_no_policies(chosen):
+    """A sidecar's files are in no other pod: the Job says where the server is, the leader what its policies need."""
+    (job,) = [o for o in of_kind("Job", *chosen) if o["metadata"]["name"] == "sluice-register"]
+    pod = job["spec"]["template"]["spec"]
+    assert not [a for a in pod["containers"][0]["args"] if a.startswith("--policies")]
+    assert [mount["name"] for mount in pod["containers"][0]["volumeMounts"]] == ["authority"]
+    assert "keepRegistration: true" in of_kind("ConfigMap", *chosen)[0]["data"]["sluice.yaml"]
 
 
 @pytest.mark.cluster

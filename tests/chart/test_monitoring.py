@@ -29,7 +29,9 @@ def exported():
     registry, server = CollectorRegistry(), ServerMetrics()
     QueueMetrics(registry)
     registry.register(server)
-    registry.register(ProcessMetrics(lambda: ProcessState("d", 1, {"good": 1}, True, 0.0, None)))
+    registry.register(
+        ProcessMetrics(lambda: ProcessState("d", 1, {"good": 1}, True, 0.0, {}, {}, registration_differs=False))
+    )
     families = text_string_to_metric_families(generate_latest(registry).decode())
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
     return {f"{f.name}{ending}" for f in families for ending in endings.get(f.type, ("",))}

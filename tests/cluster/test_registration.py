@@ -22,6 +22,7 @@ from webhook.cluster.webhooks.registration import (
 )
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble
+from webhook.policy.webhook_rules import registration
 from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
 
@@ -52,7 +53,8 @@ def policy(name, resource="pods", *, failure="Fail", condition="", group="", mut
 def made(*objects, gate=False, options=OPTIONS, target=None):
     text = "---\n".join(documents.dump(obj) for pair in objects for obj in pair)
     bundle = assemble(read(text, "p.yaml"), [])
-    found = configurations(hooks(bundle.policies, gate=gate), target or WebhookEndpoint(b"PEM", "https://h:1"), options)
+    needed = hooks(registration(bundle.policies), gate=gate)
+    found = configurations(needed, target or WebhookEndpoint(b"PEM", "https://h:1"), options)
     return {obj["kind"]: obj["webhooks"] for obj in found}
 
 
@@ -104,7 +106,8 @@ def test_the_gate_sees_queued_jobs():
     assert any(rule["resources"] == ["jobs"] and rule["apiGroups"] == ["batch"] for rule in alone["rules"])
     (entry,) = made(policy("a", condition="object.metadata.name != 'x'"), gate=True)[VALIDATING.kind]
     assert "'batch/jobs'" in entry["matchConditions"][0]["expression"]
-    assert made() == {}
+    for kind, entries in made().items():
+        assert [(entry["failurePolicy"], "rules" in entry) for entry in entries] == [("Ignore", False)], kind
 
 
 def test_mutating_entries_say_when_to_call_again():
@@ -117,21 +120,20 @@ def test_mutating_entries_say_when_to_call_again():
 
 
 def test_register_writes_and_remove_takes_away():
-    """What was registered is gone after `remove`; a kind that no policy needs any more is taken away too."""
+    """What was registered is gone after `remove`, which can be repeated."""
 
     async def go():
         store = MemoryStore()
         bundle = assemble(read("---\n".join(map(documents.dump, policy("m", mutating=True))), "p.yaml"), [])
-        both = configurations(hooks(bundle.policies, gate=True), WebhookEndpoint(b""), OPTIONS)
-        await register(store, both, "sluice")
-        assert (await store.get(VALIDATING, "sluice"))["webhooks"]
-        await register(store, [obj for obj in both if obj["kind"] == MUTATING.kind], "sluice")
-        with pytest.raises(NotFound):
-            await store.get(VALIDATING, "sluice")
+        await register(store, hooks(registration(bundle.policies), gate=True), WebhookEndpoint(b""), OPTIONS)
+        for gvk in (MUTATING, VALIDATING):
+            (entry,) = (await store.get(gvk, "sluice"))["webhooks"]
+            assert entry["rules"]
         await remove(store, "sluice")
         await remove(store, "sluice")
-        with pytest.raises(NotFound):
-            await store.get(MUTATING, "sluice")
+        for gvk in (MUTATING, VALIDATING):
+            with pytest.raises(NotFound):
+                await store.get(gvk, "sluice")
 
     asyncio.run(go())
 
@@ -154,9 +156,9 @@ def test_our_crds_are_told_where_to_convert():
         await store.create(crd("workloads", labels={"app.kubernetes.io/part-of": "sluice"}))
         foreign = await store.create(crd("cohorts", labels={"app.kubernetes.io/part-of": "kueue"}))
         target = WebhookEndpoint(b"PEM", service="release", namespace="n", port=8443)
-        await register(store, [], "sluice", target, Options(annotations={"cert-manager.io/inject-ca-from": "n/c"}))
+        await register(store, [], target, Options(annotations={"cert-manager.io/inject-ca-from": "n/c"}))
         ours = await store.get(CRD, "workloads.kueue.x-k8s.io")
-        await register(store, [], "sluice", WebhookEndpoint(b"PEM", url="https://h:1/"))
+        await register(store, [], WebhookEndpoint(b"PEM", url="https://h:1/"), Options())
         by_url = await store.get(CRD, "workloads.kueue.x-k8s.io")
         return ours, by_url, foreign == await store.get(CRD, "cohorts.kueue.x-k8s.io")
 

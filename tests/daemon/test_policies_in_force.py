@@ -9,6 +9,9 @@ import pytest
 from tests.daemon.serving import RULES, running
 from tests.patience import until
 from webhook.cel.program import Program
+from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.registered import registered
+from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, register
 from webhook.config import QueueMode
 from webhook.diagnostics import SourceError
 from webhook.policy.loading.load_bundle import load_bundle
@@ -38,6 +41,35 @@ def test_a_changed_policy_comes_into_force(tmp_path, policies):
             return before, ((await talk.judge("FORBIDDEN"))["allowed"], (await talk.judge("other"))["allowed"])
 
     assert asyncio.run(go()) == ((False, True), (True, False))
+
+
+@pytest.mark.parametrize("mode", [QueueMode.NONE, QueueMode.EMBEDDED])
+def test_what_is_registered_follows(tmp_path, policies, mode):
+    """A policy for another resource is called for, from the reload on, whatever was registered; the metric says so."""
+
+    async def go():
+        store, target = MemoryStore(), WebhookEndpoint(b"PEM", service="sluice", namespace="sluice-system")
+        async with running(tmp_path, policies, store, mode=mode, keep_registration=True) as (_, talk):
+
+            async def says(path, text):
+                return text in (await talk.get(path))[1]
+
+            await until(lambda: says("/readyz?verbose", "[+]registration ok: not registered"), "it is not registered")
+            assert await says("/metrics", "sluice_registration_differs 1.0")
+            await register(store, hooks((), gate=False), target, Options())
+
+            async def called(resource):
+                found = await registered(store, "sluice")
+                return any(rule["resources"] == [resource] for hook in found for rule in hook.rules)
+
+            await until(lambda: called("jobs"), "Jobs are sent")
+            text = RULES.replace("resources: [jobs]", "resources: [services]").replace("batch", "''")
+            (policies / "policy.yaml").write_text(text)
+            await until(lambda: called("services"), "Services are sent")
+            await until(lambda: says("/metrics", "sluice_registration_differs 0.0"), "the metric says that they agree")
+            assert await says("/readyz?verbose", "[+]registration ok\n")
+
+    asyncio.run(go())
 
 
 def test_a_replaced_set_goes_without_a_look_for_garbage(policies, monkeypatch):

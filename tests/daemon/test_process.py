@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 import signal
 import ssl
 import sys
@@ -26,10 +27,15 @@ CLIENTS, SIZE = 40, 8_000_000
 @pytest.fixture
 def process(tmp_path):
     """The process with the shipped policies and no cluster."""
+    yield from started(tmp_path, f"--policies={ROOT / 'policies'}")
+
+
+def started(tmp_path, *arguments):
+    """A process of `serve` without a cluster; it has ended when the test is over."""
     certificates = Folder(tmp_path / "certs")
     ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
     port, state = free_ports(2)
-    command = ["serve", f"--policies={ROOT / 'policies'}", f"--cert-dir={certificates.path}", "--no-cluster"]
+    command = ["serve", *arguments, f"--cert-dir={certificates.path}", "--no-cluster"]
     command += [f"--listen=127.0.0.1:{port}", f"--state-listen=127.0.0.1:{state}"]
     child = Child("sluice", [sys.executable, "-m", "webhook.cli.main", *command], tmp_path)
     child.port, child.state = port, state
@@ -53,6 +59,49 @@ async def connected(process, *, plain=False):
         yield Talk(reader, writer)
     finally:
         writer.transport.abort()
+
+
+@pytest.fixture
+def early(tmp_path):
+    """The process that is started before another container has brought its policies."""
+    (tmp_path / "sluice.yaml").write_text(f"policies: [{tmp_path / 'git' / 'current' / 'policies'}]")
+    yield from started(tmp_path, f"--config={tmp_path / 'sluice.yaml'}")
+
+
+def test_it_waits_for_a_folder_that_is_not_there_yet(early, tmp_path):
+    """Alive and not ready, it says what it waits for; when a link to the folder appears, it serves what is there."""
+
+    async def state(path):
+        async with connected(early, plain=True) as talk:
+            answer = await (await talk.send(path)).answer()
+            return answer.status, answer.body.decode()
+
+    async def go():
+        assert (await state(LIVE))[0] == 200
+        status, told = await state(READY)
+        assert (status, "git/current/policies, which does not exist yet" in told) == (503, True)
+        shutil.copytree(ROOT / "policies" / "gpu-integer", tmp_path / "git" / "one" / "policies" / "gpu-integer")
+        (tmp_path / "git" / "current").symlink_to("one")
+
+        async def ready():
+            return (await state(READY))[0] == 200
+
+        await until(ready, "it is ready")
+        async with connected(early) as talk:
+            return await (await talk.send(post(json.dumps(review()).encode(), path="/mutate"))).answer()
+
+    assert asyncio.run(go()).status == 200
+
+
+def test_sigterm_ends_it_while_it_waits(early):
+    """With 0, as at any other time."""
+
+    async def go():
+        async with connected(early, plain=True):
+            early.process.send_signal(signal.SIGTERM)
+            return await asyncio.to_thread(early.process.wait)
+
+    assert asyncio.run(go()) == 0
 
 
 def large_review():

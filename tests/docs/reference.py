@@ -195,7 +195,7 @@ def _allowed(name: str) -> str:
 
 def metrics() -> dict[str, list[tuple[str, str, tuple[str, ...], str]]]:
     """Name, type, labels and words of every metric, by the part of Sluice that counts it."""
-    state = ProcessState("", 0, {}, True, 0.0, {})
+    state = ProcessState("", 0, {}, True, 0.0, {}, {}, registration_differs=False)
     registry = CollectorRegistry()
     QueueMetrics(registry)
     beside = CollectorRegistry()

@@ -30,8 +30,10 @@ class Node:
     """Runs what is in the release's namespace. `settle` brings processes in line with the pods that there are."""
 
     def __init__(self, plane: ControlPlane, image: Image, home: Path) -> None:
-        """Nothing runs yet."""
+        """Nothing runs yet. `programs` are those of other images, `elsewhere` what stands for paths and addresses."""
         self.plane, self.client, self.image, self.home = plane, plane.client, image, home
+        self.programs: dict[str, list[str]] = {}
+        self.elsewhere: dict[str, str] = {}
         self.pods: dict[str, RunningPod] = {}
         self._proxies: list[Proxy] = []
         self._count = itertools.count()
@@ -40,7 +42,7 @@ class Node:
         """Run the one container of a Job to its end, as its ServiceAccount; raises RuntimeError with its output."""
         spec = job["spec"]["template"]["spec"]
         folder = self.home / f"{job['metadata']['name']}-{next(self._count)}"
-        command, environment = self._container(spec, folder)
+        command, environment = self._container(spec, spec["containers"][0], folder)
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{job['metadata']['name']}: {done.returncode}\n{done.stdout}{done.stderr}")
@@ -54,15 +56,18 @@ class Node:
         found = {p["metadata"]["name"]: p for p in self._pods() if not p["metadata"].get("deletionTimestamp")}
         for name in found.keys() - self.pods.keys():
             folder = self.home / name
-            command, environment = self._container(found[name]["spec"], folder)
+            spec = found[name]["spec"]
+            first, *others = ((c["name"], *self._container(spec, c, folder)) for c in spec["containers"])
+            _, command, environment = first
             port, state = free_ports(2)
             environment |= {"SLUICE_IDENTITY": name, "SLUICE_LISTEN": f"127.0.0.1:{port}"}
             environment |= {"SLUICE_STATE_LISTEN": f"127.0.0.1:{state}", "SLUICE_LEASE_SECONDS": "3"}
-            self.pods[name] = RunningPod(Child(name, command, self.plane.logs, environment), port, state, folder)
+            pod = self.pods[name] = RunningPod(Child(name, command, self.plane.logs, environment), port, state, folder)
+            pod.sidecars = [Child(f"{name}-{of}", command, self.plane.logs, env) for of, command, env in others]
         for name in found:
             wait(self.pods[name].ready, f"{name} is ready")
         for name in self.pods.keys() - found.keys():
-            self.pods.pop(name).child.stop(60)
+            self.pods.pop(name).stop(60)
 
     def serve(self, service: JSON) -> None:
         """Listen at the cluster IP of a Service, for its first port."""
@@ -73,7 +78,7 @@ class Node:
     def stop(self) -> None:
         """End all processes and listeners."""
         for pod in self.pods.values():
-            pod.child.stop(10)
+            pod.stop(10)
         for proxy in self._proxies:
             proxy.close()
 
@@ -81,20 +86,21 @@ class Node:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app.kubernetes.io/name=sluice"
         return [p for p in self.client.items(path) if p["status"].get("phase") == "Running"]
 
-    def _container(self, spec: JSON, folder: Path) -> tuple[list[str], dict[str, str]]:
-        """The command and environment of a pod's first container; paths of the container lead into `folder`."""
-        container = spec["containers"][0]
+    def _container(self, spec: JSON, container: JSON, folder: Path) -> tuple[list[str], dict[str, str]]:
+        """The command and environment of a pod's container; paths of the container lead into `folder`."""
         volumes = {volume["name"]: volume for volume in spec.get("volumes") or []}
         mounts = {m["mountPath"]: volumes[m["name"]] for m in container.get("volumeMounts") or []}
         mounts = {path: volume for path, volume in mounts.items() if "serviceaccount" not in path}
-        places = {path: f"{folder}{path}" for path in mounts} | {"/opt/sluice": f"{self.image.root}/opt/sluice"}
+        places = {**self.elsewhere, **{path: f"{folder}{path}" for path in mounts}}
+        places |= {"/opt/sluice": f"{self.image.root}/opt/sluice"}
         for path, volume in mounts.items():
             self._mount(Path(places[path]), volume, places)
         kubeconfig = self.kubeconfig(folder, spec["serviceAccountName"])
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLUICE_", "PYTHON"))}
         given = {e["name"]: e["value"] for e in container.get("env") or [] if "value" in e}
         arguments = [_placed(argument, places) for argument in container["args"]]
-        return [*self.image.command, *arguments], {**kept, **given, "KUBECONFIG": str(kubeconfig)}
+        command = self.programs.get(container["image"], self.image.command)
+        return [*command, *arguments], {**kept, **given, "KUBECONFIG": str(kubeconfig)}
 
     def kubeconfig(self, folder: Path, account: str) -> Path:
         """A kubeconfig in `folder` with the token of a ServiceAccount of the release's namespace."""
@@ -128,6 +134,17 @@ class RunningPod:
 
     def __init__(self, child: Child, port: int, state: int, folder: Path) -> None:
         self.child, self.port, self.state, self.folder = child, port, state, folder
+        self.sidecars: list[Child] = []
+
+    def stop(self, patience: float) -> None:
+        """End its processes."""
+        for child in (self.child, *self.sidecars):
+            child.stop(patience)
+
+    def told(self, path: str) -> str:
+        """What its state port answers."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.state}{path}", timeout=30) as answer:
+            return str(answer.read().decode())
 
     def ready(self) -> bool:
         """Its readiness probe; raises RuntimeError where the process has ended."""

@@ -13,7 +13,7 @@ from tests.e2e.sluice import POLICIES, managed
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
 from webhook.policy import load_bundle
-from webhook.policy.webhook_rules import LONGEST
+from webhook.policy.webhook_rules import LONGEST, registration
 
 pytestmark = pytest.mark.cluster
 
@@ -55,7 +55,7 @@ def registered(server: Hooks) -> list[JSON]:
     policies = load_bundle(Path(POLICIES, name) for name in CHOSEN).policies
     target = WebhookEndpoint(server.authority, server.client_config("")["url"])
     options = Options(name="conditions", labels={"part": "conditions"})
-    return configurations(hooks(policies, gate=True), target, options)
+    return configurations(hooks(registration(policies), gate=True), target, options)
 
 
 def pod(name: str, **metadata: Any) -> JSON:

@@ -6,6 +6,7 @@ No administrator helps: what the processes may do is what the chart's roles give
 import base64
 import contextlib
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.controlplane import nodes
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane, start
 from tests.controlplane.fixtures import NODES
+from tests.e2e import git_sync
 from tests.e2e.article003 import Setting, submit
 from tests.e2e.history import History
 from tests.e2e.node import NAMESPACE, Node
@@ -32,6 +34,7 @@ CHART = ROOT / "charts" / "sluice"
 HOOK = "helm.sh/hook"
 VALUES = ("--set=service.port=18443",)
 """A port that needs no root; the rest are the defaults, two replicas among them."""
+RECIPE = "A git sidecar, for example:\n\n```yaml\n"
 
 
 class Release:
@@ -40,6 +43,7 @@ class Release:
     def __init__(self, node: Node) -> None:
         self.node, self.client = node, node.client
         self.objects: list[dict] = []
+        self.values = VALUES
 
     def install(self, *values: str) -> None:
         """CRDs once; hooks before, objects, hooks after. The objects that are no longer rendered are deleted."""
@@ -89,7 +93,7 @@ class Release:
                 self.client.apply(obj, "helm")
 
     def _render(self, *values: str) -> list[dict]:
-        rendered = [d.value for d in read(template(CHART, *VALUES, *values), "chart") if d.value]
+        rendered = [d.value for d in read(template(CHART, *self.values, *values), "chart") if d.value]
         for obj in rendered:
             if "/namespaces/" in self.client.path_of(obj, collection=True):
                 obj["metadata"].setdefault("namespace", NAMESPACE)
@@ -109,10 +113,45 @@ def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def release(plane: ControlPlane, image: Image, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
-    """The chart, installed; its processes have ended when the tests are over."""
-    node = Node(plane, image, tmp_path_factory.mktemp("node"))
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of policies, of which the first commit denies Services."""
+    found = tmp_path_factory.mktemp("repository")
+    (found / "policies").mkdir()
+    (found / "policies" / "services.yaml").write_text(denying("services"))
+    return found
+
+
+def denying(resource: str) -> str:
+    """A policy file by which objects named `denied` are denied."""
+    return f"""\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: no-{resource}}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [{resource}]}}]
+  validations: [{{expression: object.metadata.name != "denied", message: no such {resource}}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: no-{resource}}}
+spec: {{policyName: no-{resource}, validationActions: [Deny]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def release(
+    plane: ControlPlane, image: Image, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Release]:
+    """The chart, installed with the git sidecar of its README; its processes have ended when the tests are over."""
+    home = tmp_path_factory.mktemp("node")
+    node = Node(plane, image, home)
+    node.programs["YOUR/git-sync:v4"] = [sys.executable, str(Path(git_sync.__file__))]
+    node.elsewhere["https://git.example.com/policies"] = str(repository)
     made = Release(node)
+    recipe = (CHART / "README.md").read_text().partition(RECIPE)[2].partition("```")[0]
+    (home / "values.yaml").write_text(recipe)
+    made.values = (*VALUES, f"--values={home / 'values.yaml'}")
     try:
         made.install()
         yield made
@@ -158,6 +197,56 @@ def test_a_job_waits_starts_and_outlives_an_upgrade(release: Release, plane: Con
     assert {len(life.starts) for life in history.of(*setting.teams)} == {1}
     assert history.peaks["jobs"]["installed"] <= 6
     assert refusals(release.node) == []
+
+
+def denied(release: Release, kind: str, namespace: str = "in-git") -> bool:
+    """Whether an object named `denied` is."""
+    obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "denied", "namespace": namespace}}
+    if kind == "Service":
+        obj["spec"] = {"ports": [{"port": 80}]}
+    try:
+        release.client.create(obj, dry_run=True)
+    except ApiError as error:
+        return "denied the request" in error.message
+    return False
+
+
+def test_policies_of_a_git_repository_are_called(release: Release, repository: Path) -> None:
+    """With the README's sidecar, the first commit is in force; a later one for another kind of object is called too."""
+    client = release.client
+    client.apply(managed("in-git"))
+    wait(lambda: denied(release, "Service"), "the first commit is in force")
+    assert not denied(release, "ConfigMap")
+    (repository / "policies" / "configmaps.yaml").write_text(denying("configmaps"))
+    wait(lambda: denied(release, "ConfigMap"), "the second commit is in force")
+    for namespace in ("kube-system", NAMESPACE):
+        client.merge(f"/api/v1/namespaces/{namespace}", managed(namespace))
+        assert not denied(release, "ConfigMap", namespace)
+    for pod in release.node.pods.values():
+        wait(lambda pod=pod: "sluice_registration_differs 0.0" in pod.told("/metrics"), "every replica agrees")
+        assert "[+]registration ok\n" in pod.told("/readyz?verbose")
+    (repository / "policies" / "configmaps.yaml").unlink()
+    wait(lambda: not denied(release, "ConfigMap"), "the commit is taken back")
+    assert refusals(release.node) == []
+
+
+def test_an_upgrade_keeps_what_is_registered(release: Release, repository: Path) -> None:
+    """The Job that registers knows no policies; at no moment of an upgrade is a denied object let through."""
+    assert denied(release, "Service")
+    over, let_through = threading.Event(), []
+
+    def ask() -> None:
+        while not over.is_set():
+            let_through.extend([True] * (not denied(release, "Service")))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        release.install("--set=podAnnotations.changed=for-policies")
+    finally:
+        over.set()
+        asking.join()
+    assert let_through == []
 
 
 def pending_jobs(release: Release, setting: Setting) -> list[list[str]]:

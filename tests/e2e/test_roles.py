@@ -96,7 +96,7 @@ NAMED: dict[str, list[tuple[str, str, str, str]]] = {
         (CRD, "others.example.com", "", ""),
     ],
     "registration": [
-        (HOOKS[0], "sluice", "", "create patch delete"),
+        (HOOKS[0], "sluice", "", "get create patch delete"),
         (HOOKS[1], "other", "", "create"),
         (CRD, "workloads.kueue.x-k8s.io", "", "get patch"),
         (CRD, "others.example.com", "", ""),

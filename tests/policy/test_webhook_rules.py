@@ -220,7 +220,8 @@ def test_conditions_of_any_of_the_shipped_policies_never_fail():
     for size in (1, 2, 3, len(FOLDERS) - 1, len(FOLDERS)):
         for folders in itertools.combinations(FOLDERS, size):
             chosen = [policy for folder in folders for policy in policies[folder]]
-            conditions |= {hook.condition for gate in (False, True) for hook in hooks(chosen, gate=gate)} - {""}
+            entries = registration(chosen)
+            conditions |= {hook.condition for gate in (False, True) for hook in hooks(entries, gate=gate)} - {""}
     assert len(conditions) > 3
     programs = [cel.compile(condition, validation_env(params=False)) for condition in conditions]
     for asked in requests():

@@ -20,6 +20,7 @@ class ProcessState:
     expires: float
     recorded: dict[str, int] | None = None
     journal: dict[str, int] | None = None
+    registration_differs: bool | None = None
 
 
 class ProcessMetrics(Collector):
@@ -53,6 +54,12 @@ class ProcessMetrics(Collector):
                 for result, count in sorted(counts.items()):
                     family.add_metric([result], count)
                 yield family
+        if state.registration_differs is not None:
+            yield GaugeMetricFamily(
+                "sluice_registration_differs",
+                "1 if the webhooks registered are not those that the policies in force need.",
+                value=int(state.registration_differs),
+            )
         yield GaugeMetricFamily(
             "sluice_certificate_expiry_timestamp_seconds",
             "Expiry of the served certificate, in seconds since 1970.",

@@ -83,7 +83,7 @@ capabilities: {drop: [ALL]}
 {{- end }}
 {{- end -}}
 
-{{/* What serving and registering mount alike, besides certificates: configuration and policy files. */}}
+{{/* What is mounted besides certificates: configuration and policy files. */}}
 {{- define "sluice.mounts" -}}
 - {name: configuration, mountPath: /etc/sluice/configuration, readOnly: true}
 {{- if .Values.policies.files }}
@@ -162,13 +162,11 @@ spec:
           {{- if .mounted }}
           volumeMounts:
             - {name: authority, mountPath: /etc/sluice/authority, readOnly: true}
-            {{- include "sluice.mounts" .root | nindent 12 }}
           {{- end }}
       {{- if .mounted }}
       volumes:
         - name: authority
           secret: {secretName: {{ .root.Values.tls.secret }}, defaultMode: 288, items: [{key: ca.crt, path: ca.crt}]}
-        {{- include "sluice.volumes" .root | nindent 8 }}
       {{- end }}
 {{- end -}}
 

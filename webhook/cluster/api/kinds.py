@@ -52,3 +52,15 @@ VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS}
     (PROVISIONING_REQUEST.group, PROVISIONING_REQUEST.kind): ("v1", "v1beta1"),
 }
 """The versions that a job kind, or a Workload of an older Kueue, may be served in, the preferred one first."""
+
+
+def followed(*, embedded: bool, external: bool, compares: bool, nodes: bool) -> tuple[GroupVersionKind, ...]:
+    """Give the kinds that a replica follows, by who runs the queues: it does, a Kueue does, or nobody.
+
+    With `compares` it decides beside a Kueue. `nodes` are followed where Pods of unreachable ones are ended.
+    """
+    if embedded:
+        return (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING, *((NODE,) if nodes else ()))
+    if compares:
+        return (*BUILT_IN, *MANAGED, *QUEUE_KINDS)
+    return (*BUILT_IN, *MANAGED, *((WORKLOAD,) if external else ()))  # says whose quota covers what a controller makes

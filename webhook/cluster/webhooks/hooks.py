@@ -5,15 +5,14 @@ What the policies want is `policy.webhook_rules`'s answer; here are the paths, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from webhook.cluster.api.kinds import MANAGED
 from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
-from webhook.policy.model import Policy
-from webhook.policy.webhook_rules import IGNORE, SUB_RESOURCE, Rule, WebhookEntry, is_covered, registration
+from webhook.policy.webhook_rules import IGNORE, SUB_RESOURCE, Rule, WebhookEntry, is_covered
 
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)
 _NAMES_A_QUEUE: Final = " || ".join(
@@ -39,23 +38,25 @@ class Hook:
         return f"{self.failure.lower()}.{'mutate' if self.mutating else 'validate'}.sluice.dev"
 
 
-def hooks(policies: Iterable[Policy], *, gate: bool) -> list[Hook]:
-    """Give the entries for these policies; with `gate`, queued jobs are sent to be judged in any case.
+def hooks(entries: Sequence[WebhookEntry], *, gate: bool) -> list[Hook]:
+    """Give the webhooks for those of the policies; with `gate`, queued jobs are sent to be judged in any case.
 
     Where there are two calls of a phase, each has a path of its own, at which only its policies are evaluated. The gate
     is asked at the first validating entry only. Where it is the only one, its failurePolicy is Ignore: a job that is
-    not judged waits in its queue like any other.
+    not judged waits in its queue like any other. A phase without policies has an entry without rules, which matches
+    nothing and says where the server is: policies may come later.
     """
-    entries = registration(policies)
     found = []
     for mutating, path in ((True, "mutate"), (False, "validate")):
-        here = [entry for entry in entries if entry.mutating is mutating]
-        if gate and not mutating and not here:
-            here = [WebhookEntry(False, IGNORE, (), "", "", ())]
+        here = [entry for entry in entries if entry.mutating is mutating] or [_nothing(mutating)]
         for index, entry in enumerate(here):
             own = path if len(here) == 1 else f"{path}/{entry.failure_policy.lower()}"
             found.append(_hook(entry, own, gate=gate and not mutating and index == 0))
     return found
+
+
+def _nothing(mutating: bool) -> WebhookEntry:
+    return WebhookEntry(mutating, IGNORE, (), "", "", ())
 
 
 def _hook(entry: WebhookEntry, path: str, *, gate: bool) -> Hook:

@@ -6,7 +6,7 @@ Beside them, where our CRDs are converted. What the hooks are is `hooks.py`'s an
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,10 +21,14 @@ from webhook.store.objects import Object, ObjectStore
 MUTATING: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+CONFIGURATIONS: Final = ((MUTATING, True), (VALIDATING, False))
+"""Their kinds, and whether their entries are of policies that mutate."""
 PART_OF: Final = "app.kubernetes.io/part-of"
 OURS: Final = "sluice"
 SYSTEM: Final = ("kube-node-lease", "kube-public", "kube-system")
 MANAGER: Final = "sluice-register"
+LEASES, WANTED = "not-a-lease", "wanted-by-a-policy"
+"""The names of our match conditions."""
 NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')"
 """The API server and every controller live by their leases: they never wait for us."""
 
@@ -60,43 +64,35 @@ class Options:
 
 
 def configurations(hooks: Sequence[Hook], target: WebhookEndpoint, options: Options) -> list[Object]:
-    """Give the configurations; one without entries is left out."""
+    """Give both configurations."""
     made = []
-    for gvk, mutating in ((MUTATING, True), (VALIDATING, False)):
-        entries = [_entry(hook, target, options) for hook in hooks if hook.mutating is mutating and hook.rules]
-        if entries:
-            metadata: dict[str, Any] = {"name": options.name, "labels": {PART_OF: OURS}}
-            if options.annotations:
-                metadata["annotations"] = dict(options.annotations)
-            made.append({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "webhooks": entries})
+    for gvk, mutating in CONFIGURATIONS:
+        metadata: dict[str, Any] = {"name": options.name, "labels": {PART_OF: OURS}}
+        if options.annotations:
+            metadata["annotations"] = dict(options.annotations)
+        entries = [_entry(hook, target, options) for hook in hooks if hook.mutating is mutating]
+        made.append({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "webhooks": entries})
     return made
 
 
 async def register(
-    store: ObjectStore,
-    objects: Sequence[Object],
-    name: str,
-    target: WebhookEndpoint | None = None,
-    options: Options | None = None,
-) -> None:
-    """Write the configurations; a kind that has none any more is taken away. Raises StoreError.
+    store: ObjectStore, hooks: Sequence[Hook], target: WebhookEndpoint, options: Options
+) -> list[Object]:
+    """Write both configurations, and give them. Raises StoreError.
 
-    With a `target`, our CRDs are told to convert there too: a chart's CRDs cannot know the release and its authority.
+    Our CRDs are told to convert at the target too: a chart's CRDs cannot know the release and its authority.
     """
-    if target is not None:
-        await convert_at(store, target, options or Options())
-    for obj in objects:
-        await store.apply(obj, MANAGER)
-    kinds = {obj["kind"] for obj in objects}
-    for gvk in (MUTATING, VALIDATING):
-        if gvk.kind not in kinds:
-            await _delete(store, gvk, name)
+    await convert_at(store, target, options)
+    return [await store.apply(obj, MANAGER) for obj in configurations(hooks, target, options)]
 
 
 async def remove(store: ObjectStore, name: str) -> None:
     """Take both configurations away; it is no error where they are not there. Raises StoreError."""
-    for gvk in (MUTATING, VALIDATING):
-        await _delete(store, gvk, name)
+    for gvk, _ in CONFIGURATIONS:
+        try:
+            await store.delete(gvk, name, None)
+        except NotFound:
+            continue
 
 
 async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Options) -> None:
@@ -120,17 +116,28 @@ async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Optio
         await store.patch(CRD, kind.name, None, patch)
 
 
-async def _delete(store: ObjectStore, gvk: GroupVersionKind, name: str) -> None:
-    try:
-        await store.delete(gvk, name, None)
-    except NotFound:
-        return
+def conditions_of(hook: Hook) -> list[dict[str, str]]:
+    """Give the `matchConditions` of an entry."""
+    conditions = [{"name": LEASES, "expression": NO_LEASES}] if _may_match_leases(hook) else []
+    if hook.condition:
+        conditions.append({"name": WANTED, "expression": hook.condition})
+    return conditions
+
+
+def excluding(selector: Mapping[str, Any], never: Iterable[str]) -> dict[str, Any]:
+    """Give a selector that leaves some namespaces out, besides those that it leaves out already."""
+    kept, excluded = [], {*never}
+    for expression in selector.get("matchExpressions") or ():
+        if (expression["key"], expression["operator"]) == (NAMESPACE_NAME, "NotIn"):
+            excluded |= set(expression["values"])
+        else:
+            kept.append(expression)
+    values = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": sorted(excluded)}
+    return {**selector, "matchExpressions": [values, *kept]}
 
 
 def _entry(hook: Hook, target: WebhookEndpoint, options: Options) -> dict[str, Any]:
-    conditions = [{"name": "not-a-lease", "expression": NO_LEASES}] if _may_match_leases(hook) else []
-    if hook.condition:
-        conditions.append({"name": "wanted-by-a-policy", "expression": hook.condition})
+    labels = {"matchLabels": dict(options.labels)} if options.labels else {}
     entry: dict[str, Any] = {
         "name": hook.name,
         "admissionReviewVersions": ["v1"],
@@ -139,22 +146,15 @@ def _entry(hook: Hook, target: WebhookEndpoint, options: Options) -> dict[str, A
         "matchPolicy": "Equivalent",
         "timeoutSeconds": options.timeout,
         "clientConfig": target.config(hook.path),
-        "namespaceSelector": _selector(options),
-        "rules": [dict(rule) for rule in hook.rules],
+        "namespaceSelector": excluding(labels, (*SYSTEM, *options.never)),
     }
-    if conditions:
+    if hook.rules:
+        entry["rules"] = [dict(rule) for rule in hook.rules]
+    if conditions := conditions_of(hook):
         entry["matchConditions"] = conditions
     if hook.mutating:
         entry["reinvocationPolicy"] = hook.reinvocation or "Never"
     return entry
-
-
-def _selector(options: Options) -> dict[str, Any]:
-    never = sorted({*SYSTEM, *options.never})
-    selector: dict[str, Any] = {"matchExpressions": [{"key": NAMESPACE_NAME, "operator": "NotIn", "values": never}]}
-    if options.labels:
-        selector["matchLabels"] = dict(options.labels)
-    return selector
 
 
 def _may_match_leases(hook: Hook) -> bool:

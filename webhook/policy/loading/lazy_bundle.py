@@ -20,7 +20,7 @@ from webhook.policy.loading.assemble import assemble
 from webhook.policy.match_resources import MatchResources, ResourceOperation
 from webhook.policy.matching.index import entry_for
 from webhook.policy.model import Binding, Mode, Policy
-from webhook.policy.webhook_rules import calls
+from webhook.policy.webhook_rules import WebhookEntry, calls, registration
 
 SLICE: Final = 20
 """Policies in a piece: reading one takes a fraction of a millisecond."""
@@ -50,9 +50,13 @@ class PolicyHead:
 
 @dataclass(frozen=True, slots=True)
 class BundleRest:
-    """What of a bundle is not policies, and the lines of the files, which the documents of all share."""
+    """What of a bundle is not policies, and the lines of the files, which the documents of all share.
+
+    `webhooks` are those that the API server has to call for its policies.
+    """
 
     digest: str
+    webhooks: tuple[WebhookEntry, ...]
     queue_policies: tuple[Document, ...]
     exceptions: tuple[Document, ...]
     lines: dict[str, tuple[str, ...]]
@@ -81,7 +85,8 @@ def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
         for start in range(0, len(pieces), SLICE):
             yield pickle.dumps(list(pieces[start : start + SLICE]), pickle.HIGHEST_PROTOCOL)
     exceptions = tuple(_bare(e.document) for e in bundle.exceptions if e.document is not None)
-    rest = BundleRest(bundle.digest, tuple(map(_bare, bundle.queue_policies)), exceptions, lines)
+    webhooks = registration(bundle.policies)
+    rest = BundleRest(bundle.digest, webhooks, tuple(map(_bare, bundle.queue_policies)), exceptions, lines)
     yield pickle.dumps(rest, pickle.HIGHEST_PROTOCOL)
 
 
@@ -137,6 +142,7 @@ class LazyBundle:
     lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     whole: Bundle = field(default_factory=lambda: Bundle.of(()))
     """All policies, without their expressions, and all else."""
+    webhooks: tuple[WebhookEntry, ...] = ()
 
     def take(self, piece: bytes) -> bool:
         """Unpack one piece, from a process of our own; True when that was the last."""
@@ -154,6 +160,7 @@ class LazyBundle:
 
     def _finish(self, rest: BundleRest) -> None:
         self.lines.update(rest.lines)
+        self.webhooks = rest.webhooks
         exceptions = assemble(replace(d, lines=rest.lines.get(d.file, ())) for d in rest.exceptions).exceptions
         queue_policies = [replace(d, lines=rest.lines.get(d.file, ())) for d in rest.queue_policies]
         stubs = [policy.stub for policy in self.policies]

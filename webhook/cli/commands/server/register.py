@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 
@@ -17,16 +17,21 @@ from webhook.cli.option_types import FILE, LABELS, NAMESPACE, POLICIES, TEXT, Re
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks import registration
 from webhook.cluster.webhooks.hooks import hooks
-from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
+from webhook.cluster.webhooks.registered import registered
+from webhook.cluster.webhooks.registration import Options, WebhookEndpoint
 from webhook.config import QueueMode
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.webhook_rules import registration as webhooks
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
+
+Done = TypeVar("Done")
 
 EXAMPLES: Final = """\b
 Examples:
   sluice register --policies policies --ca-file ca.crt --print  show only
   sluice register --policies policies --url https://HOST:9443 --ca-file ca.crt
+  sluice register --ca-file ca.crt           keep the rules, change the CA
   sluice register --remove
 """
 
@@ -91,9 +96,13 @@ def register(
     printing: bool,
     removing: bool,
 ) -> None:
-    """Register the webhooks with the API server, as the policies need them."""
+    """Register the webhooks with the API server, as the policies need them.
+
+    Without --policies, what is registered for policies stays as it is, and `sluice serve --keep-registration` brings it
+    up to date.
+    """
     if removing:
-        _write(kubeconfig, context, lambda store: registration.remove(store, name))
+        _in_cluster(kubeconfig, context, lambda store: registration.remove(store, name))
         click.echo(f"deleted {name}")
         return
     if not ca_file and not cert_manager and not public_ca:
@@ -103,27 +112,24 @@ def register(
     target = WebhookEndpoint(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)
     notes = {"cert-manager.io/inject-ca-from": cert_manager} if cert_manager else {}
     options = Options(name, namespace_selector, (*never, namespace), timeout, notes)
-    objects = _objects(policies, mode, target, options)
+    bundle = load_bundle(path.absolute() for path in policies)
+    needed = hooks(webhooks(bundle.policies), gate=mode == QueueMode.EMBEDDED)
     if printing:
+        objects = registration.configurations(needed, target, options)
         click.echo("---\n".join(documents.dump(obj) for obj in objects), nl=False)
         return
-    _write(kubeconfig, context, lambda store: registration.register(store, objects, name, target, options))
-    for obj in objects:
+
+    async def register_in(store: LiveStore) -> list[Object]:
+        there = [] if policies else await registered(store, name)
+        return await registration.register(store, there or needed, target, options)
+
+    for obj in _in_cluster(kubeconfig, context, register_in):
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
 
 
-def _objects(policies: tuple[Path, ...], mode: str, target: WebhookEndpoint, options: Options) -> list[Object]:
-    bundle = load_bundle(path.absolute() for path in policies)
-    return configurations(hooks(bundle.policies, gate=mode == QueueMode.EMBEDDED), target, options)
-
-
-def _write(kubeconfig: Path | None, context: str | None, do: Callable[[LiveStore], Awaitable[None]]) -> None:
+def _in_cluster(kubeconfig: Path | None, context: str | None, do: Callable[[LiveStore], Awaitable[Done]]) -> Done:
     try:
-        with_store(do, kubeconfig, context)
+        return with_store(do, kubeconfig, context)
     except (StoreError, ValueError, OSError) as error:
-        _fail(str(error))
-
-
-def _fail(message: str) -> None:
-    click.echo(f"sluice register: {message}", err=True)
-    sys.exit(exits.BAD_INPUT)
+        click.echo(f"sluice register: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)

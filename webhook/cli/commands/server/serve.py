@@ -25,6 +25,7 @@ from webhook.daemon import Daemon, replica_name, system_clocks
 from webhook.diagnostics import Diagnostic
 from webhook.journal.users import UserNames
 from webhook.policy_reload.policies import LoaderError
+from webhook.server import missing_files
 from webhook.server.deadlines import start_timer, stop_timer
 from webhook.store.no_cluster import NoCluster
 from webhook.store.objects import ObjectStore
@@ -95,6 +96,11 @@ Examples:
 @click.option("--certificate-secret", type=Setting("name"), metavar="NAME",
               help="Secret for certificates that Sluice makes and rotates itself.  [default: none]")  # fmt: skip
 @click.option("--release", type=Setting("name"), help="Name of the Service and of the webhook configurations.")
+@click.option(
+    "--keep-registration/--no-keep-registration",
+    default=None,
+    help="Keep the rules of the webhook configurations as the policies need them.  [default: no]",
+)
 @click.option("--client-ca", type=FILE, help="CA certificates of allowed clients.  [default: all clients]")
 @click.option("--client-names", multiple=True, type=TEXT, metavar="NAME",
               help="Allowed common name of client certificates. Can be repeated.  [default: all]")  # fmt: skip
@@ -196,6 +202,9 @@ async def _serve(config: Config) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    await missing_files.wait_for(config.policies, config.state_listen, stop)
+    if stop.is_set():
+        return
     client, store = await _connect(config)
     try:
         certificates = await _certificates(config, store)
