@@ -30,6 +30,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.gate import view_gate
+from webhook.cluster.core.opt_in import left_alone
 from webhook.cluster.core.queue_core import BUDGET, QueueCore
 from webhook.cluster.core.visibility import PendingWorkloads
 from webhook.cluster.failure_recovery import GATE
@@ -124,7 +125,8 @@ class Daemon:
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic, queue_settings(config))
         self._journal = self._make_journal(compares=compares) if embedded or compares else None
         rules, journal = self.policies.current.rules, self._journal
-        self.core = QueueCore(rules, settings=config.queues, journal=journal) if embedded else None
+        alone = left_alone(labels(config.namespace_selector), queue_settings(config))
+        self.core = QueueCore(rules, settings=config.queues, journal=journal, left_alone=alone) if embedded else None
         gate, now = None, self._clocks.milliseconds
         if self.core is not None:
             gate = view_gate(self.view, self.core, now, config.queues, refuses=config.refuse_impossible)

@@ -89,10 +89,18 @@ class Reader:
     """
 
     def __init__(
-        self, objects: Iterable[Object] = (), *, tolerant: bool = False, settings: QueueSettings | None = None
+        self,
+        objects: Iterable[Object] = (),
+        *,
+        tolerant: bool = False,
+        settings: QueueSettings | None = None,
+        left_alone: Callable[[str, Mapping[str, str]], str] | None = None,
     ) -> None:
-        """Take the objects. `settings` count where no Configuration is among them."""
-        self._tolerant, self._settings = tolerant, settings or QueueSettings()
+        """Take the objects. `settings` count where no Configuration is among them.
+
+        `left_alone` says why jobs of a namespace, by its name and labels, are not started: their Workloads wait.
+        """
+        self._tolerant, self._settings, self._left_alone = tolerant, settings or QueueSettings(), left_alone
         self.problems: dict[str, str] = {}
         self._sent: dict[_Key, Definition] = {}
         self._of_volcano: dict[_Key, None] = {}
@@ -135,14 +143,19 @@ class Reader:
         """Give the same events in steps: a Workload each, where many go by the object."""
         kind, name = _kind(obj), _name(obj)
         found = self._objects.setdefault(kind, {}) if kind else {}
+        before = found.get(name)
         if not kind or (gone and found.pop(name, None) is None):
             return
         if not gone:
             found[name] = obj
         if kind in AROUND:
             yield from self._around_changed(kind, obj)
-        else:
-            yield self._events(kind, obj)
+            return
+        yield self._events(kind, obj)
+        if kind == "Namespace" and self._left_alone is not None:
+            why = [self._left_alone(name, load.labels_of(each)) for each in (before, found.get(name))]
+            if why[0] != why[1]:
+                yield from self._reread(lambda workload: load.namespace_of(workload) == name)
 
     def _events(self, kind: str, obj: Object) -> list[Event]:
         """Give what the change of one object comes to; only what depends on it is read again."""
@@ -166,8 +179,11 @@ class Reader:
             yield self._differences(self._all_workloads())
             return
         self._around.known.update(load.still_known(known, kind, obj))
+        yield from self._reread(lambda workload: load.goes_by(workload, kind, obj))
+
+    def _reread(self, concerned: Callable[[Object], bool]) -> Iterator[Sequence[Event]]:
         for number, (key, workload) in enumerate(list(self._objects.get("Workload", {}).items()), 1):
-            if load.goes_by(workload, kind, obj):
+            if concerned(workload):
                 yield self._one(key, workload)
             elif number % PASSED_OVER == 0:
                 yield ()
@@ -244,6 +260,13 @@ class Reader:
         return slices.beyond(workload, self._alone(old) if old is not None else None)
 
     def _alone(self, obj: Object) -> Workload:
+        workload = self._read(obj)
+        if workload.problem or self._left_alone is None or not load.has_job(obj):
+            return workload
+        namespace = self._objects.get("Namespace", {}).get(workload.namespace)
+        return replace(workload, problem=self._left_alone(workload.namespace, load.labels_of(namespace)))
+
+    def _read(self, obj: Object) -> Workload:
         if not self._tolerant:
             return load.workload(obj, self._around)
         key = f"Workload {_name(obj)}"

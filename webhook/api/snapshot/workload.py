@@ -19,7 +19,9 @@ from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
 from webhook.jobs.describe import at
+from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.conditions import find, holds
+from webhook.kube.gvk import split_api_version
 from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
 
 Object = Mapping[str, Any]
@@ -44,6 +46,7 @@ REPLACEMENT: Final = "WaitingForReplacementPods"
 """The condition of a group of pods whose Workload waits until others take the places of those that failed."""
 ON_HOLD: Final = "OnHold"
 """The reason of `QuotaReserved` False of a Workload whose job has no pods for now, or is refused by its controller."""
+_STARTED: Final = frozenset((kind.group, kind.kind) for kind in JOB_KINDS if kind.held or kind.grouped)
 KNOWN_END: Final = ("PodsReadyTimeout", "AdmissionCheck", "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
 """How the reasons begin for which `Requeued` is False until something that the core sees by itself."""
 
@@ -94,7 +97,7 @@ class Surroundings:
 def goes_by(obj: Object, kind: str, around: Object) -> bool:
     """Say whether a Workload may be read otherwise with, or without, an object of a kind around it."""
     if kind == "LimitRange":
-        return _namespace(obj) == _namespace(around)
+        return namespace_of(obj) == namespace_of(around)
     name = around["metadata"]["name"]
     if kind == "RuntimeClass":
         pods = at(obj, ("spec", "podSets"))
@@ -112,11 +115,24 @@ def still_known(known: Mapping[tuple[str, bytes], Pods], kind: str, around: Obje
         return {}
     if kind != "LimitRange":
         return known
-    return {key: pods for key, pods in known.items() if key[0] != _namespace(around)}
+    return {key: pods for key, pods in known.items() if key[0] != namespace_of(around)}
 
 
-def _namespace(obj: Object) -> str:
+def namespace_of(obj: Object) -> str:
+    """Give the namespace of an object; files may leave it out."""
     return str(at(obj, ("metadata", "namespace")) or "default")
+
+
+def labels_of(obj: Object | None) -> Mapping[str, str]:
+    """Give the labels of an object; none where it is not there."""
+    return at(obj, ("metadata", "labels")) or {}
+
+
+def has_job(obj: Object) -> bool:
+    """Say whether a Workload belongs to a job or a Pod that Sluice starts."""
+    owners = at(obj, ("metadata", "ownerReferences"))
+    found = [each for each in owners if isinstance(each, dict)] if isinstance(owners, list) else []
+    return any((split_api_version(str(o.get("apiVersion") or ""))[0], o.get("kind")) in _STARTED for o in found)
 
 
 def workload(obj: Object, around: Surroundings) -> Workload:

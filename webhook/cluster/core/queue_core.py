@@ -16,6 +16,7 @@ from typing import Final
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import Reader
 from webhook.api.snapshot.workload import ARRIVAL
+from webhook.cluster.core.opt_in import LeftAlone
 from webhook.cluster.pace import CHUNK, Pass, at_once, every
 from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
@@ -47,7 +48,10 @@ class QueueCore:
         reporter: Reporter = SILENT,
         settings: QueueSettings | None = None,
         journal: Journal | None = None,
+        left_alone: LeftAlone | None = None,
     ) -> None:
+        """Take the rules in force; `left_alone` says of namespaces why their jobs are not started here."""
+        self._left_alone = left_alone
         self._rules, self._reporter, self._settings = rules, reporter, settings or QueueSettings()
         self._journal = journal
         self._state = State()
@@ -236,7 +240,7 @@ class QueueCore:
         others = [key for key in self._changes if key[0] != "Workload"]
         found = [self._changes.pop(key) for key in others]
         definitions = [obj for obj, gone in found if not gone]
-        reader = self._reader = Reader(definitions, tolerant=True, settings=self._settings)
+        reader = self._reader = Reader(definitions, tolerant=True, settings=self._settings, left_alone=self._left_alone)
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
         self._state.bind(self._rules, now)
