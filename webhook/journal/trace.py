@@ -28,8 +28,8 @@ class _Run:
             self.since = None
 
 
-def trace(files: Iterable[JournalFile]) -> list[dict[str, Any]]:
-    """Give a row for each workload that ran to its end, by arrival; `time` counts from the first of them.
+def trace(files: Iterable[JournalFile], begun: int | None = None) -> list[dict[str, Any]]:
+    """Give a row for each workload that ran to its end, by arrival; `time` counts from `begun`, or the first of them.
 
     Pods of several kinds become one pod that asks for what they ask together.
     """
@@ -48,7 +48,7 @@ def trace(files: Iterable[JournalFile]) -> list[dict[str, Any]]:
                 if happening.what in (EventKind.FINISHED, EventKind.DELETED):
                     ended.append(runs.pop(happening.workload))
     ran = sorted((run for run in ended if run.total), key=lambda run: (run.arrived, run.workload.key))
-    return [_row(run, ran[0].arrived) for run in ran]
+    return [_row(run, ran[0].arrived if begun is None else begun) for run in ran]
 
 
 def _follow(run: _Run, happening: Happening) -> None:

@@ -1,64 +1,36 @@
 """The page of a running daemon in a browser: a job waits, quota comes free, and the page shows it."""
 
-import asyncio
-import threading
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 
 from tests.cluster.small_cluster import job
 from tests.daemon.serving import policies  # noqa: F401 - a fixture
+from tests.dashboard.browser.aside import aside
 from tests.dashboard.browser.chromium import reader
 from tests.dashboard.serving import reading
 
 
-class Cluster:
-    """A daemon in a thread of its own; `do` runs a coroutine there."""
-
-    def __init__(self):
-        self.loop = asyncio.new_event_loop()
-        self.page = None
-
-    def do(self, work):
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
-
-
-@contextmanager
-def cluster(tmp_path, folder):
+@asynccontextmanager
+async def cluster(tmp_path, folder):
     """Two CPUs, with a job that runs on both and one that waits."""
-    made = Cluster()
-    ready, end = threading.Event(), asyncio.Event()
-
-    async def live():
-        async with reading(tmp_path, folder) as page:
-            await page.store.create(job("runs", cpu="2"))
-            await page.when("/ui/api/queues/cq", lambda q: q["running"]["rows"])
-            await page.store.create(job("waits", cpu="1"))
-            await page.when("/ui/api/queues/cq", lambda q: q["waiting"]["rows"])
-            made.page = page
-            ready.set()
-            await end.wait()
-
-    thread = threading.Thread(target=lambda: made.loop.run_until_complete(live()), daemon=True)
-    thread.start()
-    ready.wait()
-    try:
-        yield made
-    finally:
-        made.loop.call_soon_threadsafe(end.set)
-        thread.join()
-        made.loop.close()
+    async with reading(tmp_path, folder) as page:
+        await page.store.create(job("runs", cpu="2"))
+        await page.when("/ui/api/queues/cq", lambda q: q["running"]["rows"])
+        await page.store.create(job("waits", cpu="1"))
+        await page.when("/ui/api/queues/cq", lambda q: q["waiting"]["rows"])
+        yield page
 
 
 @pytest.fixture
 def running(tmp_path, policies):  # noqa: F811
-    with cluster(tmp_path, policies) as made:
+    with aside(cluster(tmp_path, policies)) as made:
         yield made
 
 
 def test_every_view_and_a_change(browser, running):
     """What the daemon says is on the page; when the running job ends, the other one is seen to run."""
-    url = running.page.url + "/ui/"
+    url = running.given.url + "/ui/"
     with reader(browser, url) as seen:
         page = seen.open(url)
         assert page.inner_text("[data-key='queue:cq'] .figures") == "2 / 2"
@@ -79,13 +51,13 @@ def test_every_view_and_a_change(browser, running):
             assert seen.open(url + address).inner_text("h1").startswith(heading)
         page = seen.open(url + "#/queues/cq")
         assert page.locator("tr:has-text('Job/waits')").count() == 1
-        running.do(running.page.kubelet.end("runs"))
+        running.do(running.given.kubelet.end("runs"))
         page.wait_for_selector("section:has(h2:has-text('Running')) tr:has-text('Job/waits')")
 
 
 def test_nothing_to_simulate(browser, running):
     """Before a job has finished the form is there, and says so; an address that asks for more is no error."""
-    url = running.page.url + "/ui/"
+    url = running.given.url + "/ui/"
     with reader(browser, url) as seen:
         for query in ("", "?queue=cq&resource=cpu&quota=4"):
             page = seen.open(f"{url}#/simulate{query}")
@@ -95,9 +67,9 @@ def test_nothing_to_simulate(browser, running):
 
 def test_simulation_of_what_ran(browser, running):
     """What cannot be simulated is said, and the form stays; a quota that is doubled is answered."""
-    running.do(running.page.kubelet.end("runs"))
-    running.do(running.page.when("/ui/api/simulate?queue=cq&resource=cpu&quota=4", lambda s: s["today"]["jobs"] == 1))
-    url = running.page.url + "/ui/"
+    running.do(running.given.kubelet.end("runs"))
+    running.do(running.given.when("/ui/api/simulate?queue=cq&resource=cpu&quota=4", lambda s: s["today"]["jobs"] == 1))
+    url = running.given.url + "/ui/"
     with reader(browser, url) as seen:
         seen.patient.append("400")
         page = seen.open(url + "#/simulate")

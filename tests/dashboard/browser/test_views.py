@@ -3,8 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.dashboard.browser.chromium import LOOKS, VIEWS, Look, reader
-from tests.shared import ROOT
+from tests.dashboard.browser.chromium import LOOKS, VIEWS, reader
 
 HEADINGS = {
     "cluster": "Cluster",
@@ -14,8 +13,6 @@ HEADINGS = {
     "simulate": "Simulate",
     "find": "Found for “e”",
 }
-PICTURES = ["cluster", "queue", "job", "policies", "simulate"]
-MOST_BYTES = 150_000
 WITHIN = "document.documentElement.scrollWidth <= innerWidth"
 
 
@@ -59,16 +56,3 @@ def test_what_is_not_there(read, small):
     read.patient.append("404")
     page = read.open(small.url + "#/queues/none-such")
     assert "It does not exist" in page.inner_text("[role=alert]")
-
-
-@pytest.mark.parametrize("view", PICTURES)
-def test_pictures(browser, small, view, request):
-    """The pictures of the documentation, made when `--pictures` asks for them; each is there and small."""
-    path = ROOT / "docs/images" / f"page-{view}.png"
-    if request.config.getoption("--pictures"):
-        with reader(browser, small.url, Look(width=1120, height=760)) as seen:
-            page = seen.open(small.url + VIEWS[view])
-            page.wait_for_selector(".live:not(.reconnecting)")
-            path.parent.mkdir(exist_ok=True)
-            page.screenshot(path=path, animations="disabled")
-    assert 0 < path.stat().st_size <= MOST_BYTES

@@ -38,4 +38,6 @@ def test_the_past_comes_from_the_journal(tmp_path, policies):  # noqa: F811
     for words in lives.values():
         assert words == ["queued", "admitted", "finished"]
     assert [arrival.requests for arrival in past.arrivals] == [{"cpu": 2000}] * 2
+    came = sorted(view["workload"]["created"] for view in states)
+    assert all(0 <= at - arrival.at < 60_000 for at, arrival in zip(came, past.arrivals, strict=True))
     assert read_past(folder, lambda: False).partial

@@ -74,10 +74,10 @@ class ClusterView(JsonView, frozen=True):
 class WorkloadRow(JsonView, frozen=True):
     """One workload in a list. `job` is `Kind/name`, empty where it has none.
 
-    Of one that waits: `position` from 1 (0: in no order), `place` `active` or `inadmissible`, `reason` a word of the
-    core, `message` its sentence, `start` an estimate. Of one that runs: `since` its quota was reserved, `ends` where
-    its run time is known. Of one that has finished: `ended` when, `outcome` `Succeeded` or `Failed`, with `message`.
-    `asks` are all its pods together, by resource.
+    Of one that waits: `since` it was queued, the last time; `position` from 1 (0: in no order), `place` `active` or
+    `inadmissible`, `reason` a word of the core, `message` its sentence, `start` an estimate. Of one that runs: `since`
+    its quota was reserved, `ends` where its run time is known. Of one that has finished: `ended` when, `outcome`
+    `Succeeded` or `Failed`, with `message`. `asks` are all its pods together, by resource.
     """
 
     namespace: str

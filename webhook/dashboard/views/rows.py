@@ -9,6 +9,7 @@ from typing import Any
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
+from webhook.cluster.workloads.events import queued_at
 from webhook.dashboard.model.queues import WorkloadRow
 from webhook.dashboard.model.workloads import HolderRow, JobRef, ShortageRow
 from webhook.dashboard.sources import Sources
@@ -111,7 +112,7 @@ def queue_of(workload: Object) -> str:
 
 def _wait_or_end(told: Pending | None, found: Object | None, state: str) -> dict[str, Any]:
     if told is not None:
-        return _wait(told)
+        return {**_wait(told), **({"since": queued_at(found)} if found is not None and state == PENDING else {})}
     return _end(found) if found is not None and state == FINISHED else {}
 
 

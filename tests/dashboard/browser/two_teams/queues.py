@@ -125,6 +125,7 @@ def waiting(at: int) -> tuple[WorkloadRow, ...]:
         "WaitingForQuota",
         "main: requests 16 nvidia.com/gpu of a100, 3 free",
         at + 95 * MINUTE,
+        at - 42 * MINUTE,
     )
     behind = "main: requests 8 nvidia.com/gpu of a100, 3 free"
     return (
@@ -138,6 +139,7 @@ def waiting(at: int) -> tuple[WorkloadRow, ...]:
             position=2,
             asks={GPU: 8},
             created=at - 31 * MINUTE,
+            since=at - 31 * MINUTE,
             message=behind,
             start=at + 2 * HOUR,
         ),
@@ -150,6 +152,7 @@ def waiting(at: int) -> tuple[WorkloadRow, ...]:
             position=3,
             asks={GPU: 1},
             created=at - 4 * MINUTE,
+            since=at - 4 * MINUTE,
             reason="PendingEvaluation",
             message="",
             start=0,
@@ -163,6 +166,7 @@ def waiting(at: int) -> tuple[WorkloadRow, ...]:
             position=4,
             asks={GPU: 64},
             created=at - 26 * HOUR,
+            since=at - 26 * HOUR,
             place="inadmissible",
             start=0,
             reason="ExceedsMaxQuota",

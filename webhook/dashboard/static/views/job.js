@@ -43,7 +43,7 @@ function draw({ workload: answer, other }, route) {
       [words().priority, String(row.priority ?? 0)],
       [words().asks, amounts(row.asks)],
       [words().created, moment(row.created)],
-      [words().holdsSince, moment(row.since)],
+      [words().holdsSince, waitsForQuota(row) ? "" : moment(row.since)],
       [words().ends, row.ends ? ahead(row.ends, at) : ""],
       [words().ended, moment(row.ended)],
       [words().outcome, worded("outcomes", row.outcome ?? "")],
@@ -63,7 +63,7 @@ function standing(answer) {
 function waiting(row, at) {
   return [
     row.position && place(row.position),
-    row.created && words().waitsSince(duration(at - row.created)),
+    row.since && words().waitsSince(duration(at - row.since)),
     row.start ? words().startsAt(ahead(row.start, at)) : words().startUnknown(said(row.startUnknown ?? "")),
   ].filter(Boolean);
 }

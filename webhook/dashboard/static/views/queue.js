@@ -59,7 +59,7 @@ function waitingTable({ rows = [] }, { at }) {
     { head: words().asks, cell: (row) => amounts(row.asks) },
     { head: words().why, kind: "text", cell: reason },
     { head: words().priority, kind: "number", cell: (row) => String(row.priority ?? 0) },
-    { head: words().waits, kind: "number", cell: (row) => row.created ? duration(at - row.created) : "" },
+    { head: words().waits, kind: "number", cell: (row) => row.since ? duration(at - row.since) : "" },
     { head: words().start, cell: (row) => start(row, at) },
   ];
   return table({ caption: words().pendingCaption, columns, rows, key: (row) => `${row.namespace}/${row.name}` });
