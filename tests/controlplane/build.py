@@ -67,6 +67,7 @@ GROUPS = (
     *((_OLDEST,) if VERSION == OLDEST else ()),
     Group("cluster", ".", ("go.mod", "go.sum"), _ETCD if VERSION == OLDEST else {**_ETCD, **_KUBERNETES}),
     Group("kwok", "kwok", ("kwok/go.mod", "kwok/go.sum"), {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}),
+    Group("kubectl", "kubectl", ("kubectl/go.mod", "kubectl/go.sum", "kubectl/main.go"), {"kubectl": "."}),
     Group("oracle", ".", ("go.mod", "go.sum", "oracle/*.go"), {"oracle": "./oracle"}),
 )
 
@@ -113,7 +114,7 @@ def _build_one(go: str, go_cache: str, group: Group, name: str) -> None:
     group.home.mkdir(parents=True, exist_ok=True)
     target = group.home / name
     part = target.with_suffix(".part")
-    flags = f"-s -w {group.stamp}" if name.startswith("kube-") else "-s -w"
+    flags = f"-s -w {group.stamp}" if name.startswith("kube") else "-s -w"
     command = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", str(part), group.packages[name]]
     niced = ["nice", *command] if shutil.which("nice") else command
     environment = os.environ | {"GOCACHE": go_cache, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}

@@ -1,6 +1,7 @@
 """The commands of the documentation that need a cluster: each runs, as written, against a real API server."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,15 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.controlplane.build import binary
 from tests.controlplane.cluster import ControlPlane
+from tests.docs.commands import PAGES, named
 from tests.docs.console import Shell
 from tests.docs.markdown import DOCS, Block, blocks
 from tests.e2e.sluice import Sluice
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here"),
-]
+pytestmark = pytest.mark.cluster
 
 ELSEWHERE = ("make ", "pip install 'sluice-gate")
 """How the blocks begin that need no cluster: tests/cli/test_run.py does what `make run` does, CI runs `make test`, and
@@ -53,7 +53,23 @@ def shown() -> list[tuple[Path, Block]]:
     return [(page, block) for page in pages for block in blocks(page) if block.language == "sh"]
 
 
+NAMES = {"NS": "sluice-system", "POD": "sluice-0", "NAME": "documented", "NAMESPACE": "documented"}
+"""What stands for the names that a reader fills in."""
+INCOMPLETE = {"kubectl apply", "kubectl get -o yaml", "kubectl sluice", "kubectl -n NS describe certificate"}
+"""What a page names as a whole, without what it is applied to; and a kind of cert-manager."""
+NAMED = {
+    command: page
+    for page in PAGES
+    for command in named(page)
+    if command.startswith("kubectl ") and command not in INCOMPLETE and " -f " not in command and "|" not in command
+}
 CASES = [(page, block) for page, block in shown() if not block.text.startswith(ELSEWHERE)]
+
+
+def kubectl() -> Path:
+    """The machine's `kubectl`, else one that is built once."""
+    found = shutil.which("kubectl")
+    return Path(found) if found else binary("kubectl")
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +103,7 @@ def shell(documented: ControlPlane, tmp_path: Path) -> Shell:
     file = tmp_path / "kubeconfig"
     file.write_text(json.dumps(config))
     shell.environment["KUBECONFIG"] = str(file)
+    shell.environment["PATH"] += f":{kubectl().parent}"
     shell.write("trace.csv", TRACE)
     shell.write("live/.keep", "")
     shell.run("sluice init --force")
@@ -121,6 +138,16 @@ def test_a_command_does_what_the_page_says(documented: ControlPlane, shell: Shel
         assert documented.client.get(documented.client.path_of(DEPLOYMENT))["spec"]["replicas"] == 0
         paths = [documented.client.path_of(obj) for obj in HOOKS]
         assert [documented.client.request("GET", path).status for path in paths] == [404, 404]
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_named_command_is_understood(shell: Shell, command: str) -> None:
+    """`kubectl` and the API server know all of it; that an object is not there is the only thing they may say."""
+    filled = re.sub(r"\b[A-Z]+\b", lambda word: NAMES.get(word[0], word[0]), command)
+    done = subprocess.run(
+        ["bash", "-c", filled], cwd=shell.folder, env=shell.environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 or "not found" in done.stderr or done.stdout == "no\n", done.stderr
 
 
 def test_the_shell_has_sluice_on_its_path() -> None:

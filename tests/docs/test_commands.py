@@ -1,0 +1,61 @@
+"""No command of a page is without a test: typed ones run in their blocks, named ones are known to the program."""
+
+from itertools import pairwise
+
+import pytest
+
+from tests.chart.helm import template
+from tests.docs.commands import PAGES, indented, misunderstood, of
+from tests.docs.markdown import blocks
+from tests.shared import ROOT
+
+INDENTED = {
+    "certs/bootstrap.md", "certs/rotation.md", "charts/sluice/README.md", "docs/import.md", "docs/install.md",
+    "docs/journal.md", "docs/plan.md", "docs/replay.md", "docs/simulate.md",
+}  # fmt: skip
+"""Pages whose indented commands nothing runs yet: a fenced block of `console` or `sh` is run. None may be added."""
+PROMPTS = {"docs/journal.md", "docs/start/tutorial.md", "docs/zh/tutorial.md"}
+"""Pages with a command that runs until Ctrl-C, or needs a cluster beside a Kueue, shown as text."""
+CHART = ROOT / "charts/sluice"
+
+
+def name(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_are_fenced(page):
+    """A block made by an indent is read by no test; a prompt belongs in a block that is run."""
+    found = indented(page)
+    assert found == [] or name(page) in INDENTED
+    shown = [block.text for block in blocks(page) if block.language == "text"]
+    assert [text for text in shown if text.startswith("$ ") and name(page) not in PROMPTS] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(of("sluice", page))], ids=name)
+def test_sluice_knows_its_commands(page):
+    """Each command exists, with each of its options and choices."""
+    assert [wrong for words in of("sluice", page) if (wrong := misunderstood(words))] == []
+
+
+def test_what_is_misunderstood():
+    assert misunderstood(["sluice", "get", "queues", "-o", "wide"]) == ""
+    assert misunderstood(["sluice", "fly"]) == "no command sluice fly"
+    assert "--upward" in misunderstood(["sluice", "lint", "--upward"])
+    assert "'sideways'" in misunderstood(["sluice", "lint", "-o", "sideways"])
+
+
+HELM = {" ".join(words): words for page in PAGES for words in of("helm", page) if words[1] in ("install", "upgrade")}
+
+
+@pytest.mark.parametrize("command", HELM)
+def test_helm_commands_render(command):
+    """The chart takes the settings of each `helm install` and `helm upgrade`."""
+    given = HELM[command]
+    settings = [f"--set={value}" for flag, value in pairwise(given) if flag == "--set"]
+    settings += [word for word in given if word.startswith("--set=")]
+    assert "kind: Deployment" in template(CHART, *settings)
+
+
+def test_helm_commands_are_found():
+    assert len(HELM) > 1
