@@ -2,10 +2,12 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from webhook import cel
 from webhook.cel import trace
+from webhook.cel.types import INT
 from webhook.cli.commands.policies.eval import eval_command
 
 TEXT = "object.a == 1 && has(object.b) && object.l.all(x, x > 2)"
@@ -89,3 +91,22 @@ def test_parameters_and_the_namespace_are_read_as_the_api_server_keeps_them(tmp_
     given = ["--params", str(quota), "--namespace-object", str(namespace)]
     result = CliRunner().invoke(eval_command, [text, *given, "-o", "json"])
     assert json.loads(result.output)["value"] == {"t": "bool", "v": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "worked"),
+    [
+        ("a - b", "7 - 3"),
+        ("a > 5 ? a - b : b", "7 - 3"),
+        ("a < 5 ? a : b + 1", "3 + 1"),
+        ("b + (a > 5 ? b : a) * 2", "3 + 3 * 2"),
+        ("a > 5 ? 0 : a", "0"),
+        ("double(a) / 2.0", "double(7) / 2.0"),
+        ("[a, b].exists(x, x > a - b)", "[7, 3].exists(x, 7 > 7 - 3)"),
+    ],
+)
+def test_a_value_is_worked_out(text, worked):
+    """Values stand in place of names; of a choice only the branch that was taken is written."""
+    program = cel.compile(text, cel.Env(variables={"a": INT, "b": INT}))
+    root = trace.trace(program, (7, 3))
+    assert trace.worked_out(text, root, lambda part: str(part.values[-1]) if part.values else "") == worked

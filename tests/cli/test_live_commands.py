@@ -197,7 +197,8 @@ def test_why_says_what_the_workload_says_then_what_must_end_first(store):
     ]
     assert "  position 1 of 1 in ClusterQueue gpus" in lines
     assert "  must end first: Job team-a/runs holds 6 nvidia.com/gpu" in lines
-    assert lines[-1].startswith("  decided by: rule kueue, capacity.available (policies/queue/kueue/policy.yaml:")
+    assert lines[-2].startswith("  decided by: rule kueue, capacity.available (policies/queue/kueue/policy.yaml:")
+    assert lines[-1] == "  estimated start: unknown, Job team-a/runs has no run time"
     told = json.loads(invoke(why, "Job/waits", "-n", "team-a", "-o", "json").stdout)
     assert [row["type"] for row in told["conditions"]] == list(SAID)
     assert (told["decision"]["reason"], told["decision"]["position"]) == ("WaitingForQuota", 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from webhook.admission.gate import GateAnswer
@@ -18,6 +19,7 @@ from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.reader import Reader
 from webhook.jobs.describe import at
 from webhook.jobs.job import Job
+from webhook.queue.forecast import Bounds, forecast
 from webhook.queue.model import Workload
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -26,6 +28,8 @@ Object = dict[str, Any]
 NO_NAME: Final = "new"
 LAST: Final = "~"
 """A uid behind all others: among jobs of the same moment the new one comes last."""
+IN_A_REVIEW: Final = Bounds(jobs=40, heads=100)
+"""Some two milliseconds; where more jobs run or wait, the warning has no expected start."""
 
 
 class QueueObjects(Protocol):
@@ -108,7 +112,15 @@ class QueueGate:
         row = found.tightest
         if row is None or (found.fits and found.position == 1):
             return GateAnswer(allowed=True)
-        return _let_in(f"queue {name}: position {found.position}, {row.text()}")
+        return _let_in(f"queue {name}: position {found.position}, {row.text()}{self._start(workload)}")
+
+    def _start(self, workload: Workload) -> str:
+        """Say when a job would start that has to wait; nothing where that is not known, or costs a review too much."""
+        try:
+            start = forecast(self._core.state, workload, self._clock_ms(), IN_A_REVIEW).at
+        except self._core.rules.failures:
+            return ""
+        return "" if start is None else f"; expected start {datetime.fromtimestamp(start / 1000, UTC):%Y-%m-%dT%H:%MZ}"
 
     def _workload(self, job: Job, obj: dict[str, Any], namespace: str) -> Workload | None:
         """Read the job as the core would, had it been created now. Raises what reading a malformed one does."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.interpreter.attributes import COST, Failure, Frame
@@ -17,13 +20,17 @@ MANY = 5
 
 @dataclass(frozen=True, slots=True)
 class TracedPart:
-    """A part of an expression: where its text stands, its values in order (`Failure` for an error), its parts."""
+    """A part of an expression: where its text stands, its values in order (`Failure` for an error), its parts.
+
+    `branch` is the one that a choice (`a ? b : c`) took last; None for any other part.
+    """
 
     start: int
     end: int
     values: tuple[object, ...]
     parts: tuple[TracedPart, ...]
     clause: bool = False
+    branch: TracedPart | None = None
 
     @property
     def decisive(self) -> bool:
@@ -59,13 +66,46 @@ def clauses(step: TracedPart) -> list[TracedPart]:
     return [c for part in step.parts for c in clauses(part)]
 
 
+def worked_out(text: str, part: TracedPart, say: Callable[[TracedPart], str]) -> str:
+    """Write a part with values in place of names, of a choice only the branch that was taken: `24 - 20`.
+
+    `say` gives the last value of a part as text, empty where it cannot be told.
+    """
+    if part.branch is not None:  # it gives what the choice gives
+        return worked_out(text, replace(part.branch, values=part.branch.values or part.values), say)
+    inner = [(below, worked_out(text, below, say)) for below in part.parts if _can_be_told(below, say)]
+    if not inner:
+        return say(part) or text[part.start : part.end]
+    written, at = "", part.start
+    for below, said in inner:
+        written, at = written + text[at : below.start] + said, below.end
+    return _ONE_VALUE.sub(r"\1\2", " ".join((written + text[at : part.end]).split()))
+
+
+_ONE_VALUE: Final = re.compile(r"(^|[^\w.])\((\S+)\)")
+
+
+def _can_be_told(part: TracedPart, say: Callable[[TracedPart], str]) -> bool:
+    return bool(say(part)) or any(_can_be_told(below, say) for below in part.parts)
+
+
 def _step(text: str, node: Node, seen: dict[int, list[object]], *, clause: bool = False) -> TracedPart:
     conjunction = clause and isinstance(node, Call) and node.function == nodes.AND
     parts = tuple(
         _step(text, part, seen, clause=conjunction) for part in _shown(node) if part.id in seen or _shown(part)
     )
     start, end = span(text, node)
-    return TracedPart(start, end, tuple(seen.get(node.id, ())), parts, clause)
+    values, taken = tuple(seen.get(node.id, ())), _taken(node, seen)
+    branch = None if taken is None else _step(text, taken, seen)
+    return TracedPart(start, end, values, parts, clause, branch)
+
+
+def _taken(node: Node, seen: dict[int, list[object]]) -> Node | None:
+    """Give the branch that a choice took last."""
+    if not isinstance(node, Call) or node.function != nodes.CONDITIONAL:
+        return None
+    decided = seen.get(node.args[0].id)
+    return node.args[1 if decided[-1] is True else 2] if decided and isinstance(decided[-1], bool) else None
 
 
 def _shown(node: Node) -> list[Node]:

@@ -99,7 +99,9 @@ class Preempted:
 class Pending:
     """A workload still waits: why, in numbers, at which place of its queue (from 1; 0: none), until when perhaps.
 
-    `outcome` is how the last look at it ended, in the word that rules know; "" where it was not looked at.
+    `start` is an estimate in milliseconds; where there is none, `start_unknown` says why in words, with the workload in
+    them that it depends on: `start_job`. `outcome` is how the last look at it ended, in the word that rules know; ""
+    where it was not looked at.
     """
 
     workload: str
@@ -111,6 +113,8 @@ class Pending:
     position: int = 0
     start: int | None = None
     outcome: str = ""
+    start_unknown: str = ""
+    start_job: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,9 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
         shortages = tuple(_shortage(state, pending_queue, lack, gathered) for lack in lacks)
         told = verdict.message or _message(verdict, shortages), shortages
         gathered.told[pending_queue, verdict] = told
-    start = _start(told[1]) if position == 1 else None
-    place = _place(entry, verdict)
-    return Pending(entry.key, name, place, verdict.reason, *told, position, start, verdict.outcome.value)
+    start, unknown, job = start_of(state, told[1], position)
+    place, outcome = _place(entry, verdict), verdict.outcome.value
+    return Pending(entry.key, name, place, verdict.reason, *told, position, start, outcome, unknown, job)
 
 
 def _place(entry: Entry, verdict: Verdict) -> Place:
@@ -147,7 +147,9 @@ def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) ->
             Reason.BEHIND_HEAD,
             "blocked by the head of its queue, which does not fit (the queue is strict)",
         )
-    return Pending(entry.key, pending_queue.queue.name, Place.ACTIVE, reason, message, (), position)
+    unknown = jobs_ahead(position - 1) if position > 1 else ""
+    name = pending_queue.queue.name
+    return Pending(entry.key, name, Place.ACTIVE, reason, message, (), position, start_unknown=unknown)
 
 
 def explain(state: State, key: str, gathered: Gathered | None = None) -> Pending | None:
@@ -158,6 +160,31 @@ def explain(state: State, key: str, gathered: Gathered | None = None) -> Pending
     if entry.status == Status.HOLDING:
         return _without_quota(entry)
     return describe(state, entry, gathered or Gathered(), position(state, entry))
+
+
+def start_of(state: State, shortages: tuple[Shortage, ...], position: int) -> tuple[int | None, str, str]:
+    """Estimate the start of a head; else say why there is none, and which workload it depends on.
+
+    Where others come first `forecast` knows more: it costs more than an explanation may.
+    """
+    if position != 1:
+        return None, jobs_ahead(position - 1) if position else "", ""
+    start = _start(shortages)
+    if start is not None:
+        return max(start, state.changes.now), "", ""
+    lacking = (s for s in shortages if s.free < s.asked)
+    holder = next((h for s in lacking for h in s.holders if h.ends is None), None)
+    return (None, "", "") if holder is None else (None, no_run_time(holder.workload), holder.workload)
+
+
+def no_run_time(job: str) -> str:
+    """Say whose end would have to be known."""
+    return f"{job} has no run time"
+
+
+def jobs_ahead(count: int) -> str:
+    """Say how many come first."""
+    return "1 job is ahead" if count == 1 else f"{count:,} jobs are ahead"
 
 
 def _start(shortages: tuple[Shortage, ...]) -> int | None:

@@ -21,6 +21,8 @@ from webhook.dashboard.views.what_if import Deadline, Wish, changed, needed, out
 from webhook.offline.plan.make_plan import make_plan, settle
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named
+from webhook.queue.explain import explain
+from webhook.queue.forecast import with_start
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.state import State
 from webhook.store.memory import MemoryStore
@@ -114,7 +116,9 @@ def test_what_if_nothing_were_otherwise(cluster, data):
         assert found.admitted
         assert found.cluster_queue == held[-1].cluster_queue
     else:
-        expected = (told.cluster_queue, told.position, told.reason, message_of(told), told.start or 0)
+        rest = at_rest(snapshot, rules).state
+        start = with_start(rest, explain(rest, workload.key), NOW).start
+        expected = (told.cluster_queue, told.position, told.reason, message_of(told), start or 0)
         assert (found.cluster_queue, found.position, found.reason, found.message, found.start) == expected
 
 

@@ -15,7 +15,7 @@ SPEAKERS = (
     "cluster/workloads/admission_checks.py", "cluster/workloads/conditions.py", "cluster/workloads/events.py",
     "cluster/workloads/reserved.py", "cluster/workloads/waiting.py", "cluster/cycle.py", "cluster/jobs/actions.py",
     "cluster/jobs/groups.py", "cluster/jobs/parents.py", "cluster/jobs/pods_ready.py", "jobs/finish.py",
-    "dashboard/views/what_if.py",
+    "dashboard/views/what_if.py", "dashboard/views/rows.py", "queue/forecast.py",
 )  # fmt: skip
 REFUSERS = (
     "dashboard/views/simulate.py", "dashboard/views/what_if.py", "dashboard/web/answers.py", "dashboard/web/app.py",

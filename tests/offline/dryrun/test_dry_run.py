@@ -1,6 +1,7 @@
 """`sluice dry-run` tells what the server would do, and what other policies would do otherwise."""
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -374,3 +375,7 @@ def test_running_jobs_of_the_cluster_take_their_quota_at_the_gate(run):
     done = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", stdin=job("next", 2))
     assert done.exit_code == exits.PASSED
     assert "  warning: queue team-a/gpu: position 1, requests 2 nvidia.com/gpu, 1 free\n" in done.stdout
+    hour = job("busy", 3).replace("labels", 'annotations: {sluice.dev/run-time-seconds: "3600"}, labels', 1)
+    Path("queues.yaml").write_text(together(QUEUES, hour))
+    done = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", stdin=job("next", 2))
+    assert re.search(r"2 nvidia.com/gpu, 1 free; expected start \d{4}-\d\d-\d\dT\d\d:\d\dZ\n", done.stdout)

@@ -20,6 +20,7 @@ from webhook.offline.plan.objects import owner_of
 from webhook.offline.plan.output import moment, pending_rows
 from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain, in_order
+from webhook.queue.forecast import with_start
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 from webhook.store.objects import Object
@@ -54,21 +55,22 @@ def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) ->
     Raises ValueError where the objects cannot be read.
     """
     objects = tuple(objects)
-    state = State.from_snapshot(snapshot(objects))
-    settle(state, rules, int(now.timestamp() * 1000))
-    told, entry = explain(state, key), state.entries.get(key)
+    state, at = State.from_snapshot(snapshot(objects)), int(now.timestamp() * 1000)
+    settle(state, rules, at)
+    told, entry, jobs = explain(state, key), state.entries.get(key), _jobs(objects)
     if told is None or entry is None:
         return {"message": NEXT_ROUND}
-    (row,) = pending_rows([told], {})
+    told = with_start(state, told, at)
+    (row,) = pending_rows([told], jobs)
     clause = clause_of(state, entry, told)
     waiting = in_order(state, told.cluster_queue) or []
     found = {
         **row,
         "waiting": len(waiting),
         "clause": _named(clause) if clause is not None else "",
-        "holders": list(_holders(told, _jobs(objects))),
+        "holders": list(_holders(told, jobs)),
     }
-    return {name: value for name, value in found.items() if value not in ("", None)}
+    return {name: value for name, value in found.items() if value not in ("", None) and name != "job"}
 
 
 def lines(told: Mapping[str, Any]) -> Iterator[str]:
@@ -101,6 +103,8 @@ def _decision(found: Mapping[str, Any], said: tuple[str | None, str | None]) -> 
         yield f"  decided by: {found['clause']}"
     if found.get("start"):
         yield f"  estimated start: {found['start']}"
+    elif found.get("startUnknown"):
+        yield f"  estimated start: unknown, {found['startUnknown']}"
 
 
 def _named(clause: RuleClause) -> str:

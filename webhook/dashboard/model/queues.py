@@ -75,9 +75,10 @@ class WorkloadRow(JsonView, frozen=True):
     """One workload in a list. `job` is `Kind/name`, empty where it has none.
 
     Of one that waits: `since` it was queued, the last time; `position` from 1 (0: in no order), `place` `active` or
-    `inadmissible`, `reason` a word of the core, `message` its sentence, `start` an estimate. Of one that runs: `since`
-    its quota was reserved, `ends` where its run time is known. Of one that has finished: `ended` when, `outcome`
-    `Succeeded` or `Failed`, with `message`. `asks` are all its pods together, by resource.
+    `inadmissible`, `reason` a word of the core, `message` its sentence, `start` an estimate, or `start_unknown` why
+    there is none. Of one that runs: `since` its quota was reserved, `ends` where its run time is known. Of one that has
+    finished: `ended` when, `outcome` `Succeeded` or `Failed`, with `message`. `asks` are all its pods together, by
+    resource.
     """
 
     namespace: str
@@ -95,6 +96,7 @@ class WorkloadRow(JsonView, frozen=True):
     reason: str = ""
     message: str = ""
     start: int = 0
+    start_unknown: str = ""
     since: int = 0
     ends: int = 0
     ended: int = 0

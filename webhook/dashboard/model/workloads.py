@@ -81,12 +81,14 @@ class LifeEvent(JsonView, frozen=True):
 class ClauseValues(JsonView, frozen=True):
     """What a clause saw and gave: `parts` are pieces of its text with their values, amounts in numbers of the core.
 
-    `node` is the queue or cohort that it was asked about, where it was one.
+    `node` is the queue or cohort that it was asked about, where it was one. `worked` is the clause with its values, of
+    a choice the branch that was taken: `24 - 20`.
     """
 
     parts: tuple[tuple[str, str], ...]
     result: str
     node: str = ""
+    worked: str = ""
 
 
 class RuleClause(JsonView, frozen=True):
@@ -144,6 +146,7 @@ class Outlook(JsonView, frozen=True):
     reason: str = ""
     message: str = ""
     start: int = 0
+    start_unknown: str = ""
     preempts: tuple[JobRef, ...] = ()
     shortages: tuple[ShortageRow, ...] = ()
 

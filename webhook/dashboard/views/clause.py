@@ -11,7 +11,7 @@ import msgspec
 
 from webhook.api.amounts import text
 from webhook.cel import Program
-from webhook.cel.trace import TracedPart, trace
+from webhook.cel.trace import TracedPart, trace, worked_out
 from webhook.cel.types import TIMESTAMP
 from webhook.dashboard.model.workloads import ClauseValues, RuleClause
 from webhook.documents import Path
@@ -117,7 +117,8 @@ def traced(program: Program, values: tuple[Any, ...], node: str = "", say: Calla
     given = tuple(timestamp(v) if t == TIMESTAMP else v for t, v in zip(types, values, strict=True))
     root = trace(program, given)
     parts = {program.text[part.start : part.end]: _told(part, say) for part in _smallest(root) if part is not root}
-    return ClauseValues(tuple(parts.items()), _told(root, say), node)
+    worked, result = worked_out(program.text, root, partial(_told, say=say)), _told(root, say)
+    return ClauseValues(tuple(parts.items()), result, node, worked if worked != result else "")
 
 
 def _with_parent(seen: ClauseValues, parent: str) -> ClauseValues:

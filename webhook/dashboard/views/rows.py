@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.quota import milliseconds
@@ -28,6 +28,9 @@ JobOf = Callable[[str], str]
 """The job of a Workload, as `Kind/name`; empty where it has none."""
 
 
+HIDDEN: Final = "a job that you may not see"
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """Names jobs as far as a reader may see them."""
@@ -40,6 +43,14 @@ class Named:
         if not workload or not self.sees(workload.partition("/")[0]):
             return JobRef(cluster_queue=cluster_queue)
         return JobRef(workload, self.job(workload) or job, cluster_queue)
+
+    def start_unknown(self, told: Pending) -> str:
+        """Say why there is no expected start; a job that the reader may not see has no name."""
+        if not told.start_job:
+            return told.start_unknown
+        namespace = told.start_job.partition("/")[0]
+        name = (self.job(told.start_job) or told.start_job) if self.sees(namespace) else HIDDEN
+        return told.start_unknown.replace(told.start_job, name, 1)
 
 
 def jobs_of(sources: Sources) -> JobOf:
@@ -91,7 +102,7 @@ def _row(sources: Sources, entry: Entry, state: str, told: Pending | None) -> Wo
         created=_created(found) or workload.created,
         asks=requests_of(workload),
         ends=ends,
-        **{"since": since, **_wait_or_end(told, found, state)},
+        **{"since": since, **_wait_or_end(sources, told, found, state)},
     )
 
 
@@ -110,9 +121,11 @@ def queue_of(workload: Object) -> str:
     return str(at(workload, ("status", "admission", "clusterQueue")) or "")
 
 
-def _wait_or_end(told: Pending | None, found: Object | None, state: str) -> dict[str, Any]:
+def _wait_or_end(sources: Sources, told: Pending | None, found: Object | None, state: str) -> dict[str, Any]:
     if told is not None:
-        return {**_wait(told), **({"since": queued_at(found)} if found is not None and state == PENDING else {})}
+        own = Named(jobs_of(sources), lambda namespace: told.workload.startswith(f"{namespace}/"))
+        since = {"since": queued_at(found)} if found is not None and state == PENDING else {}
+        return {**_wait(told), "start_unknown": own.start_unknown(told), **since}
     return _end(found) if found is not None and state == FINISHED else {}
 
 

@@ -12,6 +12,7 @@ from webhook.dashboard.views.rows import Named, shortage_rows
 from webhook.offline.plan.make_plan import settle
 from webhook.queue.decisions import Decisions
 from webhook.queue.explain import explain
+from webhook.queue.forecast import with_start
 from webhook.queue.model import PodSet, Snapshot, Workload
 from webhook.queue.pending.queue import Status
 from webhook.queue.report import Reporter
@@ -157,6 +158,7 @@ def outlook(
     told = explain(state, workload.key)
     if told is None:
         return Outlook(False, "")
+    told = with_start(state, told, now, reporter=deadline)
     return Outlook(
         False,
         told.cluster_queue,
@@ -164,6 +166,7 @@ def outlook(
         reason=told.reason.value,
         message=message_of(told),
         start=told.start or 0,
+        start_unknown=named.start_unknown(told),
         shortages=shortage_rows(told.shortages, named),
     )
 

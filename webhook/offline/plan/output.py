@@ -89,11 +89,17 @@ def pending_rows(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[di
         if shared is None:
             shared = {"message": message_of(p), "shortages": [_shortage(s) for s in p.shortages]}
             written[p.message, id(p.shortages)] = shared
-        rows.append(_named(_pending(p, **shared), p.workload, jobs))
+        rows.append(_named(_pending(p, start_unknown(p, jobs), **shared), p.workload, jobs))
     return rows
 
 
-def _pending(pending: Pending, message: str, shortages: list[dict[str, Any]]) -> dict[str, Any]:
+def start_unknown(pending: Pending, jobs: Mapping[str, str]) -> str:
+    """Say why there is no estimated start, with the name of the job that it depends on; empty where there is one."""
+    named = pending.start_job
+    return pending.start_unknown.replace(named, jobs.get(named, named), 1) if named else pending.start_unknown
+
+
+def _pending(pending: Pending, unknown: str, message: str, shortages: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "clusterQueue": pending.cluster_queue,
         "queue": pending.place.value,
@@ -101,6 +107,7 @@ def _pending(pending: Pending, message: str, shortages: list[dict[str, Any]]) ->
         "message": message,
         **({"position": pending.position} if pending.position else {}),
         **({"start": moment(pending.start)} if pending.start is not None else {}),
+        **({"startUnknown": unknown} if unknown else {}),
         "shortages": shortages,
     }
 

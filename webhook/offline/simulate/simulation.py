@@ -5,26 +5,18 @@ Deterministic: the clock goes from event to event, and events of one time are ta
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import partial
 
 from webhook.offline.simulate.arrivals import Arrival
-from webhook.queue.cycle.decide import decide
-from webhook.queue.decisions import Decisions
-from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.decisions import Admitted
 from webhook.queue.model import ClusterQueue, LocalQueue, Namespace, PodSet, Snapshot, Workload
-from webhook.queue.report import SILENT
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
+from webhook.queue.virtual_time import VirtualTime, Witness
 
-FINISH: Final = 0
-ARRIVE: Final = 1
-WAKE: Final = 2
-PATIENCE: Final = 32 * 24 * 3_600_000
-"""After so long without any event (milliseconds; a month), what waits for a time counts as never started."""
 Progress = Callable[[int], None]
 
 
@@ -78,116 +70,77 @@ def simulate(
     return _Simulation(snapshot, sorted(arrivals, key=lambda a: a.at), rules, progress).run(name)
 
 
-class _Simulation:
+class _Simulation(Witness):
     def __init__(self, snapshot: Snapshot, arrivals: list[Arrival], rules: Rules, progress: Progress | None) -> None:
         self.snapshot = with_doors(snapshot, arrivals)
-        self.state = State.from_snapshot(self.snapshot)
-        self.rules = rules
+        self.time = VirtualTime(State.from_snapshot(self.snapshot), rules, self)
         self.progress = progress
         self.jobs: dict[str, SimulatedJob] = {}
         doors = {(q.namespace, q.name): q.cluster_queue for q in self.snapshot.local_queues}
-        self.events: list[tuple[int, int, int, str]] = []
-        self.run_of: dict[str, int] = {}
         for number, arrival in enumerate(arrivals):
             key = f"{arrival.namespace}/{arrival.name}"
             if key in self.jobs:
                 arrival = replace(arrival, name=f"{arrival.name}-{number}")
                 key = f"{arrival.namespace}/{arrival.name}"
             self.jobs[key] = SimulatedJob(arrival, doors.get((arrival.namespace, arrival.queue), ""))
-            heapq.heappush(self.events, (arrival.at, ARRIVE, number, key))
-        self.tick = len(self.jobs)
+            self.time.arrive(arrival.at, key, partial(self.made, arrival))
         self.pods: dict[object, tuple[PodSet, ...]] = {}
         """Equal pod sets are one object, which the core then need not compare."""
         self.usage: dict[tuple[str, str], int] = {}
         self.waiting: dict[str, int] = defaultdict(int)
         self.samples: list[UsageSample] = []
-        self.done = self.calls = self.now = 0
-        self.woken = self.moved = -1
+        self.done = 0
 
     def run(self, name: str) -> SimulationResult:
-        while self.events:
-            self.now = self.events[0][0]
-            while self.events and self.events[0][0] == self.now:
-                _, what, tick, key = heapq.heappop(self.events)
-                self.happen(what, tick, key)
-            self.settle()
-            if self.moved == self.now:
-                waiting = {name: number for name, number in self.waiting.items() if number}
-                self.samples.append(UsageSample(self.now, dict(self.usage), waiting))
+        while self.time.go_on():
+            pass
         end = max((j.finished for j in self.jobs.values()), default=0)
-        return SimulationResult(name, tuple(self.jobs.values()), tuple(self.samples), end, self.calls, self.snapshot)
+        return SimulationResult(
+            name, tuple(self.jobs.values()), tuple(self.samples), end, self.time.calls, self.snapshot
+        )
 
-    def happen(self, what: int, tick: int, key: str) -> None:
-        if what != WAKE:
-            self.moved = self.now
-        if what == ARRIVE:
-            self.arrive(key)
-        elif what == FINISH and self.run_of.get(key) == tick:
-            self.finish(key)
+    def made(self, arrival: Arrival) -> Workload:
+        shape = arrival.count, arrival.least, tuple(arrival.requests.items())
+        return workload_of(arrival, self.pods.setdefault(shape, pod_sets_of(arrival)))
 
-    def arrive(self, key: str) -> None:
+    def arrived(self, key: str, now: int) -> None:
         job = self.jobs[key]
-        job.waits_since = self.now
+        job.waits_since = now
         self.waiting[job.cluster_queue] += 1
-        shape = job.arrival.count, job.arrival.least, tuple(job.arrival.requests.items())
-        pods = self.pods.setdefault(shape, pod_sets_of(job.arrival))
-        self.state.apply(WorkloadChanged(workload_of(job.arrival, pods)))
 
-    def finish(self, key: str) -> None:
+    def admitted(self, decision: Admitted, now: int) -> None:
+        job = self.jobs[decision.workload]
+        usage: dict[str, int] = defaultdict(int)
+        for pods in decision.pod_sets:
+            for resource, n in pods.resource_usage.items():
+                usage[resource] += n
+        job.usage = usage
+        job.started = now if job.started < 0 else job.started
+        job.waited += now - job.waits_since
+        job.runs_since = now
+        self.waiting[job.cluster_queue] -= 1
+        self.hold(job, 1)
+
+    def evicted(self, key: str, now: int) -> None:
         job = self.jobs[key]
-        job.finished = self.now
         self.hold(job, -1)
-        del self.run_of[key]
-        self.state.apply(WorkloadGone(key))
+        job.preempted += 1
+        job.lost += now - job.runs_since
+        job.waits_since = now
+        self.waiting[job.cluster_queue] += 1
+
+    def finished(self, key: str, now: int) -> None:
+        job = self.jobs[key]
+        job.finished = now
+        self.hold(job, -1)
         self.done += 1
         if self.progress:
             self.progress(self.done)
 
-    def settle(self) -> None:
-        """Decide until nothing more changes at this time."""
-        while True:
-            self.calls += 1
-            decisions = decide(self.state, self.rules, self.now, SILENT, None)
-            self.start(decisions)
-            if decisions.admitted or decisions.preempted:
-                self.moved = self.now
-            for preempted in decisions.preempted:
-                self.evict(preempted.workload)
-            if decisions.complete and not decisions.preempted:
-                break
-        wake = decisions.next_at
-        if wake is not None and wake != self.woken and self.now < wake <= self.moved + PATIENCE:
-            self.woken = wake
-            heapq.heappush(self.events, (wake, WAKE, 0, ""))
-
-    def start(self, decisions: Decisions) -> None:
-        for admitted in decisions.admitted:
-            job = self.jobs[admitted.workload]
-            usage: dict[str, int] = defaultdict(int)
-            for pods in admitted.pod_sets:
-                for resource, n in pods.resource_usage.items():
-                    usage[resource] += n
-            job.usage = usage
-            job.started = self.now if job.started < 0 else job.started
-            job.waited += self.now - job.waits_since
-            job.runs_since = self.now
-            self.waiting[job.cluster_queue] -= 1
-            self.hold(job, 1)
-            self.tick += 1
-            self.run_of[admitted.workload] = self.tick
-            heapq.heappush(self.events, (self.now + job.arrival.run, FINISH, self.tick, admitted.workload))
-
-    def evict(self, key: str) -> None:
-        job = self.jobs[key]
-        if key not in self.run_of:
-            return
-        del self.run_of[key]
-        self.hold(job, -1)
-        job.preempted += 1
-        job.lost += self.now - job.runs_since
-        job.waits_since = self.now
-        self.waiting[job.cluster_queue] += 1
-        self.state.apply(WorkloadEvicted(key, job.arrival.at))
+    def settled(self, now: int, *, moved: bool) -> None:
+        if moved:
+            waiting = {name: number for name, number in self.waiting.items() if number}
+            self.samples.append(UsageSample(now, dict(self.usage), waiting))
 
     def hold(self, job: SimulatedJob, sign: int) -> None:
         for resource, n in job.usage.items():

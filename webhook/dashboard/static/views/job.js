@@ -99,9 +99,9 @@ function clause({ rule, point, text, file, line, values = [] }) {
       h("pre", { tabindex: 0, role: "region", "aria-label": words().clause }, h("code", {}, text))));
 }
 
-function seen({ node, parts, result }) {
+function seen({ node, parts, result, worked }) {
   return h("li", {}, node && [h("strong", {}, node), " "],
-    parts.map(([part, value]) => [h("code", {}, `${part} = ${value}`), " "]), h("strong", {}, words().gives(result)));
+    parts.map(([part, value]) => [h("code", {}, `${part} = ${value}`), " "]), h("strong", {}, worked ? `${worked} = ${result}` : words().gives(result)));
 }
 
 function podSets({ podSets: rows }) {
