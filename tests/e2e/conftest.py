@@ -4,13 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chart.helm import template
 from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.crds import install_foreign
 from tests.e2e.params import keep_watches
-from tests.e2e.sluice import ROOT, Sluice
-from webhook.documents import read
+from tests.e2e.sluice import Sluice
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +34,7 @@ def sluice(control_plane: ControlPlane, foreign: None, tmp_path_factory: pytest.
     """Sluice with the shipped policies and the rights that the chart gives it, no others; registered, running."""
     made = Sluice(control_plane, tmp_path_factory.mktemp("sluice"))
     made.install()
-    made.restrict(document.value for document in read(template(ROOT / "charts" / "sluice"), "chart"))
+    made.restrict()
     made.start()
     made.register()
     yield made

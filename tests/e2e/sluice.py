@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from tests.controlplane.client import Client
 from tests.controlplane.cluster import API_SERVER, ControlPlane
 from tests.controlplane.processes import Child, free_ports
 from tests.e2e.crds import install
+from tests.e2e.rights import SYSTEM, grant, token
+from tests.shared import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 POLICIES = ROOT / "policies"
 MANAGED = "sluice.dev/managed=true"
-SYSTEM = "sluice-system"
 _COMMAND = [sys.executable, "-P", "-m", "webhook.cli.main"]
 
 
@@ -64,28 +64,20 @@ class Sluice:
         made = self.command("crds", "--url", self.url, "--ca-file", str(self.authority), "-o", "json")
         install(self.plane, *json.loads(made)["items"])
 
-    def restrict(self, rendered: Iterable[dict[str, Any]]) -> None:
+    def restrict(self) -> None:
         """Serve and register from now on as the ServiceAccounts of the chart, with the rights that it renders."""
-        for obj in rendered:
-            if obj["kind"] in ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"):
-                if obj["kind"] in ("ServiceAccount", "Role", "RoleBinding"):
-                    obj["metadata"]["namespace"] = SYSTEM
-                self.plane.client.apply(obj)
-        self.kubeconfig, self.registrar = (self._kubeconfig(name) for name in ("sluice", "sluice-registration"))
+        grant(self.plane.client)
+        self.kubeconfig = self._kubeconfig("sluice")
+        self.registrar = self._kubeconfig("sluice-registration")
 
     def account(self, namespace: str, name: str) -> Client:
         """A client with the rights of a ServiceAccount; the caller closes it."""
-        return Client(self.plane.url, str(self.plane.ca), self._token(namespace, name))
+        return Client(self.plane.url, str(self.plane.ca), token(self.plane.client, name, namespace))
 
     def _kubeconfig(self, account: str) -> Path:
-        path = self.home / f"{account}.kubeconfig"
-        self.plane.write_kubeconfig(path, self._token(SYSTEM, account))
+        path = self.home / f"{self.name}-{account}.kubeconfig"
+        self.plane.write_kubeconfig(path, token(self.plane.client, account))
         return path
-
-    def _token(self, namespace: str, account: str) -> str:
-        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        return str(self.plane.client.call("POST", path, request)["status"]["token"])
 
     @property
     def authority(self) -> Path:
@@ -128,9 +120,13 @@ class Sluice:
         return self.child
 
     def refusals(self) -> list[str]:
-        """What the API server refused it for want of rights, as its logs tell."""
-        logs = [path.read_text(encoding="utf-8") for path in self.plane.logs.glob("sluice-*.log")]
-        return [line for text in logs for line in text.splitlines() if "is forbidden: User" in line]
+        """What the API server refused it for want of rights, as its logs tell.
+
+        One that has just been started may not have read its roles yet: it refuses everything, and says which it lacks.
+        """
+        logs = [path.read_text(encoding="utf-8") for path in self.plane.logs.glob(f"{self.name}-*.log")]
+        found = [line for text in logs for line in text.splitlines() if "is forbidden: User" in line]
+        return [line for line in found if ": RBAC: " not in line]
 
     def register(self) -> None:
         """Tell the API server of the webhooks."""

@@ -26,6 +26,6 @@ def test_the_api_server_is_restarted(two_replicas: TwoReplicas) -> None:
 
 
 def test_many_jobs_at_once(two_replicas: TwoReplicas) -> None:
-    """As many Jobs as can be sent, without a pause between them."""
-    with two_replicas.jobs(size(100, 10_000), rate=1e6):
+    """Sixteen creators send as many Jobs as the API server takes, without a pause between them."""
+    with two_replicas.jobs(size(100, 10_000), rate=1e6, creators=16):
         pass

@@ -14,7 +14,8 @@ from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import NODES
 from tests.e2e.node import Proxy
-from tests.e2e.sluice import SYSTEM, Sluice, managed
+from tests.e2e.rights import SYSTEM
+from tests.e2e.sluice import Sluice, managed
 from tests.faults.judge import JOBS, Judge
 from tests.faults.proxy import ApiProxy, Fault
 
@@ -22,6 +23,8 @@ JSON = dict[str, Any]
 TEAMS = ("faults-a", "faults-b")
 CPUS = 10
 """Quota of each team; the other may borrow it."""
+RUN_SECONDS = 0.2
+"""How long each Job runs."""
 LEASE_SECONDS = 4
 FULL = os.environ.get("SLUICE_FAULTS") == "full"
 """Whether faults are run at full size, as `make faults` does."""
@@ -34,17 +37,21 @@ def size(fast: int, full: int) -> int:
 
 
 class Replica(Sluice):
-    """One of two replicas, with a proxy of its own before the API server."""
+    """One of two replicas, with the chart's rights; where it is `proxied`, a proxy of its own before the API server."""
 
-    def __init__(self, plane: ControlPlane, home: Path, name: str, lease: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self, plane: ControlPlane, home: Path, name: str, lease: float = LEASE_SECONDS, *, proxied: bool = True
+    ) -> None:
         self.journal = home / f"{name}-journal"
         flags = (f"--identity={name}", f"--lease-seconds={lease}", f"--journal-folder={self.journal}")
         super().__init__(plane, home, flags=flags, name=name)
-        self.proxy = ApiProxy(plane)
-        path = home / f"{name}.kubeconfig"
-        plane.write_kubeconfig(path, plane.token)
-        path.write_text(path.read_text().replace(plane.url, self.proxy.url))
-        self.kubeconfig = path
+        self.proxy, self._proxied = ApiProxy(plane), proxied
+
+    def restrict(self) -> None:
+        """Serve with the rights of the chart, through the proxy."""
+        super().restrict()
+        if self._proxied:
+            self.kubeconfig.write_text(self.kubeconfig.read_text().replace(self.plane.url, self.proxy.url))
 
     def able(self) -> bool:
         """Whether reviews may be sent to it."""
@@ -54,9 +61,11 @@ class Replica(Sluice):
 class TwoReplicas:
     """Everything that a fault needs. `open` once, `close` at the end; `jobs` for each fault."""
 
-    def __init__(self, plane: ControlPlane, home: Path, lease: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self, plane: ControlPlane, home: Path, lease: float = LEASE_SECONDS, *, proxied: bool = True
+    ) -> None:
         self.plane = plane
-        self.replicas = [Replica(plane, home, name, lease) for name in ("first", "second")]
+        self.replicas = [Replica(plane, home, name, lease, proxied=proxied) for name in ("first", "second")]
         self._number = itertools.count()
 
     def open(self) -> None:
@@ -65,6 +74,7 @@ class TwoReplicas:
         nodes.add(client, *NODES)
         first.install()
         for replica in self.replicas:
+            replica.restrict()
             replica.start()
         self._front = Proxy(("127.0.0.1", 0), lambda: [r.port for r in self.replicas if r.able()])
         first.url = f"https://127.0.0.1:{self._front.port}"
@@ -73,11 +83,13 @@ class TwoReplicas:
             client.apply(obj)
 
     def close(self) -> None:
-        """End what was started."""
+        """End what was started. Raises AssertionError where the chart's rights did not suffice."""
         for replica in self.replicas:
             replica.stop()
             replica.proxy.close()
         self._front.close()
+        refusals = [line for replica in self.replicas for line in replica.refusals()]
+        assert not refusals, f"the chart lacks a right: {refusals}"
 
     @property
     def leader(self) -> Replica:
@@ -111,12 +123,13 @@ class TwoReplicas:
                 replica.proxy.fault = None
 
     @contextmanager
-    def jobs(self, count: int, seconds: float = 0.2, rate: float = 40.0, gaps: bool = False) -> Iterator["Run"]:
+    def jobs(self, count: int, rate: float = 40.0, creators: int = 1, *, gaps: bool = False) -> Iterator["Run"]:
         """Create Jobs meanwhile; behind the block wait until all are complete, and judge. Raises AssertionError.
 
-        With `gaps` the judge may have missed events: he lists where the API server has forgotten his version.
+        `rate` is Jobs a second, by all `creators` together: each is a thread with a connection of its own. With `gaps`
+        the judge may have missed events: he lists where the API server has forgotten his version.
         """
-        run = Run(self.plane, f"f{next(self._number)}", count, seconds, rate)
+        run = Run(self.plane, f"f{next(self._number)}", count, rate, creators)
         try:
             yield run
             run.finish()
@@ -128,16 +141,15 @@ class TwoReplicas:
 class Run:
     """Some Jobs that are created in the background, and the judge who follows them."""
 
-    def __init__(self, plane: ControlPlane, prefix: str, count: int, seconds: float, rate: float) -> None:
+    def __init__(self, plane: ControlPlane, prefix: str, count: int, rate: float, creators: int) -> None:
         self.plane, self.judge = plane, Judge(plane)
         self.names = {f"{TEAMS[number % 2]}/{prefix}-{number}" for number in range(count)}
         self.retried = 0
-        self._jobs = [
-            job_of(TEAMS[number % 2], f"{prefix}-{number}", 1 + number % 3, seconds) for number in range(count)
-        ]
-        self._pause, self._stopped = 1 / rate, threading.Event()
-        self._thread = threading.Thread(target=self._create, daemon=True)
-        self._thread.start()
+        self._jobs = iter([job_of(TEAMS[n % 2], f"{prefix}-{n}", 1 + n % 3, RUN_SECONDS) for n in range(count)])
+        self._pause, self._stopped = creators / rate, threading.Event()
+        self._threads = [threading.Thread(target=self._create, daemon=True) for _ in range(creators)]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def complete(self) -> int:
@@ -161,7 +173,8 @@ class Run:
     def close(self) -> None:
         """End the watches, and delete the Jobs."""
         self._stopped.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
         self.judge.close()
         for team in TEAMS:
             self.plane.client.call(
@@ -170,7 +183,7 @@ class Run:
 
     def _create(self) -> None:
         client = self.plane.client_for("admin")
-        for job in self._jobs:
+        for job in self._jobs:  # the threads share it
             while not self._stopped.is_set() and not self._created(client, job):
                 self.retried += 1
                 time.sleep(0.1)
