@@ -39,12 +39,10 @@ def size(fast: int, full: int) -> int:
 class Replica(Sluice):
     """One of two replicas, with the chart's rights; where it is `proxied`, a proxy of its own before the API server."""
 
-    def __init__(
-        self, plane: ControlPlane, home: Path, name: str, lease: float = LEASE_SECONDS, *, proxied: bool = True
-    ) -> None:
+    def __init__(self, plane: ControlPlane, home: Path, name: str, *flags: str, proxied: bool = True) -> None:
         self.journal = home / f"{name}-journal"
-        flags = (f"--identity={name}", f"--lease-seconds={lease}", f"--journal-folder={self.journal}")
-        super().__init__(plane, home, flags=flags, name=name)
+        own = (f"--identity={name}", f"--journal-folder={self.journal}")
+        super().__init__(plane, home, flags=(*own, *flags), name=name)
         self.proxy, self._proxied = ApiProxy(plane), proxied
 
     def restrict(self) -> None:
@@ -61,11 +59,10 @@ class Replica(Sluice):
 class TwoReplicas:
     """Everything that a fault needs. `open` once, `close` at the end; `jobs` for each fault."""
 
-    def __init__(
-        self, plane: ControlPlane, home: Path, lease: float = LEASE_SECONDS, *, proxied: bool = True
-    ) -> None:
+    def __init__(self, plane: ControlPlane, home: Path, lease: float = LEASE_SECONDS, *, proxied: bool = True) -> None:
         self.plane = plane
-        self.replicas = [Replica(plane, home, name, lease, proxied=proxied) for name in ("first", "second")]
+        flag = f"--lease-seconds={lease}"
+        self.replicas = [Replica(plane, home, name, flag, proxied=proxied) for name in ("first", "second")]
         self._number = itertools.count()
 
     def open(self) -> None:
