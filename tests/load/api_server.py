@@ -16,6 +16,8 @@ import yaml
 
 EVERY = 5.0
 SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
+CONCERNED = ("workloads", "clusterqueues", "localqueues", "events", "leases")
+"""The resources whose requests are shown."""
 WANTED = (
     "apiserver_request_total",
     "apiserver_watch_events_sizes_sum",
@@ -47,8 +49,8 @@ class Work:
               f"{self.memory:.0f} MiB; {total:,} requests, {1000 * self.cpu / max(1, total):.2f} ms each; "
               f"a Workload has {self.workload:,.0f} bytes")  # fmt: skip
         for what, number in self.requests.most_common():
-            if number >= count / 1000:
-                print(f"    {what:55}{number:>8,}{number / count:>8.3f} a Workload", flush=True)
+            if what.split()[1].partition("/")[0] in CONCERNED:
+                print(f"    {what:50}{number:>8,}{number / count:>8.3f} a Workload", flush=True)
 
 
 @contextmanager

@@ -68,7 +68,8 @@ class Ring:
         out = self.home / name
         out.mkdir()
         contender = self.home / f"{name}.sh"
-        contender.write_text(f'#!/bin/sh\nset -e\ncd "{ROOT}"\n{self._script(name)} "$@"\n')
+        own = out / "contender.log"
+        contender.write_text(f'#!/bin/sh\nset -e\nexec > "{own}" 2>&1\ncd "{ROOT}"\n{self._script(name)} "$@"\n')
         contender.chmod(0o755)
         command: list[str | Path] = [self.runner, "-o", out, "--crds", self.kueue / "config/components/crd/bases"]
         command += ["--generatorConfig", self.config, "--minimalKueue", contender, "--timeout", TIMEOUT]
@@ -77,23 +78,31 @@ class Ring:
         with (out / "runner.log").open("wb") as log, followed(out / "kubeconfig") as work:
             done = subprocess.run(command, env=os.environ | environment, stdout=log, stderr=subprocess.STDOUT)
         machine = _children() - before
+        tails = [path.read_text(errors="replace").splitlines()[-20:] for path in (out / "runner.log", own)]
         if done.returncode or not (out / "summary.yaml").exists():
-            tail = (out / "runner.log").read_text(errors="replace").splitlines()[-20:]
             ended = f"the runner ended with {done.returncode} after {time.monotonic() - begun:.0f} s"
-            raise RunnerError("\n".join([ended, *tail]))
+            raise RunnerError("\n".join([ended, *tails[0], *tails[1]]))
+        if unfinished := self._unfinished(name):
+            ended = f"the runner stopped before {unfinished} Workloads had ended"
+            raise RunnerError("\n".join([ended, *tails[1]]))
         return self._figures(name, machine, work)
+
+    def _states(self, name: str) -> list[dict[str, str]]:
+        with (self.home / name / "wlStates.csv").open(newline="") as states:
+            return list(csv.DictReader(states))
+
+    def _unfinished(self, name: str) -> int:
+        return sum(row["ms to finish"] == "0" for row in self._states(name))
 
     def _figures(self, name: str, machine: float, work: Work) -> Figures:
         out = self.home / name
         stats = yaml.safe_load((out / f"{name}.sh.stats.yaml").read_text())
         classes = yaml.safe_load((out / "summary.yaml").read_text())["workloadClasses"]
-        with (out / "wlStates.csv").open(newline="") as states:
-            rows = list(csv.DictReader(states))
-        if unfinished := sum(row["ms to finish"] == "0" for row in rows):
-            raise RunnerError(f"the runner stopped before {unfinished} of {len(rows)} Workloads had ended")
         waits = {each: row["averageTimeToAdmissionMs"] / 1000 for each, row in classes.items()}
         cpu = (stats["userMs"] + stats["sysMs"]) / 1000
-        return Figures(stats["wallMs"] / 1000, cpu, machine, stats["maxrss"] / 1024, waits, len(rows), work)
+        return Figures(
+            stats["wallMs"] / 1000, cpu, machine, stats["maxrss"] / 1024, waits, len(self._states(name)), work
+        )
 
     def _script(self, name: str) -> str:
         """Give the lines of a shell that become the contender; it is called with `--kubeconfig FILE`."""
