@@ -1,6 +1,9 @@
 """Turns: what waits is done in its order, in one go, but not for long; who has left is left out."""
 
 import asyncio
+import gc
+import weakref
+from functools import partial
 
 import pytest
 
@@ -68,3 +71,27 @@ def test_who_does_not_wait_any_more_is_left_out():
 
     asyncio.run(go())
     assert done == ["here"]
+
+
+def test_an_error_holds_on_to_nothing():
+    """What raised an error goes with it, without a look for garbage: a body may have 8 MiB."""
+
+    class Body:
+        pass
+
+    def refuse(body):
+        raise ValueError(body.__class__)
+
+    async def go():
+        waiting, body = Turns(), Body()
+        left = weakref.ref(body)
+        with pytest.raises(ValueError, match="Body"):
+            await waiting.take(partial(refuse, body))
+        del body
+        return left
+
+    gc.disable()
+    try:
+        assert asyncio.run(go())() is None
+    finally:
+        gc.enable()

@@ -44,11 +44,15 @@ async def read_body(request: web.BaseRequest, limits: Limits) -> bytes | bytearr
 
 async def _rest(content: StreamReader, connection: Connection, limits: Limits) -> bytearray:
     body = bytearray()
-    while chunk := await content.readany():
-        connection.take()
-        body += chunk
-        if len(body) > limits.body:
-            raise _too_large(limits)
+    try:
+        while chunk := await content.readany():
+            connection.take()
+            body += chunk
+            if len(body) > limits.body:
+                raise _too_large(limits)
+    except BaseException:
+        body.clear()  # aiohttp keeps the error of a client who has left, and that this frame
+        raise
     return body
 
 

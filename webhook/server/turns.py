@@ -46,6 +46,8 @@ class Turns:
                 except (Exception, Interrupted) as error:
                     future.set_exception(error)
             waiting.popleft()
+            # An error remembers this frame: it would hold itself, and the body that it is about.
+            del work, future
             if perf_counter() > end:
                 break
         if waiting:

@@ -93,6 +93,7 @@ def _evaluator(apply: Callable[..., object], args: tuple[Eval, ...], charge: Cha
                 raise error
             result = apply(*values)
         finally:
+            del error  # it holds this frame, which must not hold it: nobody looks for garbage in time
             if after:
                 frame[COST] = (frame[COST] + charge(values, result)) & costs.UNITS_MAX
         return result
@@ -146,9 +147,12 @@ def _binary(apply: Callable[..., object], left: Eval, right: Eval, charge: Charg
         spent = frame[COST] = (frame[COST] + (always or charge((a, b), _FAILED))) & costs.UNITS_MAX
         if spent > frame[LIMIT]:
             raise BudgetError(EXCEEDED)
-        if error is not None:
+        if error is None:
+            return apply(a, b)
+        try:
             raise error
-        return apply(a, b)
+        finally:
+            del error  # as above
 
     return evaluate
 

@@ -82,9 +82,12 @@ def logical(name: str, terms: tuple[Eval, ...]) -> Eval:
                 return decisive
             if type(value) is not bool:
                 error = error or CelError("no such overload")
-        if error is not None:
+        if error is None:
+            return not decisive
+        try:
             raise error
-        return not decisive
+        finally:
+            del error  # it holds this frame, which must not hold it: nobody looks for garbage in time
 
     return evaluate
 

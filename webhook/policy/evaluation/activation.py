@@ -64,7 +64,8 @@ class Activation:
         for name in policy.settings:
             if (switch := context.facts.switch(name)) is not None:
                 self._known[name] = switch
-        self._failed: dict[str, CelError] | None = None
+        self._failed: dict[str, str] | None = None
+        """Messages of variables that failed: an error would hold the frames that it came through, and the object."""
         request = context.request.attributes
         check, resource = context.authorizers() if invocation.bound.uses_authorizer else NO_AUTHORIZER
         self.values: Values
@@ -111,15 +112,15 @@ class Activation:
                 self._known[name] = value
                 return value
         if self._failed is not None and name in self._failed:
-            raise self._failed[name].with_traceback(None)
+            raise EvalError(self._failed[name])
         try:
             value = self._known[name] = expression.program.metered(self.values, self.budget)
         except CelError as error:
-            failure = EvalError(f'composited variable "{name}" fails to evaluate: {error.message}')
+            failure = f'composited variable "{name}" fails to evaluate: {error.message}'
             self._failed = {**(self._failed or {}), name: failure}
             if self.budget.remaining < 0:
                 raise OutOfBudget from None
-            raise failure from None
+            raise EvalError(failure) from None
         if self.budget.remaining < 0:
             raise OutOfBudget
         return value
