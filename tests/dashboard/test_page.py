@@ -166,6 +166,7 @@ def test_what_cannot_be_asked(tmp_path, policies):  # noqa: F811
             paths = (
                 "/ui/api/none", "/ui/api/queues/none", "/ui/api/workloads/team-a/none", "/ui/static/none.js",
                 "/ui/static/../app.py", "/ui/api/queues/cq?offset=many", "/ui/api/simulate",
+                "/ui/api/policies?sort=name",
                 "/ui/api/simulate?rules=../../etc/passwd", "/ui/api/simulate?queue=cq&resource=cpu&quota=x",
                 "/ui/api/simulate?queue=cq&resource=gpu&quota=1", "/ui/api/simulate?queue=cq&resource=cpu&quota=1",
             )  # fmt: skip
@@ -190,6 +191,7 @@ def test_what_cannot_be_asked(tmp_path, policies):  # noqa: F811
             ("/ui/static/none.js", 404, "Not Found"),
             ("/ui/static/../app.py", 404, "Not Found"),
             ("/ui/api/queues/cq?offset=many", 400, "offset must be a number, 0 or more: many"),
+            ("/ui/api/policies?sort=name", 400, "unknown parameter sort"),
             ("/ui/api/simulate", 400, "set queue, resource and quota, or rules"),
             ("/ui/api/simulate?queue=cq&resource=cpu&quota=x", 400, unread),
             ("/ui/api/simulate?queue=cq&resource=gpu&quota=1", 400, "ClusterQueue cq has no quota of gpu"),
@@ -200,6 +202,7 @@ def test_what_cannot_be_asked(tmp_path, policies):  # noqa: F811
     causes = {path: body["details"]["causes"][0]["field"] for path, (_, body) in refused.items() if "details" in body}
     assert causes == {
         "/ui/api/queues/cq?offset=many": "offset",
+        "/ui/api/policies?sort=name": "sort",
         "/ui/api/simulate": "quota",
         "/ui/api/simulate?queue=cq&resource=cpu&quota=x": "quota",
         "/ui/api/simulate?queue=cq&resource=gpu&quota=1": "resource",

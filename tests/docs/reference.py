@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.metrics import MetricWrapperBase
 
-from tests.docs import library, shipped
+from tests.docs import http, library, shipped
 from tests.docs.layers import picture
 from tests.docs.markdown import DOCS
 from webhook.cli import exits
@@ -250,6 +250,7 @@ PAGES = {
     "reference/commands.md": commands_page,
     "reference/configuration.md": configuration_page,
     "reference/metrics.md": metrics_page,
+    "reference/http.md": http.page,
     "reference/library.md": library.page,
     "reference/shipped.md": shipped.page,
     "concepts/layers.svg": picture,

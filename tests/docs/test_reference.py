@@ -44,7 +44,8 @@ def test_every_option_is_named():
 def test_every_setting_of_the_queues_is_named():
     """Each field that a table of `api/configuration` reads stands on the page; those of Kueue's process do not."""
     tables = ast.parse((ROOT / "webhook/api/configuration/read.py").read_text(encoding="utf-8")).body
-    dicts = [node.value for node in tables if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict)]
+    typed = [node for node in tables if isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Subscript)]
+    dicts = [node.value for node in typed if isinstance(node.value, ast.Dict)]
     keys = {key.value for table in dicts[:-1] for key in table.keys if isinstance(key, ast.Constant)}
     named = {word for path in QUEUES for word in path.split(".")}
     assert len(keys) > 25

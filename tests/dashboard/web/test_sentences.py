@@ -19,7 +19,7 @@ SPEAKERS = (
 )  # fmt: skip
 REFUSERS = (
     "dashboard/views/simulate.py", "dashboard/views/what_if.py", "dashboard/web/answers.py", "dashboard/web/app.py",
-    "dashboard/web/long_work.py", "dashboard/web/query.py",
+    "dashboard/web/long_work.py", "dashboard/web/query.py", "dashboard/web/routes.py",
 )  # fmt: skip
 """Modules whose exceptions are answers of the page."""
 CONTROLLERS = {

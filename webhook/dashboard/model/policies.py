@@ -12,9 +12,9 @@ PartKind = Literal["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy", "Queu
 class PolicyRow(JsonView, frozen=True):
     """A policy in force. Counts are since `since` of the answer, of this replica.
 
-    `evaluated` reviews reached it; it `denied` or `changed` so many. `mean` and `slowest` are microseconds, measured
-    in `timed` of the reviews (one in 64); both are 0 while there is none. `file` is a path below the folder that was
-    loaded, here and in what follows.
+    It was `evaluated` in that many reviews, and `denied` or `changed` some. `mean` and `slowest` are microseconds,
+    measured in `timed` of the reviews (one in 64); both are 0 if there is none. `file` is a path below the folder that
+    was loaded, here and in what follows.
     """
 
     name: str
@@ -32,7 +32,7 @@ class PolicyRow(JsonView, frozen=True):
 
 
 class ExceptionRow(JsonView, frozen=True):
-    """A PolicyException. `expires` may be past: then, and where it is `disabled`, it is not in force."""
+    """A PolicyException. It is in force until `expires`, unless it is `disabled`."""
 
     name: str
     policies: tuple[str, ...]
@@ -52,7 +52,7 @@ class RuleFileRow(JsonView, frozen=True):
 
 
 class ReloadChange(JsonView, frozen=True):
-    """One thing that a reload changed, where it is written now, or was."""
+    """A policy, rule file or exception that a reload changed, and where it is, or was, written."""
 
     change: Literal["added", "removed", "changed"]
     kind: PartKind
@@ -70,7 +70,7 @@ class ReloadRow(JsonView, frozen=True):
 
 
 class PoliciesView(JsonView, frozen=True):
-    """`/ui/api/policies`: what is in force. `problem` says why changed files are not used, empty where all is well."""
+    """`/ui/api/policies`: what is in force. `problem` says why changed files are not used; else it is empty."""
 
     digest: str
     at: int

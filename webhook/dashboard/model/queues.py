@@ -22,8 +22,8 @@ class QuotaCell(msgspec.Struct, frozen=True, array_like=True):
     `nominal` is its own quota; `quota` the same of a queue, and of a cohort with all that is below it. `reserved` is
     what workloads hold there or below, `used` that of those whose admission checks are done too. `borrowed` is what is
     held of others' quota; `lent` is the part of its own that others hold: quota in a cohort has no names, so where
-    several lend it is divided by what each has idle. `free` is what one more workload could get now, borrowing
-    included; `most` what there would be if nothing ran.
+    several lend it is divided by what each has idle. `free` is what one more workload could get now, with borrowing;
+    `most` is what it could get if nothing ran.
     """
 
     column: int
@@ -41,7 +41,7 @@ class QuotaNode(JsonView, frozen=True):
     """A cohort or a ClusterQueue of the tree. `parent` is a cohort's name, empty at a root.
 
     Counts are of workloads; those of a cohort are the sums of what is below it. `inadmissible` is the part of `pending`
-    that waits for something to change. `inactive` says why a queue takes nothing, empty where it does.
+    that is parked until something changes. `inactive` says why a queue admits nothing; else it is empty.
     """
 
     name: str
@@ -58,9 +58,9 @@ class QuotaNode(JsonView, frozen=True):
 
 
 class ClusterView(JsonView, frozen=True):
-    """`/ui/api/cluster`: all cohorts and queues, each cohort before what is in it (depth first, sorted by name).
+    """`/ui/api/cluster`: all cohorts and queues, each cohort before its members (depth first, sorted by name).
 
-    `nodes` are those from `offset` on that pass `filter` (with the cohorts above them); `total` is how many there are.
+    `nodes` are a page of those that match `filter`, with the cohorts above them; `total` is the number of all.
     """
 
     revision: int
@@ -104,7 +104,7 @@ class WorkloadRow(JsonView, frozen=True):
 
 
 class WorkloadPage(JsonView, frozen=True):
-    """A part of a list: `total` there are, the reader may see `visible` of them; rows and `offset` are of these."""
+    """A page of a list of `total`, of which the reader may see `visible`; `rows` and `offset` are of these."""
 
     total: int
     visible: int
@@ -113,9 +113,9 @@ class WorkloadPage(JsonView, frozen=True):
 
 
 class HistoryPoint(JsonView, frozen=True):
-    """A queue over the time from `at` to the next point: `reserved` by column, workloads `pending` and `admitted`.
+    """A queue from `at` to the next point: `reserved` by column, workloads `pending` and `admitted`.
 
-    `started` were admitted in that time, and waited `waited` milliseconds on average.
+    `started` were admitted in that time, after `waited` milliseconds on average.
     """
 
     at: int
@@ -127,7 +127,7 @@ class HistoryPoint(JsonView, frozen=True):
 
 
 class QueueHistory(JsonView, frozen=True):
-    """What a queue was like from `since` on; `partial` where more was written than was read in time."""
+    """The past of a queue from `since` on; `partial` if the journal was not read to its end in time."""
 
     source: Literal["journal", "memory"]
     since: int
@@ -136,9 +136,10 @@ class QueueHistory(JsonView, frozen=True):
 
 
 class QueueView(JsonView, frozen=True):
-    """`/ui/api/queues/{name}`: one ClusterQueue. `running` are in the order of admission, `waiting` in the queue's.
+    """`/ui/api/queues/{name}`: one ClusterQueue.
 
-    `finished` are the last to finish, the latest first.
+    `running` are in the order of admission, `waiting` in the order of the queue. `finished` are the last to finish,
+    the latest first.
     """
 
     revision: int
@@ -153,7 +154,7 @@ class QueueView(JsonView, frozen=True):
 
 
 class FoundWorkloads(JsonView, frozen=True):
-    """`/ui/api/find?text=`: queues and workloads whose name (or job's name) contains a text, at most 20 of each."""
+    """`/ui/api/find`: queues and workloads whose name, or whose job's name, contains a text; 20 of each at most."""
 
     queues: tuple[str, ...]
     workloads: tuple[WorkloadRow, ...]

@@ -8,10 +8,10 @@ from webhook.dashboard.model.json_view import JsonView
 
 
 class SessionView(JsonView, frozen=True):
-    """`/ui/api/session`: who reads, and what this replica is. Answered without a login too, `user` then empty.
+    """`/ui/api/session`: the reader, and this replica. Answered without a login too; then `user` is empty.
 
-    `mode` is the port's. `needs_login` is True where nothing else is answered before one. `rules` decide the queues;
-    `history` is where the past comes from. `may` has what the reader sees besides queues and jobs of his namespaces.
+    `mode` is the port's. `needs_login`: nothing else is answered before a login. `rules` are those of the queues;
+    `history` is the source of the past. `may` lists what the reader sees beside queues and jobs of their namespaces.
     """
 
     mode: Literal["read-only", "login"]

@@ -10,7 +10,7 @@ from webhook.dashboard.model.json_view import JsonView
 class TraceView(JsonView, frozen=True):
     """`/ui/api/trace`: the recorded jobs that can be run again, and the names of the rules they can be run under.
 
-    `since` and `until` are their arrivals, `partial` where there are older ones that are left out.
+    `since` and `until` are the arrivals of the first and the last. `partial` if older jobs are left out.
     """
 
     source: Literal["journal", "memory"]
@@ -22,13 +22,13 @@ class TraceView(JsonView, frozen=True):
 
 
 class ProgressView(JsonView, frozen=True):
-    """`/ui/api/simulate/progress`: which part of the simulation under way is done, 0 to 1."""
+    """`/ui/api/simulate/progress`: the part of the running simulation that is done, 0 to 1."""
 
     done: float
 
 
 class SeriesPoint(JsonView, frozen=True):
-    """How things stood from `at` (milliseconds from the first arrival) on: `used` by resource, workloads `pending`."""
+    """The queues from `at` (milliseconds from the first arrival) on: `used` by resource, workloads `pending`."""
 
     at: int
     used: dict[str, int]
@@ -58,10 +58,10 @@ class SimulatedSeries(JsonView, frozen=True):
 
 
 class SimulationView(JsonView, frozen=True):
-    """`/ui/api/simulate`: the recorded jobs under the quota and rules of today, and under others.
+    """`/ui/api/simulate`: the recorded jobs with the quota and rules of today, and with new ones.
 
-    `points` are of `queue` where one is named, else of all. `capacity` is that queue's (or all) nominal quota in both
-    runs. `partial` where only the latest jobs were taken; `since` and `until` are their arrivals.
+    `points` and `capacity` (nominal quota in both runs) are of `queue`, or of all. `partial`: older jobs are left out.
+    `since` and `until` are the arrivals of the first and the last.
     """
 
     source: Literal["journal", "memory"]

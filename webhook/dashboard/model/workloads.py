@@ -11,9 +11,9 @@ from webhook.dashboard.model.queues import WorkloadRow
 
 
 class JobRef(JsonView, frozen=True):
-    """A job as far as the reader may see it, in the ClusterQueue that it holds quota of.
+    """A job, and the ClusterQueue that it holds quota of.
 
-    `workload` (`namespace/name`) and `job` (`Kind/name`) are empty where he may not.
+    `workload` (`namespace/name`) and `job` (`Kind/name`) are empty if the reader may not see it.
     """
 
     workload: str = ""
@@ -22,9 +22,9 @@ class JobRef(JsonView, frozen=True):
 
 
 class HolderRow(JsonView, frozen=True):
-    """Who holds quota that must come free first. `ends` is when it is expected to, 0 where nobody knows.
+    """A job that holds quota and must end first. `ends` is when that is expected, 0 if it is not known.
 
-    `workload` (`namespace/name`) and `job` (`Kind/name`) are empty where the reader may not see it.
+    `workload` (`namespace/name`) and `job` (`Kind/name`) are empty if the reader may not see it.
     """
 
     amount: int
@@ -35,9 +35,9 @@ class HolderRow(JsonView, frozen=True):
 
 
 class ShortageRow(JsonView, frozen=True):
-    """What one pod set asks of one flavor, what is free now, and at most. `note` says why a flavor is out of question.
+    """What a pod set requests of a flavor, what is free now, and at most. `note` says why a flavor cannot be used.
 
-    `beside` is the part of `asked` that pod sets before this one take. `holders` are the first that must end for it.
+    `beside` is the part of `asked` that earlier pod sets take. `holders` must end first.
     """
 
     pod_set: str
@@ -92,7 +92,7 @@ class ClauseValues(JsonView, frozen=True):
 
 
 class RuleClause(JsonView, frozen=True):
-    """The clause that keeps a workload waiting now: the rule file's name, where it stands, its text and its values.
+    """The rule that keeps a workload pending: the name of its file, where it is written, its text and its values.
 
     `point` is the question of the queue it answers (`admit`, `strict`, ...). On the page `file` is a path below the
     folder of the policies. What asks cohorts too has values for each node, from the root down.
@@ -107,7 +107,7 @@ class RuleClause(JsonView, frozen=True):
 
 
 class PodSetRow(JsonView, frozen=True):
-    """Pods of one template: how many, and what one asks. `flavors` and `given` are of its admission."""
+    """Pods of one template: their number, and the requests of one. `flavors` and `given` are of its admission."""
 
     name: str
     count: int
@@ -118,10 +118,10 @@ class PodSetRow(JsonView, frozen=True):
 
 
 class WorkloadView(JsonView, frozen=True):
-    """`/ui/api/workloads/{namespace}/{name}`: one Workload, named by itself or by its job (`?kind=` where two are).
+    """`/ui/api/workloads/{namespace}/{name}`: one Workload, by its own name or its job's.
 
-    `ahead` is how many wait before it. `shortages` are what it lacks, with what must end first. `local_queues` of its
-    namespace can be asked about in a what-if. `source` says where `events` come from beside the object itself.
+    `ahead` is the number of workloads before it. `shortages` are what it lacks. `local_queues` of its
+    namespace can be named in a what-if. `source` says where `events` come from, beside the object itself.
     """
 
     revision: int
@@ -137,7 +137,7 @@ class WorkloadView(JsonView, frozen=True):
 
 
 class Outlook(JsonView, frozen=True):
-    """How a workload would stand once the queues came to rest. `preempts` are those that would lose quota for it."""
+    """What the queues would decide about a workload. `preempts` are the jobs that would be preempted for it."""
 
     admitted: bool
     cluster_queue: str
@@ -152,9 +152,9 @@ class Outlook(JsonView, frozen=True):
 
 
 class WhatIf(JsonView, frozen=True):
-    """`.../what-if`: the same workload as it is, and as it was asked for. `changed` says in words what was.
+    """`.../what-if`: the same workload as it is, and changed. `changed` says in words how.
 
-    `partial` where the time was up before the queues came to rest. `took` is in milliseconds.
+    `partial` if the time limit was reached first. `took` is in milliseconds.
     """
 
     revision: int

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,7 +22,8 @@ from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.events import Listeners
 from webhook.dashboard.web.files import StaticFile
 from webhook.dashboard.web.long_work import LongWork
-from webhook.dashboard.web.query import FieldError, Query
+from webhook.dashboard.web.query import FieldError
+from webhook.dashboard.web.routes import asked
 from webhook.server.body import read_body
 from webhook.server.limits import PAGE, Limits
 from webhook.server.responses import StatusError, status_response
@@ -41,8 +41,6 @@ SAFE: Final = {
     "Server": "Sluice",
 }
 FRESH: Final = {**SAFE, "Cache-Control": "no-store"}
-_QUEUE: Final = re.compile(r"/ui/api/queues/(?P<name>[^/]+)")
-_WORKLOAD: Final = re.compile(r"/ui/api/workloads/(?P<namespace>[^/]+)/(?P<name>[^/]+)(?P<what_if>/what-if)?")
 
 
 @dataclass(slots=True)
@@ -118,16 +116,19 @@ class DashboardApp:
 
     async def _shared(self, request: web.BaseRequest, reader: PageReader, path: str) -> web.Response:
         """Answer what the same reader asks for at the same time once."""
-        make = self._route(reader, path, request.rel_url.query)
-        if make is None:
+        found = asked(path, reader, request.rel_url.query)
+        if found is None:
             return status_response(404, "Not Found", **FRESH)
+        route, question = found
         key = reader, request.rel_url.raw_path_qs
         task = self._making.get(key)
         if task is None:
             if self._under_way >= AT_ONCE:
                 raise StatusError("too many requests at once", 503, "busy")
             self._under_way += 1
-            task = self._making[key] = asyncio.create_task(_encoded(make), name=f"answer {path}")
+            task = self._making[key] = asyncio.create_task(
+                _encoded(route.make(self.work, question)), name=f"answer {path}"
+            )
             task.add_done_callback(lambda done: self._made(key, done))
         return _json(await asyncio.shield(task))
 
@@ -136,28 +137,6 @@ class DashboardApp:
         del self._making[key]
         if not done.cancelled():
             done.exception()  # whoever asked may have gone: then nobody else looks at it
-
-    def _route(self, reader: PageReader, path: str, query: Query) -> Callable[[], Awaitable[JsonView]] | None:
-        views = self.views
-        plain: dict[str, Callable[[], Awaitable[JsonView]]] = {
-            "/ui/api/cluster": lambda: views.cluster(reader, query),
-            "/ui/api/find": lambda: views.find(reader, query),
-            "/ui/api/policies": lambda: views.policies(reader),
-            "/ui/api/simulate": lambda: self.work.simulate(reader, query),
-            "/ui/api/simulate/progress": lambda: self.work.progress(reader),
-            "/ui/api/trace": lambda: self.work.trace(reader),
-        }
-        if path in plain:
-            return plain[path]
-        if (found := _QUEUE.fullmatch(path)) is not None:
-            queue = unquote(found["name"])
-            return lambda: views.queue(reader, queue, query)
-        if (found := _WORKLOAD.fullmatch(path)) is not None:
-            namespace, name = unquote(found["namespace"]), unquote(found["name"])
-            if found["what_if"]:
-                return lambda: self.work.what_if(reader, namespace, name, query)
-            return lambda: views.workload(reader, namespace, name, query)
-        return None
 
     def _file(self, request: web.BaseRequest, name: str) -> web.Response:
         file = self.files.get(name)
@@ -216,8 +195,8 @@ class DashboardApp:
         return response
 
 
-async def _encoded(make: Callable[[], Awaitable[JsonView]]) -> bytes:
-    return msgspec.json.encode(await make())
+async def _encoded(made: Awaitable[JsonView]) -> bytes:
+    return msgspec.json.encode(await made)
 
 
 def _json(body: bytes) -> web.Response:

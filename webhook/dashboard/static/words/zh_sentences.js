@@ -177,4 +177,5 @@ export default {
   "{} is not a quantity": "{} 不是数量",
   "write 24 or 64Gi": "请写成 24 或 64Gi",
   "{} is out of range": "{} 超出范围",
+  "unknown parameter {}": "未知参数 {}",
 };
