@@ -314,7 +314,8 @@ class Daemon:
         self.registry.register(ProcessMetrics(self._state))
         self.health.add("policies", readiness.policies(self.policies))
         self.health.add("certificate", readiness.certificate(self.certificate, self._clocks.now))
-        self.health.add("view", readiness.view(self.view, self._kinds, self.params, self.policies))
+        here = f"{self.config.release}.{self.config.namespace}"
+        self.health.add("view", readiness.view(self.view, self._kinds, self.params, self.policies, here))
         self.health.add("self-call", self._self_call.condition)
         if self._registered is not None:
             self.health.add("registration", readiness.registration(self._registered))

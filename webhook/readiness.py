@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Final
 
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
@@ -37,14 +39,34 @@ def certificate(serving: ServingCertificate, now: Callable[[], datetime]) -> Pro
     return condition
 
 
-def view(local: View, kinds: Sequence[GroupVersionKind], params: ParamKinds, files: PolicyFiles) -> Probe:
-    """Say which kinds were not listed yet."""
+def view(local: View, kinds: Sequence[GroupVersionKind], params: ParamKinds, files: PolicyFiles, here: str) -> Probe:
+    """Say which kinds were not listed yet, and why.
+
+    Where the API server needs our own conversion for that (`here` is our Service, `name.namespace`), waiting for it
+    would be in vain: a Service leads to replicas that are ready.
+    """
 
     def condition() -> Condition:
-        missing = [*local.missing(kinds), *params.missing(files.current.bundle.param_kinds)]
-        return Condition(not missing, f"not listed yet: {', '.join(missing)}" if missing else "")
+        told, ready = [], True
+        problems = local.problems(kinds) | params.problems(files.current.bundle.param_kinds)
+        for kind, problem in problems.items():
+            converter = _CONVERTER.search(problem)
+            ready = ready and converter is not None and converter[1] == here
+            why = _conversion(converter[1], here) if converter else problem
+            told.append(f"{kind} ({why})" if why else kind)
+        return Condition(ready, f"not listed yet: {', '.join(told)}" if told else "")
 
     return condition
+
+
+_CONVERTER: Final = re.compile(r"conversion webhook for .* failed: .*https://([^/:?]+)\.svc[:/]")
+"""In what the API server says of a list that it cannot convert: the Service that should have converted it."""
+
+
+def _conversion(service: str, here: str) -> str:
+    if service == here:
+        return "the API server needs this server's /convert"
+    return f"its CRD converts at {service}, which does not answer; if that Kueue is gone: sluice crds --take-over"
 
 
 def registration(registered: Registered) -> Probe:

@@ -59,8 +59,14 @@ def resource(gvk: GroupVersionKind, subresource: str = "") -> str:
     """The row's name of a kind."""
     if not subresource and any((gvk.group, gvk.kind) == (k.group, k.kind) and not k.gate for k in _HELD):
         return JOBS
-    plural = _PLURALS.get((gvk.group, gvk.kind)) or f"{gvk.kind.lower()}{'es' if gvk.kind.endswith('s') else 's'}"
+    plural = _PLURALS.get((gvk.group, gvk.kind)) or _plural(gvk.kind.lower())
     return ".".join(filter(None, ("/".join(filter(None, (plural, subresource))), gvk.group)))
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y"):
+        return f"{word.removesuffix('y')}ies"
+    return f"{word}{'es' if word.endswith('s') else 's'}"
 
 
 _HELD = [kind for kind in JOB_KINDS if kind.gvk in MANAGED]

@@ -270,6 +270,15 @@ def test_cert_manager_is_an_option():
 
 
 @pytest.mark.cluster
+def test_crds_are_taken_over_where_sluice_runs_the_queues_only():
+    """Beside a Kueue that runs the queues, its CRDs stay its own."""
+    jobs = {o["metadata"]["name"]: o for o in of_kind("Job", "--set=crds.takeOver=true")}
+    assert "--take-over" in jobs["sluice-crds"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    with pytest.raises(RuntimeError, match=r"crds\.takeOver: only with mode embedded"):
+        template(CHART, "--set=crds.takeOver=true,mode=external")
+
+
+@pytest.mark.cluster
 def test_helm_refuses_wrong_values():
     """Helm itself holds the values against the schema."""
     with pytest.raises(RuntimeError, match="mode"):

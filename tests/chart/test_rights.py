@@ -21,7 +21,10 @@ OF_KUEUE = {
     "featureGates": {"FailureRecoveryPolicy": True},
     "objectRetentionPolicies": {"workloads": {"afterDeactivatedByKueue": "1h"}},
 }
-EVERY_FEATURE = ("--set=ui.enabled=true", f"--set-json=kueueConfig={json.dumps(json.dumps(OF_KUEUE))}")
+EVERY_FEATURE = (
+    "--set=ui.enabled=true,crds.takeOver=true",
+    f"--set-json=kueueConfig={json.dumps(json.dumps(OF_KUEUE))}",
+)
 HELD = {f"{kind.resource}.{kind.group}" for kind in JOB_KINDS if kind.gvk in MANAGED and not kind.gate}
 QUEUES = {kind.name for kind in CUSTOM_KINDS}
 

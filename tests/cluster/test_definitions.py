@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from webhook.api.crds.definitions import definitions
+from webhook.api.crds.definitions import Webhook, definitions
 from webhook.cluster.api.kinds import FLAVOR
-from webhook.cluster.webhooks.definitions import apply, migrate
+from webhook.cluster.webhooks.definitions import KEPT, apply, guards, migrate
 from webhook.cluster.webhooks.registration import CRD
+from webhook.kube.gvk import gvk_of
 from webhook.store.errors import NotFound, Refused
 from webhook.store.memory import MemoryStore
 
@@ -83,3 +84,71 @@ def test_anothers_definition_is_left_alone():
             await store.get(CRD, "queuepolicies.sluice.dev")
 
     asyncio.run(go())
+
+
+OF_KUEUE = {
+    "labels": {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/managed-by": "Helm"},
+    "annotations": {"meta.helm.sh/release-name": "kueue", "cert-manager.io/inject-ca-from": "kueue-system/serving"},
+}
+
+
+async def left_by_kueue(store, versions=("v1beta1", "v1beta2")):
+    """A CRD that a Kueue brought: it converts at Kueue's Service, by Kueue's authority."""
+    (definition,) = [d for d in definitions(Webhook(ca="S1VFVUU=")) if d["metadata"]["name"] == NAME]
+    client = definition["spec"]["conversion"]["webhook"]["clientConfig"]
+    client["service"] |= {"name": "kueue-webhook-service", "namespace": "kueue-system"}
+    status = {"storedVersions": list(versions)}
+    await store.create({**definition, "metadata": {"name": NAME, **OF_KUEUE}, "status": status})
+
+
+def test_a_crd_of_a_kueue_is_taken_over():
+    """It converts at Sluice, nobody writes Kueue's authority into it any more, and Helm can adopt it again."""
+
+    async def go():
+        store = MemoryStore()
+        await left_by_kueue(store)
+        done = {outcome.name: outcome.told for outcome in await apply(store, definitions(Webhook()), take_over=True)}
+        return done, await store.get(CRD, NAME), [await store.get(gvk_of(g), KEPT) for g in guards()]
+
+    done, found, (policy, binding) = asyncio.run(go())
+    assert done[NAME] == "taken over from the Helm release kueue"
+    metadata = found["metadata"]
+    assert metadata["labels"] == OF_KUEUE["labels"] | OURS
+    assert metadata["annotations"] == {"meta.helm.sh/release-name": "kueue", "helm.sh/resource-policy": "keep"}
+    client = found["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert client == Webhook().client_config()
+    assert policy["spec"]["matchConstraints"]["resourceRules"][0]["operations"] == ["DELETE"]
+    assert binding["spec"]["policyName"] == KEPT
+
+
+def test_what_sluice_cannot_read_is_not_taken_over():
+    """Objects of a version that only an older Kueue knew would be lost to every reader."""
+
+    async def go():
+        store = MemoryStore()
+        await left_by_kueue(store, ["v1alpha1", "v1beta1"])
+        before = await store.get(CRD, NAME)
+        done = {outcome.name: outcome for outcome in await apply(store, definitions(Webhook()), take_over=True)}
+        return done[NAME], before == await store.get(CRD, NAME)
+
+    outcome, untouched = asyncio.run(go())
+    assert outcome.failed
+    assert "stored as v1alpha1, which Sluice does not read; upgrade Kueue first" in outcome.told
+    assert untouched
+
+
+def test_a_dry_run_takes_nothing_over():
+    """It says what would be done."""
+
+    async def go():
+        store = MemoryStore()
+        await left_by_kueue(store)
+        before = await store.get(CRD, NAME)
+        done = await apply(store, definitions(Webhook()), take_over=True, dry_run=True)
+        with pytest.raises(NotFound):
+            await store.get(CRD, "workloads.kueue.x-k8s.io")
+        return {outcome.name: outcome.told for outcome in done}, before == await store.get(CRD, NAME)
+
+    done, untouched = asyncio.run(go())
+    assert done[NAME].startswith("taken over")
+    assert untouched

@@ -12,6 +12,7 @@ import selectors
 import socket
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -39,14 +40,17 @@ class Node:
         self._count = itertools.count()
 
     def run_job(self, job: JSON) -> str:
-        """Run the one container of a Job to its end, as its ServiceAccount; raises RuntimeError with its output."""
+        """Run the one container of a Job to its end, as its ServiceAccount, again where it fails as a Job does; raises
+        RuntimeError with its output."""
         spec = job["spec"]["template"]["spec"]
-        folder = self.home / f"{job['metadata']['name']}-{next(self._count)}"
-        command, environment = self._container(spec, spec["containers"][0], folder)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{job['metadata']['name']}: {done.returncode}\n{done.stdout}{done.stderr}")
-        return done.stdout
+        for _ in range(1 + job["spec"]["backoffLimit"]):
+            folder = self.home / f"{job['metadata']['name']}-{next(self._count)}"
+            command, environment = self._container(spec, spec["containers"][0], folder)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            if not done.returncode:
+                return done.stdout
+            time.sleep(1)
+        raise RuntimeError(f"{job['metadata']['name']}: {done.returncode}\n{done.stdout}{done.stderr}")
 
     def settle(self) -> None:
         """Start a process for each new pod, wait until it is ready, then end those whose pods are gone.

@@ -56,11 +56,12 @@ class ParamKinds:
 
     def missing(self, kinds: Iterable[GroupVersionKind]) -> list[str]:
         """Name those of the kinds that are not listed yet, and why."""
-        return [self._lacking(gvk) for gvk in kinds if not self._known[gvk].is_set()]
+        return [f"{name} ({problem})" if problem else name for name, problem in self.problems(kinds).items()]
 
-    def _lacking(self, gvk: GroupVersionKind) -> str:
-        problem = self._problems.get(gvk) or self._view.mirror(gvk).problem
-        return f"{gvk} ({problem})" if problem else str(gvk)
+    def problems(self, kinds: Iterable[GroupVersionKind]) -> dict[str, str]:
+        """Give why those of the kinds are not listed that are not listed yet, by name; empty where nothing failed."""
+        lacking = (gvk for gvk in kinds if not self._known[gvk].is_set())
+        return {str(gvk): self._problems.get(gvk) or self._view.mirror(gvk).problem for gvk in lacking}
 
     async def _follow(self, gvk: GroupVersionKind) -> None:
         while (scope := await self._discovered(gvk)) is None:

@@ -62,9 +62,10 @@ class View:
         """Wait until every kind was listed once, or is not served."""
         await asyncio.gather(*(event.wait() for event in list(self._looked.values())))
 
-    def missing(self, kinds: Iterable[GroupVersionKind]) -> list[str]:
-        """Name those of the kinds that were not listed yet."""
-        return [str(gvk) for gvk in kinds if not self._looked[gvk.group, gvk.kind].is_set()]
+    def problems(self, kinds: Iterable[GroupVersionKind]) -> dict[str, str]:
+        """Give why those of the kinds are not listed that are not listed yet, by name; empty where nothing failed."""
+        lacking = (gvk for gvk in kinds if not self._looked[gvk.group, gvk.kind].is_set())
+        return {str(gvk): self._mirrors[gvk.group, gvk.kind].problem for gvk in lacking}
 
     def mirror(self, gvk: GroupVersionKind) -> Mirror:
         """Give the mirror of a kind; the version does not matter. A kind that is not followed is empty."""

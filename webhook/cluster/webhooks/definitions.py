@@ -1,4 +1,5 @@
-"""Our CRDs in a cluster: brought to this version, and their objects stored in the version that is current."""
+"""Our CRDs in a cluster: brought to this version, taken over from a Kueue, and their objects stored in the version that
+is current."""
 
 from __future__ import annotations
 
@@ -13,6 +14,12 @@ from webhook.store.errors import Conflict, NotFound, Refused
 from webhook.store.objects import Object, ObjectStore, key_of
 
 MANAGER: Final = "sluice-crds"
+GUARD: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy")
+KEPT: Final = "sluice-keeps-crds"
+"""The name of the policy that denies the deletion of CRDs that were taken over."""
+HELM_POLICY, HELM_RELEASE = "helm.sh/resource-policy", "meta.helm.sh/release-name"
+INJECTED: Final = tuple(f"cert-manager.io/inject-{ca}" for ca in ("ca-from", "ca-from-secret", "apiserver-ca"))
+"""Annotations by which cert-manager writes whom to trust: no longer the authority of the Kueue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +31,84 @@ class Outcome:
     failed: bool = False
 
 
-async def apply(store: ObjectStore, definitions: Sequence[Object]) -> list[Outcome]:
-    """Apply CRDs; one that is not Sluice's is left alone. What they say of trust stays as it is. Raises StoreError."""
+async def apply(
+    store: ObjectStore, definitions: Sequence[Object], *, take_over: bool = False, dry_run: bool = False
+) -> list[Outcome]:
+    """Apply CRDs; what they say of trust stays as it is. One that is not Sluice's is left alone, or, with `take_over`,
+    becomes Sluice's. Raises StoreError.
+    """
     done = []
     for definition in definitions:
         name = definition["metadata"]["name"]
         try:
-            if not _ours(await store.get(CRD, name)):
-                done.append(Outcome(name, "left as it is: it belongs to another installation"))
-                continue
+            found = await store.get(CRD, name)
         except NotFound:
-            pass
-        await store.apply(definition, MANAGER)
-        done.append(Outcome(name, "applied"))
+            found = definition
+        if _ours(found):
+            await store.apply(definition, MANAGER, dry_run=dry_run)
+            done.append(Outcome(name, "applied"))
+        elif take_over:
+            done.append(await _take_over(store, found, definition, dry_run=dry_run))
+        else:
+            done.append(Outcome(name, "left as it is: it belongs to another installation"))
+    if take_over:
+        for guard in guards():
+            await store.apply(guard, MANAGER, dry_run=dry_run)
+        done.append(Outcome(KEPT, "applied: the CRDs cannot be deleted by accident"))
     return done
+
+
+async def _take_over(store: ObjectStore, found: Object, definition: Object, *, dry_run: bool) -> Outcome:
+    """Make another's CRD ours: its objects stay, and are converted here from now on."""
+    name = found["metadata"]["name"]
+    known = {version["name"] for version in definition["spec"]["versions"]}
+    stored = (found.get("status") or {}).get("storedVersions") or []
+    if unknown := [version for version in stored if version not in known]:
+        told = f"objects are stored as {', '.join(unknown)}, which Sluice does not read; upgrade Kueue first"
+        return Outcome(name, f"not taken over: {told}", failed=True)
+    await store.patch(CRD, name, None, _as_ours(definition), dry_run=dry_run)
+    release = (found["metadata"].get("annotations") or {}).get(HELM_RELEASE)
+    return Outcome(name, "taken over" + (f" from the Helm release {release}" if release else ""))
+
+
+def _as_ours(definition: Object) -> Object:
+    """Give the patch by which a CRD becomes this definition, whatever it was."""
+    spec = dict(definition["spec"])
+    conversion = spec.get("conversion") or {"strategy": "None", "webhook": None}
+    if webhook := conversion.get("webhook"):
+        client = {"url": None, "service": None, "caBundle": None, **webhook["clientConfig"]}
+        conversion = {**conversion, "webhook": {**webhook, "clientConfig": client}}
+    spec["conversion"] = conversion
+    annotations = {**dict.fromkeys(INJECTED), HELM_POLICY: "keep"}
+    return {"metadata": {"labels": dict(definition["metadata"]["labels"]), "annotations": annotations}, "spec": spec}
+
+
+def guards() -> list[Object]:
+    """Give the policy that denies the deletion of the CRDs that were taken over, and its binding.
+
+    `helm uninstall` of the Kueue that brought them goes by its own record, not by the annotation, and would delete them
+    with every queue and Workload.
+    """
+    names = [kind.name for kind in KINDS]
+    rule = {
+        "apiGroups": [CRD.group],
+        "apiVersions": ["*"],
+        "operations": ["DELETE"],
+        "resources": ["customresourcedefinitions"],
+        "resourceNames": names,
+    }
+    validation = {
+        "expression": f"oldObject.metadata.?annotations[?'{HELM_POLICY}'].orValue('') != 'keep'",
+        "messageExpression": (
+            "'Sluice took over this CRD: deleting it deletes every ' + oldObject.spec.names.kind + "
+            f"'. To delete it nevertheless: kubectl annotate crd ' + oldObject.metadata.name + ' {HELM_POLICY}-'"
+        ),
+    }
+    spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}
+    metadata = {"name": KEPT, "labels": {PART_OF: OURS}}
+    policy = {"apiVersion": GUARD.api_version, "kind": GUARD.kind, "metadata": metadata, "spec": spec}
+    bound = {"policyName": KEPT, "validationActions": ["Deny"]}
+    return [policy, {**policy, "kind": f"{GUARD.kind}Binding", "spec": bound}]
 
 
 async def migrate(store: ObjectStore) -> list[Outcome]:

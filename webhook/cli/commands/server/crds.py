@@ -6,6 +6,7 @@ import base64
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ Examples:
   sluice crds --no-conversion --kind ClusterQueue
   sluice crds --json-schema --kind Workload
   sluice crds --apply               create or upgrade them in the cluster
+  sluice crds --take-over --dry-run  show what would be done
+  sluice crds --take-over --migrate  after a Kueue is gone
 """
 
 
@@ -48,7 +51,14 @@ Examples:
 @click.option("--json-schema", is_flag=True, help="Print JSON Schemas for editors.")
 @click.option("--write", type=FOLDER, help="Write one file per CRD to this folder.")
 @click.option("--apply", "applying", is_flag=True, help="Apply the CRDs to the cluster; those of a Kueue are kept.")
+@click.option(
+    "--take-over",
+    "taking_over",
+    is_flag=True,
+    help="Apply the CRDs to the cluster; those of a Kueue become Sluice's, and its objects stay.",
+)
 @click.option("--migrate", "migrating", is_flag=True, help="Store all objects in the current version.")
+@click.option("--dry-run", is_flag=True, help="Let the API server check --apply and --take-over, and write nothing.")
 @click.option("--kubeconfig", type=FILE)
 @click.option("--context", type=TEXT)
 def crds(
@@ -62,7 +72,9 @@ def crds(
     json_schema: bool,
     write: Path | None,
     applying: bool,
+    taking_over: bool,
     migrating: bool,
+    dry_run: bool,
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
@@ -74,14 +86,17 @@ def crds(
     if json_schema:
         click.echo(json.dumps({k.kind: _editor(k) for k in kinds}, indent=2))
         return
-    if migrating:
-        _in_cluster(migrate, kubeconfig, context)
-        return
     webhook = None if no_conversion else _webhook(url, service, ca_file)
     made = definitions(webhook, kinds)
-    if applying:
-        _in_cluster(lambda store: apply(store, made), kubeconfig, context)
-    elif write:
+    if applying or taking_over:
+        note = "  (dry run)" if dry_run else ""
+        change = partial(apply, definitions=made, take_over=taking_over, dry_run=dry_run)
+        _in_cluster(change, kubeconfig, context, note)
+    if migrating and not dry_run:
+        _in_cluster(migrate, kubeconfig, context)
+    if applying or taking_over or migrating:
+        return
+    if write:
         write.mkdir(parents=True, exist_ok=True)
         for crd in made:
             (write / f"{crd['metadata']['name']}.yaml").write_text(as_file(crd))
@@ -93,7 +108,7 @@ def crds(
 
 
 def _in_cluster(
-    do: Callable[[LiveStore], Awaitable[list[Outcome]]], kubeconfig: Path | None, context: str | None
+    do: Callable[[LiveStore], Awaitable[list[Outcome]]], kubeconfig: Path | None, context: str | None, note: str = ""
 ) -> None:
     """Do it, tell of each CRD, and end with 1 where something has to be done again."""
     try:
@@ -102,7 +117,7 @@ def _in_cluster(
         click.echo(f"sluice crds: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
     for outcome in done:
-        click.echo(f"{outcome.name}: {outcome.told}")
+        click.echo(f"{outcome.name}: {outcome.told}{note}")
     if any(outcome.failed for outcome in done):
         sys.exit(exits.FAILED)
 
