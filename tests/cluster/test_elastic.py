@@ -2,7 +2,9 @@
 
 import asyncio
 
-from tests.cluster.small_cluster import JOB, job, queues, small_cluster
+import pytest
+
+from tests.cluster.small_cluster import JOB, below, job, queues, small_cluster
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
@@ -229,3 +231,66 @@ def test_a_raycluster_grows_as_well():
     sizes, runs = asyncio.run(go())
     assert sizes == [{"head": 1, "w": 1}, {"head": 1, "w": 2}]
     assert runs["spec"]["headGroupSpec"]["template"]["metadata"]["labels"][POD_SET] == "head"
+
+
+RAY_CLUSTER = GroupVersionKind("ray.io", "v1", "RayCluster")
+
+
+def ray(kind, place, **spec):
+    """A Ray job whose cluster scales by itself."""
+    template = job("a", "1")["spec"]["template"]
+    cluster = {
+        "enableInTreeAutoscaling": True,
+        "suspend": True,
+        "autoscalerOptions": {"resources": {"requests": {"cpu": "1"}}},
+        "headGroupSpec": {"template": template},
+        "workerGroupSpecs": [{"groupName": "W", "replicas": 1, "template": template}],
+    }
+    return {**elastic("a"), "apiVersion": "ray.io/v1", "kind": kind, "spec": {place: cluster, **spec}}
+
+
+def made_by(stored, place):
+    """The cluster that KubeRay makes of a Ray job."""
+    made = {**elastic("a-x"), "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": stored["spec"][place]}
+    return below(stored, made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "spec", "status"),
+    [
+        ("RayJob", "rayClusterSpec", {"suspend": True, "submissionMode": "HTTPMode"}, {"rayClusterName": "a-x"}),
+        ("RayService", "rayClusterConfig", {}, {"activeServiceStatus": {"rayClusterName": "a-x"}}),
+    ],
+)
+def test_a_ray_job_follows_the_size_of_its_cluster(kind, place, spec, status):
+    """Its autoscaler writes into the RayCluster: the job grows by another Workload, and shrinks in place."""
+    gvk = GroupVersionKind("ray.io", "v1", kind)
+    made = ray(kind, place, **spec)
+    (group,) = made["spec"][place]["workerGroupSpecs"]
+
+    async def scaled(w, pods):
+        await w.store.patch(RAY_CLUSTER, "a-x", "team-a", {"spec": {"workerGroupSpecs": [{**group, "replicas": pods}]}})
+
+    async def until_size(w, pods):
+        async def one():
+            mine = [s for s in await slices(w) if holds(s, "Admitted") and not holds(s, "Finished")]
+            return [counts(s)["w"] for s in mine] == [pods]
+
+        await w.until(one, f"a has {pods} workers")
+
+    async def go():
+        async with small_cluster(*queues("9"), seconds=None) as w:
+            (stored,) = await w.create(made)
+            await until_size(w, 1)
+            await w.create(made_by(stored, place))
+            await w.store.patch(gvk, "a", "team-a", {"status": status}, subresource="status")
+            await scaled(w, 3)
+            await until_size(w, 3)
+            grown = len(await slices(w))
+            await scaled(w, 2)
+            await until_size(w, 2)
+            found = await slices(w)
+            others = [s for s in (await w.store.list(WORKLOAD)).items if s not in found]
+            return grown, len(found), others
+
+    assert asyncio.run(go()) == (2, 2, [])

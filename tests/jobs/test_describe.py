@@ -190,6 +190,41 @@ def test_containers_that_kuberay_adds_to_a_head_count(kind, spec, added):
     assert found == added
 
 
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param(
+            {"requests": {"cpu": "100m", "memory": "1Gi"}}, {"cpu": "200m", "memory": "1Gi"}, id="one is less"
+        ),
+        pytest.param({"limits": {"cpu": "1"}}, {"memory": "256Mi"}, id="a limit is a request"),
+        pytest.param({}, {"cpu": "200m", "memory": "256Mi"}, id="it requests nothing"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("metadata", "options"),
+    [({"annotations": {"ray.io/ft-enabled": "True"}}, {}), ({}, {"gcsFaultToleranceOptions": {}})],
+    ids=["annotation", "options"],
+)
+def test_a_head_holds_what_clears_its_redis_afterwards(head, expected, metadata, options):
+    """KubeRay's pod for that has fixed requests; the first container of the head holds as much at least."""
+    pods = {"spec": {"containers": [{"name": "head", "resources": head}, {"name": "side"}]}}
+    spec = {"headGroupSpec": {"template": pods}, **options}
+    described = describe({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec})
+    first, side = described.pod_sets[0].template["spec"]["containers"]
+    assert first["resources"]["requests"] == expected
+    assert side == {"name": "side"}
+    plain = describe({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {"headGroupSpec": {"template": pods}}})
+    assert plain.pod_sets[0].template is pods
+
+
+def test_a_worker_group_is_named_in_lower_case():
+    """As in Kueue: a pod set has the form of a label."""
+    groups = [{"groupName": "GPU-Workers", "template": T}]
+    spec = {"headGroupSpec": {"template": T}, "workerGroupSpecs": groups}
+    described = describe({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec})
+    assert [pods.name for pods in described.pod_sets] == ["head", "gpu-workers"]
+
+
 def test_queue_and_priority():
     """The queue label wins over the annotation; the PriorityClass is the run policy's, else the pods'."""
     obj = {

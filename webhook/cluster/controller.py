@@ -28,7 +28,7 @@ from webhook.cluster.cycle import Cycle
 from webhook.cluster.failure_recovery import GATE, FailureRecovery
 from webhook.cluster.fencing import Fence, insist
 from webhook.cluster.jobs.affected import AffectedJobs
-from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, keys_of_parents
+from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_maker, keys_of_parents
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
@@ -157,6 +157,8 @@ class Controller:
             return
         if (gvk.group, gvk.kind) in MANAGED_KINDS:
             self._jobs.add(key_of_job(subject))
+            if (maker := key_of_maker(subject)) is not None:
+                self._jobs.add(maker)
         if (gvk.group, gvk.kind) in OF_PARENTS:
             for key in keys_of_parents(subject):
                 self._jobs.add(key)

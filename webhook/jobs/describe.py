@@ -90,11 +90,7 @@ def _whole(row: Template, nodes: list[Any], template: dict[str, Any]) -> dict[st
     """Give a template as its controller uses it; `nodes` are those on the way to it."""
     if row.made:
         return row.made(template)
-    added, spec = row.beside(nodes) if row.beside else [], template.get("spec")
-    if not added or not isinstance(spec, dict):
-        return template
-    own = spec.get("containers")
-    return {**template, "spec": {**spec, "containers": [*(own if isinstance(own, list) else ()), *added]}}
+    return row.grown(nodes, template) if row.grown and isinstance(template.get("spec"), dict) else template
 
 
 def templates(obj: dict[str, Any]) -> Templates | None:
@@ -164,7 +160,7 @@ def _children(node: Any, key: str, row: Template) -> list[tuple[str | int, Any, 
         return [(k, node[k], k.lower()) for k in (*first, *sorted(k for k in node if k not in row.order))]
     if key == "[]" and isinstance(node, list):
         names = [(i.get("name") or i.get("groupName")) if isinstance(i, dict) else None for i in node]
-        return [(at, item, str(name or at)) for at, (item, name) in enumerate(zip(node, names, strict=True))]
+        return [(at, item, str(name or at).lower()) for at, (item, name) in enumerate(zip(node, names, strict=True))]
     return []
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
+from webhook.jobs.counts import ray_workers
 from webhook.jobs.describe import at, row_of
+from webhook.jobs.job import Job
 
 ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 """The annotation, "true", that makes a job elastic; and the scheduling gate of its pods."""
@@ -22,6 +25,21 @@ def is_elastic(job: Object) -> bool:
     """Say whether a job may change its size while it runs: it says so, and its kind can."""
     row = row_of(job)
     return row is not None and row.elastic and annotation(job, ELASTIC) == "true"
+
+
+def scaled(described: Job, cluster: Object) -> Job:
+    """Give a job with the numbers of workers that its RayCluster has now: its autoscaler writes them there.
+
+    A group that says nothing keeps the job's number.
+    """
+    groups = {str(group.get("groupName")).lower(): group for group in at(cluster, ("spec", "workerGroupSpecs")) or ()}
+    sets = tuple(
+        replace(pods, count=ray_workers([group]))
+        if (group := groups.get(pods.name)) is not None and group.get("replicas") is not None
+        else pods
+        for pods in described.pod_sets
+    )
+    return replace(described, pod_sets=sets, scaled=str(at(cluster, ("metadata", "generation")) or ""))
 
 
 def annotation(obj: Object, name: str) -> str:

@@ -38,8 +38,8 @@ class Template:
     """Whether that node has by itself what an admission writes: node selector, tolerations, labels and annotations."""
     default: Callable[[Any], dict[str, Any] | None] | None = None
     """Gives what the kind's controller takes where the object has no template; with an admission it is written."""
-    beside: Callable[[Nodes], list[dict[str, Any]]] | None = None
-    """Gives the containers that the kind's controller adds to those of the template."""
+    grown: Callable[[Nodes, dict[str, Any]], dict[str, Any]] | None = None
+    """Gives the template as the pods hold quota: with containers and requests that the kind's controller adds."""
     straight: bool = field(init=False)
     """Whether the path leads to one place at most."""
 
@@ -123,6 +123,8 @@ class JobKind:
     """Whether the objects it makes stand whole in its own spec (AppWrapper), and nothing else is made."""
     elsewhere: tuple[str, ...] = ()
     """A field that names pods that are there already: where it is set, the object makes none, and is not held."""
+    cluster: tuple[str, ...] = ()
+    """Where its status names the RayCluster that it made: an autoscaler writes there how many workers there are."""
     elastic: bool = False
     """Whether a job of this kind can change its size while it runs, by a gate in its template (`elastic.py`)."""
     grouped: bool = False
@@ -161,3 +163,5 @@ class Job:
     queue: str | None
     priority_class: str | None
     pod_priority_class: str | None = None
+    scaled: str = ""
+    """The generation of the object that says how many pods there are, where that is not the job itself."""

@@ -11,7 +11,7 @@ from typing import Final
 from webhook.jobs import counts
 from webhook.jobs.app_wrapper import with_room, without_room, wrapped_pod_sets
 from webhook.jobs.job import GroupKind, JobKind, Runtime, Template
-from webhook.jobs.made_up_templates import beside_ray_head, of_ray_submitter, of_spark_role, of_trainer, spark_roles
+from webhook.jobs.made_up_templates import of_ray_head, of_ray_submitter, of_spark_role, of_trainer, spark_roles
 from webhook.jobs.train_job import pod_sets_of, runtime_of, with_patch, without_patch
 
 _SUSPEND: Final = ("spec", "suspend")
@@ -28,7 +28,7 @@ def _replica_specs(field: str, *order: str) -> tuple[Template, ...]:
 
 def _ray(*cluster: str) -> tuple[Template, ...]:
     return (
-        Template((*cluster, "headGroupSpec", "template"), counts.one, name="head", beside=beside_ray_head),
+        Template((*cluster, "headGroupSpec", "template"), counts.one, name="head", grown=of_ray_head),
         Template((*cluster, "workerGroupSpecs", "[]", "template"), counts.ray_workers),
     )
 
@@ -143,6 +143,8 @@ KINDS: Final[tuple[JobKind, ...]] = (
             Template(("spec", "submitterPodTemplate"), counts.ray_submitter, "submitter", default=of_ray_submitter),
         ),
         elsewhere=("spec", "clusterSelector"),
+        cluster=("status", "rayClusterName"),
+        elastic=True,
         note="with spec.clusterSelector it runs on a cluster that is there already, and is not queued",
         makes=(_RAY_CLUSTER, _JOB),  # a Job submits
     ),
@@ -153,6 +155,8 @@ KINDS: Final[tuple[JobKind, ...]] = (
         "rayservices",
         ("spec", "rayClusterConfig", "suspend"),
         _ray("spec", "rayClusterConfig"),
+        cluster=("status", "activeServiceStatus", "rayClusterName"),
+        elastic=True,
         makes=(_RAY_CLUSTER,),
     ),
     JobKind(

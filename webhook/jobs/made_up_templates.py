@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from webhook.jobs.job import Nodes
+from webhook.kube.quantity import QuantityError, parse
 
 _SUBMITTER: Final = "ray-job-submitter"
 _OF_SUBMITTER: Final = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
+_OF_CLEANUP: Final = {"cpu": "200m", "memory": "256Mi"}
+_FAULT_TOLERANT: Final = "ray.io/ft-enabled"
 _OF_AUTOSCALER: Final = {field: {"cpu": "500m", "memory": "512Mi"} for field in ("limits", "requests")}
 """What KubeRay gives its own containers."""
 
@@ -81,8 +84,11 @@ def of_ray_submitter(job: Any) -> dict[str, Any] | None:
     return {"spec": {"containers": [container], "restartPolicy": "Never"}}
 
 
-def beside_ray_head(nodes: Nodes) -> list[dict[str, Any]]:
-    """Give the containers that KubeRay adds to a head: the autoscaler, and the submitter of a RayJob in SidecarMode."""
+def of_ray_head(nodes: Nodes, template: dict[str, Any]) -> dict[str, Any]:
+    """Give the template of a head with what KubeRay adds: the autoscaler, and the submitter of a RayJob in SidecarMode.
+
+    Where Redis holds the cluster's state, a pod clears it after the head's end, in the place of the head.
+    """
     job, cluster, found = nodes[0], nodes[-2], []
     if cluster.get("enableInTreeAutoscaling") is True:
         options = cluster.get("autoscalerOptions")
@@ -90,7 +96,39 @@ def beside_ray_head(nodes: Nodes) -> list[dict[str, Any]]:
         found.append({"name": "autoscaler", "resources": own if isinstance(own, dict) else _OF_AUTOSCALER})
     if job.get("kind") == "RayJob" and job["spec"].get("submissionMode") == "SidecarMode":
         found.append({"name": _SUBMITTER, "resources": _OF_SUBMITTER})
-    return found
+    spec, own = template["spec"], _list(template["spec"].get("containers"))
+    head = [_at_least(each, _OF_CLEANUP) for each in own[:1]] if _tolerates_faults(job, cluster) else own[:1]
+    if not found and head == own[:1]:
+        return template
+    return {**template, "spec": {**spec, "containers": [*head, *own[1:], *found]}}
+
+
+def _tolerates_faults(job: Any, cluster: Any) -> bool:
+    """Say whether the state of a Ray cluster outlives its head (the annotation of the object, or its options)."""
+    annotations = _dict(_dict(job.get("metadata")).get("annotations"))
+    marked = str(annotations.get(_FAULT_TOLERANT)).lower() == "true"
+    return marked or cluster.get("gcsFaultToleranceOptions") is not None
+
+
+def _at_least(container: Any, least: dict[str, str]) -> Any:
+    """Give a container that requests at least this much."""
+    resources = _dict(_dict(container).get("resources"))
+    requests = {**_dict(resources.get("limits")), **_dict(resources.get("requests"))}
+    small = {name: value for name, value in least.items() if _nanos(requests.get(name, 0)) < parse(value).nanos}
+    if not isinstance(container, dict) or not small:
+        return container
+    return {**container, "resources": {**resources, "requests": {**_dict(resources.get("requests")), **small}}}
+
+
+def _nanos(value: Any) -> int:
+    try:
+        return parse(value).nanos
+    except QuantityError:
+        return 0
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def jvm_memory(text: str) -> str:

@@ -76,7 +76,8 @@ _LIFE: Final = (
     Feature(
         "elastic jobs by workload slices",
         State.PART,
-        "of the job kinds, Job and RayCluster; what is not marked elastic keeps its admitted size",
+        "Job, RayCluster, and RayJob and RayService by the size of their RayCluster; what is not marked elastic keeps"
+        " its admitted size",
         "tests/cluster/test_elastic.py",
         ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
     ),
@@ -120,6 +121,13 @@ _JOBS: Final = (
         " RayCluster, RayJob, RayService, AppWrapper",
         State.YES,
         "suspended by their own field; children of a job that is not admitted stay suspended",
+        "tests/jobs/test_describe.py",
+    ),
+    Feature(
+        "Redis cleanup of a Ray cluster",
+        State.PART,
+        "the head holds at least what the cleanup Job requests; the cleanup Job of a deleted RayService is not waited"
+        " for",
         "tests/jobs/test_describe.py",
         ("DeferRayServiceFinalizationForRedisCleanup",),
     ),

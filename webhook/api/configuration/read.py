@@ -13,6 +13,7 @@ from webhook.api.compatibility.gates import FIXED, SAME
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.configuration import field_readers
 from webhook.api.configuration.field_readers import Read, Reading, Table
+from webhook.api.configuration.process_fields import PROCESS_FIELDS
 from webhook.api.configuration.sections import (
     FRAMEWORKS,
     SYSTEM,
@@ -43,23 +44,6 @@ NO_WAITING: Final = "DisableWaitForPodsReady"
 STRATEGIES: Final = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 _SETS: Final = (STRATEGIES[:1], STRATEGIES[1:], STRATEGIES)
 """The lists of strategies that Kueue takes."""
-_NONE: Final = "Sluice has no such setting"
-_ELSEWHERE: Final = {
-    "webhook": "set listen and certDir of Sluice",
-    "leaderElection": "set leaderElection and leaseSeconds of Sluice",
-    "metrics": "all metrics are served, at stateListen of Sluice, without labels of your own",
-    "health": "set stateListen of Sluice",
-    "controller": _NONE,
-    "tls": "Sluice accepts TLS 1.2 and newer",
-    "clientConnection": "set writesPerSecond of Sluice",
-    "internalCertManagement": "set certificateSecret of Sluice",
-    "pprofBindAddress": _NONE,
-    "visibilityServer": "set visibilityListen of Sluice",
-    "gracefulShutDown": "set shutdownDelay of Sluice",
-    "syncPeriod": _NONE,
-    "cacheNamespace": _NONE,
-}
-"""Fields of how Kueue runs as a process, and what Sluice has for them."""
 _GATES: Final = {gate: feature for feature in KUEUE for gate in feature.gates}
 _FRAMEWORKS: Final = tuple(
     row.framework for row in KINDS if row.held or row.group in ("apps", "leaderworkerset.x-k8s.io")
@@ -247,7 +231,7 @@ _CONFIGURATION: Final[Table] = {
     "metadata": ("", lambda *at: None),
     "namespace": ("namespace", field_readers.text),
     "multiKueue": ("", field_readers.not_used("jobs run in their own cluster")),
-    **{field: ("", field_readers.not_used(why)) for field, why in _ELSEWHERE.items()},
+    **{field: ("", field_readers.not_used(why)) for field, why in PROCESS_FIELDS.items()},
     **SECTIONS,
 }
 
@@ -266,7 +250,7 @@ def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
 
 def of_queues(value: Mapping[str, Any]) -> dict[str, Any]:
     """Give a Configuration without the fields of how Kueue runs as a process."""
-    return {field: item for field, item in value.items() if field not in _ELSEWHERE}
+    return {field: item for field, item in value.items() if field not in PROCESS_FIELDS}
 
 
 def effective(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -119,8 +120,9 @@ class Actions:
         if not is_elastic(job):
             return self.draft(job, described)[0]
         source = job if current is None else as_grown(job, described, current)
-        draft, _ = self.draft(source, describe(source) or described)
+        draft, _ = self.draft(source, _as_many(describe(source), described))
         key, generation = key_of_job(job), str(job["metadata"].get("generation") or 0)
+        generation += f"_{described.scaled}" if described.scaled else ""
         name = workload_name(key.gvk.kind, key.gvk.group, key.name, key.uid, generation=generation)
         marks = {SLICE: name}
         if current is not None:
@@ -150,7 +152,7 @@ class Actions:
     async def _resize(self, job: Object, described: Job, workload: Object) -> None:
         """Give a Workload the number of pods that its elastic job has."""
         source = as_grown(job, described, workload)
-        draft, digest = self.draft(source, describe(source) or described)
+        draft, digest = self.draft(source, _as_many(describe(source), described))
         counts = {pods["name"]: pods["count"] for pods in draft["spec"]["podSets"]}
         pod_sets = [{**pods, "count": counts.get(pods["name"], 0)} for pods in workload["spec"]["podSets"]]
         metadata = workload["metadata"]
@@ -321,6 +323,15 @@ class Actions:
         if job["kind"] == "Job" and at(job, ("status", "startTime")):
             job = await self._writer.status(job, {"startTime": None})
         await self._writer.replace(restored(job, described, workload))
+
+
+def _as_many(fresh: Job | None, described: Job) -> Job:
+    """Give a job as it is read now, with the numbers of pods that are known: another object may say them."""
+    if fresh is None:
+        return described
+    counts = {pods.name: pods.count for pods in described.pod_sets}
+    sets = tuple(replace(pods, count=counts.get(pods.name, pods.count)) for pods in fresh.pod_sets)
+    return replace(fresh, pod_sets=sets)
 
 
 def _arrival(job: Object) -> str:

@@ -12,7 +12,9 @@ from webhook.api.job_to_workload import JOB_UID_LABEL, workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, PARENTS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import at, describe, is_held
+from webhook.jobs.elastic import is_elastic, scaled
 from webhook.jobs.job import Job
+from webhook.jobs.kinds import KINDS
 from webhook.jobs.owners import admits, controller_of, is_external, stand_in
 from webhook.jobs.pod_groups import group_of
 from webhook.jobs.pod_parents import is_shaped, parent_of
@@ -24,6 +26,7 @@ Labels = dict[str, str]
 Opted = Callable[[Labels], bool]
 """Whether the labels of a namespace put its jobs under the queues' rule."""
 
+RAY_CLUSTER: Final = GroupVersionKind("ray.io", "v1", "RayCluster")
 MANAGED_KINDS = frozenset((gvk.group, gvk.kind) for gvk in MANAGED)
 
 
@@ -94,6 +97,15 @@ def key_of_owner(workload: Object) -> JobKey | None:
     return JobKey(gvk, key_of(workload)[0], str(reference.get("name") or ""), str(reference.get("uid") or ""))
 
 
+def key_of_maker(obj: Object) -> JobKey | None:
+    """Give the key of the job that made a RayCluster, and that may follow its size."""
+    reference = controller_of(obj) if gvk_of(obj).kind == RAY_CLUSTER.kind else None
+    made = next((row.gvk for row in KINDS if row.cluster and reference and row.kind == reference.get("kind")), None)
+    if made is None or reference is None:
+        return None
+    return JobKey(made, key_of(obj)[0], str(reference.get("name")), str(reference.get("uid")))
+
+
 def key_of_lost(workload: Object) -> JobKey | None:
     """Give the key of a Workload that had a job and lost the reference to it, as the garbage collector does.
 
@@ -138,12 +150,22 @@ class ManagedJobs:
     def _described(self, job: Object) -> Job | None:
         """Read a job with the runtime that has its templates; one whose runtime is not there has no pods yet."""
         described = describe(job)
+        if described is not None and described.kind.cluster and is_elastic(job):
+            return self._scaled(job, described)
         named = described.kind.runtime.named(job) if described is not None and described.kind.runtime else None
         if described is None or named is None or not self._view.follows(named[0]):
             return described
         gvk, name = named
         runtime = self._view.mirror(gvk).get(name, key_of(job)[0] if gvk == RUNTIME else "")
         return replace(described, pod_sets=()) if runtime is None else describe(job, runtime)
+
+    def _scaled(self, job: Object, described: Job) -> Job:
+        """Give a job with the workers that its RayCluster has, where that one scales by itself."""
+        name = at(job, described.kind.cluster)
+        cluster = self._view.mirror(RAY_CLUSTER).get(name, key_of(job)[0]) if isinstance(name, str) else None
+        if cluster is None or at(cluster, ("spec", "enableInTreeAutoscaling")) is not True:
+            return described
+        return scaled(described, cluster)
 
     def read_parent(self, parent: Object) -> Job | None:
         """Read an object whose pods are queued in groups, None where it is none."""

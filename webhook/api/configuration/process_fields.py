@@ -1,0 +1,23 @@
+"""The fields of Kueue's Configuration that are about Kueue as a process: they have no effect here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_NONE: Final = "Sluice has no such setting"
+PROCESS_FIELDS: Final = {
+    "webhook": "set listen and certDir of Sluice",
+    "leaderElection": "set leaderElection and leaseSeconds of Sluice",
+    "metrics": "all metrics are served, at stateListen of Sluice, without labels of your own",
+    "health": "set stateListen of Sluice",
+    "controller": _NONE,
+    "tls": "Sluice accepts TLS 1.2 and newer",
+    "clientConnection": "set writesPerSecond of Sluice",
+    "internalCertManagement": "set certificateSecret of Sluice",
+    "pprofBindAddress": _NONE,
+    "visibilityServer": "set visibilityListen of Sluice",
+    "gracefulShutDown": "set shutdownDelay of Sluice",
+    "syncPeriod": _NONE,
+    "cacheNamespace": _NONE,
+}
+"""Fields of how Kueue runs as a process, and what Sluice has for them."""
