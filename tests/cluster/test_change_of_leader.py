@@ -10,9 +10,11 @@ import pytest
 
 from tests.cluster.small_cluster import JOB, job, make_controller, queues, small_cluster
 from tests.patience import until
+from tests.queue.python_rules import KueueRules
 from webhook.cluster import fencing
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, WORKLOAD
 from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED
 from webhook.kube.conditions import holds
@@ -63,6 +65,38 @@ def test_followers_write_nothing_and_take_over():
     peak, starts = asyncio.run(go())
     assert peak <= 2
     assert len(starts) == len(set(starts)) == 8
+
+
+class Stumbling(QueueCore):
+    """A core with a bug: the first time that it follows, it fails."""
+
+    failed = 0
+
+    def follow(self, now):
+        if not self.failed:
+            self.failed += 1
+            raise ValueError("a bug")
+        super().follow(now)
+
+
+def test_a_follower_that_fails_takes_over_all_the_same():
+    """What follows the queues begins again after a failure, as what leads them does."""
+
+    async def go():
+        store, core = MemoryStore(), Stumbling(KueueRules())
+        async with small_cluster(*queues("2"), store=store, leader=candidate(store, "a")) as w:
+            await w.create(job("j"))
+            await w.until_condition("j", "Admitted")
+            second, view, _ = make_controller(store, candidate(store, "b"), core=core)
+            view.start()
+            second.start()
+            await until(lambda: core.failed, "the follower has failed")
+            await w.controller.stop()
+            await until(lambda: second.leads, "it leads")
+            await second.stop()
+            await view.stop()
+
+    asyncio.run(go())
 
 
 class Lossy(MemoryStore):

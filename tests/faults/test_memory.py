@@ -15,12 +15,13 @@ from tests.faults.two_replicas import job_of, size
 from tests.server.serving import review
 from tests.server.wire import post
 from tests.shared import ROOT
+from webhook.server.json_body import MOST
 
 LARGE, OTHERS = 256, 700
 """Connections that send a review of almost 8 MiB each, and others, with all of a head that they may send."""
 FEW = 4
 """As many large bodies as the server holds at once."""
-READ, REFUSED = {200, 400}, {0, 408, 429, 503}
+READ, REFUSED = {200, 413}, {0, 408, 503, 504}
 ALMOST = 8 * 2**20 - 4096
 VALUES = (ROOT / "charts" / "sluice" / "values.yaml").read_text()
 
@@ -39,12 +40,13 @@ def padded() -> bytes:
 
 
 def of_many_containers() -> bytes:
-    """A Job that policies look through, of as many containers as fit."""
+    """A Job that policies look through, of almost as many lists and maps as a body may have."""
     job = job_of("team", "large", 1, 1.0)
     pod = job["spec"]["template"]["spec"]
     (first,) = pod["containers"]
-    each = len(json.dumps(first)) + len("-000000, ")
-    pod["containers"] = [{**first, "name": f"c-{number:06}"} for number in range(ALMOST // each)]
+    count = MOST // 3 - 100
+    each = ALMOST // count - len(json.dumps(first)) - len("-000000, ")
+    pod["containers"] = [{**first, "image": "i" * each, "name": f"c-{number:06}"} for number in range(count)]
     return json.dumps(review(object=job)).encode()
 
 

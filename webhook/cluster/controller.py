@@ -176,10 +176,10 @@ class Controller:
     async def _run(self) -> None:
         await self._view.wait()
         while True:
-            if self._leader is not None:
-                self._report.leads(False)
-                await self._follow_until(self._leader)
             try:
+                if self._leader is not None:
+                    self._report.leads(False)
+                    await self._follow_until(self._leader)
                 await self._lead()
             except StoreError as error:
                 log.warning("the controller restarts: %s", error)
