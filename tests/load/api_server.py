@@ -1,7 +1,6 @@
 """What a contender asks of the API server: read from its metrics every few seconds, until it is gone."""
 
 import base64
-import re
 import ssl
 import tempfile
 import threading
@@ -14,8 +13,9 @@ from pathlib import Path
 
 import yaml
 
+from tests.controlplane.metrics import samples
+
 EVERY = 5.0
-SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
 CONCERNED = ("workloads", "clusterqueues", "localqueues", "events", "leases")
 """The resources whose requests are shown."""
 WANTED = (
@@ -81,16 +81,13 @@ def _take(work: Work, metrics: str) -> None:
     """Read one text of metrics."""
     requests: Counter[str] = Counter()
     values: defaultdict[str, float] = defaultdict(float)
-    for match in SAMPLE.finditer(metrics):
-        name = match["name"]
-        if name not in WANTED:
-            continue
-        labels = dict(re.findall(r'(\w+)="([^"]*)"', match["labels"] or ""))
-        if name == "apiserver_request_total":
+    for sample in samples(metrics, *WANTED):
+        labels = sample.labels
+        if sample.name == "apiserver_request_total":
             resource = "/".join(filter(None, (labels["resource"], labels["subresource"])))
-            requests[f"{labels['verb']} {resource} {labels['code']}"] += int(float(match["value"]))
+            requests[f"{labels['verb']} {resource} {labels['code']}"] += int(sample.value)
         elif labels.get("resource", "workloads") == "workloads":
-            values[name] += float(match["value"])
+            values[sample.name] += sample.value
     work.requests = requests
     work.cpu = values["process_cpu_seconds_total"]
     work.collector = (
