@@ -84,15 +84,15 @@ faults: dev ## every fault at full size: 50 kills, etcd stopped for 20 s, 10,000
 	$(BIN)/python -m tests.controlplane build
 	SLUICE_FAULTS=full $(BIN)/python -m pytest -v -o timeout=0 --durations=0 tests/faults $(ARGS)
 
-endurance: dev ## Jobs for an hour, as fast as the API server stands, every law judged; ARGS="--minutes 5"
+endurance: dev ## Jobs for an hour, as fast as the API server stands: laws, their number, growth judged; ARGS="--minutes 5"
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.faults.endurance $(ARGS)
 
-pending: dev ## 50,000 pending Workloads: what rounds do to reviews, and how long a takeover lasts; ARGS="--count 5000"
+pending: dev ## 50,000 pending Workloads: latency of reviews and a takeover judged; ARGS="--count 5000 --jobs --writes 500"
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.faults.pending $(ARGS)
 
-load: dev ## Kueue's load runner on Sluice and on the least a controller can do, KUEUE=a checkout of kubernetes-sigs/kueue
+load: dev ## Kueue's load runner on Sluice, Kueue and the least a controller can do, judged; KUEUE=a checkout of kubernetes-sigs/kueue
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.load $(KUEUE) $(ARGS)
 
